@@ -1,0 +1,176 @@
+"""Contenders side by side: one process each, round-robin, the minimum of several rounds, ratios within one run.
+
+A topic module (``bench/online.py``, ...) registers contenders and states its goals:
+
+    @contender("covtype dense", "steelyard CSOGD2")
+    def _():
+        X, y = load()                     # set-up, not timed
+        return lambda: learn(X, y)        # one timed round
+
+    GOALS = [Goal("covtype dense", "steelyard CSOGD2", against="plain read of X", at_most=1.4)]
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+Round = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Contender:
+    workload: str
+    name: str
+    setup: Callable[[], Round]
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """``at_least``: the other takes that many times our time. ``at_most``: we take that many times the other's."""
+
+    workload: str
+    ours: str
+    against: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+CONTENDERS: list[Contender] = []
+
+
+def contender(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
+    """Register a set-up function; an ImportError or FileNotFoundError in it skips the contender by name."""
+
+    def register(setup: Callable[[], Round]) -> Callable[[], Round]:
+        CONTENDERS.append(Contender(workload, name, setup, rounds))
+        return setup
+
+    return register
+
+
+def worker(topic: str, index: int) -> None:
+    """Set up one contender, then run a round for every line on standard input and answer with its seconds."""
+    importlib.import_module(topic)
+    answers, sys.stdout = sys.stdout, sys.stderr  # peers that print must not disturb the protocol
+    try:
+        run = CONTENDERS[index].setup()
+    except (ImportError, FileNotFoundError) as error:
+        print(json.dumps({"skip": str(error).splitlines()[0]}), file=answers, flush=True)
+        return
+    print(json.dumps({"ready": True}), file=answers, flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        run()
+        print(json.dumps({"seconds": time.perf_counter() - start}), file=answers, flush=True)
+
+
+def measure(topic: str, only: str | None = None) -> dict[str, dict[str, float | str]]:
+    """Seconds of every contender of a topic by workload: {workload: {name: seconds or reason for skipping}}."""
+    module = importlib.import_module(topic)
+    results: dict[str, dict[str, float | str]] = {}
+    for workload in dict.fromkeys(c.workload for c in CONTENDERS):
+        if only is None or only in workload:
+            entries = [(i, c) for i, c in enumerate(CONTENDERS) if c.workload == workload]
+            results[workload] = _race(topic, entries)
+            report({workload: results[workload]}, [g for g in module.GOALS if g.workload == workload])
+    return results
+
+
+def _race(topic: str, entries: list[tuple[int, Contender]]) -> dict[str, float | str]:
+    one_thread = {k: "1" for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    outcome: dict[str, float | str] = {}
+    running = []
+    for index, entry in entries:
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "run.py"), "--worker", topic, str(index)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**one_thread, **os.environ},
+        )
+        answer = _answer(process)
+        if "ready" in answer:
+            running.append((entry, process))
+        else:
+            outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
+    for turn in range(max((c.rounds for c, _ in running), default=0)):
+        for entry, process in running:
+            if turn < entry.rounds and process.poll() is None:
+                assert process.stdin is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                seconds = _answer(process).get("seconds")
+                if seconds is None:
+                    outcome[entry.name] = "skipped: its process ended"
+                else:
+                    outcome[entry.name] = min(float(seconds), float(outcome.get(entry.name, seconds)))
+    for _, process in running:
+        process.communicate()
+    return outcome
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, object]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    return dict(json.loads(line)) if line else {}
+
+
+def verdicts(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> list[dict[str, object]]:
+    """One row per goal: the ratio of this run and whether the goal is reached."""
+    rows = []
+    for goal in goals:
+        ours, other = (results.get(goal.workload, {}).get(name) for name in (goal.ours, goal.against))
+        row: dict[str, object] = {"workload": goal.workload, "ours": goal.ours, "against": goal.against}
+        row["goal"] = f">= {goal.at_least:g}x faster" if goal.at_least else f"<= {goal.at_most:g}x its time"
+        if isinstance(ours, float) and isinstance(other, float):
+            ratio = other / ours if goal.at_least else ours / other
+            row["ratio"] = round(ratio, 2)
+            row["reached"] = ratio >= goal.at_least if goal.at_least else ratio <= (goal.at_most or 0)
+        else:
+            row["ratio"], row["reached"] = None, other if isinstance(other, str) else ours
+        rows.append(row)
+    return rows
+
+
+def report(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> None:
+    """Print seconds and ratios."""
+    print(markdown(results, goals), flush=True)
+
+
+def markdown(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> str:
+    lines = []
+    for workload, entries in results.items():
+        lines += [f"### {workload}", "", "| contender | seconds |", "|---|---|"]
+        lines += [f"| {n} | {s if isinstance(s, str) else format(s, '.4g')} |" for n, s in entries.items()]
+        lines.append("")
+    lines += ["| ours | against | ratio | goal | reached |", "|---|---|---|---|---|"]
+    for row in verdicts(results, goals):
+        reached = {True: "yes", False: "no"}.get(row["reached"], row["reached"])  # type: ignore[call-overload]
+        lines.append(
+            f"| {row['ours']} ({row['workload']}) | {row['against']} | {row['ratio']} | {row['goal']} | {reached} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def keep(topic: str, results: dict[str, dict[str, float | str]], goals: list[Goal]) -> None:
+    """Write the results beside the code, as Markdown for readers and JSON for machines."""
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
+    )
+    about = {"commit": commit.stdout.strip(), "python": platform.python_version(), "machine": platform.machine()}
+    body = {"about": about, "seconds": results, "goals": verdicts(results, goals)}
+    (folder / f"{topic}.json").write_text(json.dumps(body, indent=1) + "\n")
+    (folder / f"{topic}.md").write_text(f"## {topic}\n\n{markdown(results, goals)}")

@@ -1,0 +1,35 @@
+"""``scripts/bench [TOPIC ...] [--only WORKLOAD]``: without a topic, all of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import harness
+
+TOPICS = sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in {"harness", "run"})
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--worker"]:
+        harness.worker(arguments[1], int(arguments[2]))
+        return
+    only = None
+    if "--only" in arguments:
+        at = arguments.index("--only")
+        only = arguments[at + 1]
+        del arguments[at : at + 2]
+    unknown = set(arguments) - set(TOPICS)
+    if unknown:
+        sys.exit(f"unknown topic {', '.join(sorted(unknown))}; there are: {', '.join(TOPICS)}")
+    for topic in arguments or TOPICS:
+        harness.CONTENDERS.clear()
+        results = harness.measure(topic, only)
+        if only is None:
+            harness.keep(topic, results, importlib.import_module(topic).GOALS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,22 @@
+// What every bind_*.cpp shares: the array types of the boundary, and one registration function per room.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+namespace nb = nanobind;
+
+namespace steelyard {
+
+// Inputs are const so that read-only arrays work. Bind every array argument with .noconvert(): a silent copy of an
+// output array would lose the learning without an error.
+template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Registration functions, one per bind_*.cpp; module.cpp calls each.
+
+} // namespace steelyard

@@ -1,0 +1,5 @@
+#include "bindings.hpp"
+
+NB_MODULE(_native, m) {
+  m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
+}

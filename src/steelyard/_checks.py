@@ -1,0 +1,199 @@
+"""The only place that words complaints about user input.
+
+Form of every message: ``{what} must {rule}; got {value!r}. {what to do}``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import numbers
+import operator
+from collections.abc import Callable, Collection
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from .errors import InvalidInputError, MissingDependencyError
+
+T = TypeVar("T")
+Rows = Any  # a C-contiguous float array (n, d) or a CSR matrix of floats: what every kernel reads
+
+
+def complain(
+    what: str, rule: str, got: object, advice: str = "", error: type[InvalidInputError] = InvalidInputError
+) -> InvalidInputError:
+    """Word a complaint; the caller raises it."""
+    return error(f"{what} must {rule}; got {_shown(got)}. {advice}".rstrip())
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    advice: str = "",
+) -> float:
+    """A finite real number within the given bounds, as a float."""
+    bounds: list[tuple[float | None, str, Callable[[Any, Any], bool]]] = [
+        (above, "> {}", operator.gt),
+        (at_least, ">= {}", operator.ge),
+        (below, "< {}", operator.lt),
+        (at_most, "<= {}", operator.le),
+    ]
+    rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
+        raise complain(name, rule.rstrip(), value, advice)
+    return float(value)  # type: ignore[arg-type]
+
+
+def check_count(name: str, value: object, *, at_least: int = 1, advice: str = "") -> int:
+    """A whole number not smaller than ``at_least``."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < at_least:
+        raise complain(name, f"be a whole number >= {at_least}", value, advice)
+    return int(value)
+
+
+def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") -> T:
+    """One of a closed set of values."""
+    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+        raise complain(name, "be one of " + ", ".join(repr(c) for c in choices), value, advice)
+    return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise complain(name, "be True or False", value)
+    return bool(value)
+
+
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, dtype: Any = (np.float64, np.float32)
+) -> Rows:
+    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``."""
+    rows = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+        order="C",
+        ensure_all_finite=False,
+    )
+    if is_sparse(rows) and not rows.has_sorted_indices:
+        rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
+    check_finite("X", rows)
+    return rows
+
+
+def is_sparse(rows: Any) -> bool:
+    """True for any scipy sparse matrix or array."""
+    return bool(sparse.issparse(rows))
+
+
+def check_finite(name: str, rows: Rows) -> None:
+    """Complain about the first NaN or infinity, by row and column."""
+    values = rows.data if is_sparse(rows) else np.asarray(rows)
+    if values.dtype.kind != "f" or values.size == 0 or math.isfinite(_quick_sum(values)):
+        return
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return  # the sum overflowed, the values did not
+    first = int(np.argmax(bad)) if values.ndim == 1 else int(np.argmax(bad.ravel()))
+    value = values.ravel()[first]
+    shown = "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if is_sparse(rows):
+        row = int(np.searchsorted(rows.indptr, first, side="right")) - 1
+        where = f"row {row}, column {int(rows.indices[first])}"
+    elif values.ndim == 1:
+        where = f"row {first}"
+    else:
+        where = "row {}, column {}".format(*np.unravel_index(first, values.shape))
+    raise InvalidInputError(
+        f"{name} must hold finite numbers; got {shown} at {where}. Impute or drop such values first."
+    )
+
+
+def _quick_sum(values: NDArray[Any]) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.add.reduce(values, axis=None))
+
+
+def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Sorted classes and the code of every label. Labels may be of any type that can be sorted."""
+    if y is None:
+        raise InvalidInputError(
+            f"{name} must hold one label per row; got None. "
+            "This estimator requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(np.asarray(y), warn=True)
+    if labels.dtype.kind == "f":
+        check_finite(name, labels)
+    elif labels.dtype.kind == "O":
+        missing = [i for i, v in enumerate(labels) if v is None or v != v]
+        if missing:
+            raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
+    check_classification_targets(labels)
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(v).__name__ for v in labels})
+        raise complain(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
+    return classes, codes.astype(np.intp, copy=False)
+
+
+def check_same_length(**columns: Any) -> None:
+    """Every named array has as many rows as the first."""
+    (first, reference), *rest = columns.items()
+    n = len_rows(reference)
+    for name, column in rest:
+        if len_rows(column) != n:
+            raise complain(name, f"have {n} rows like {first}", f"{len_rows(column)} rows")
+
+
+def len_rows(column: Any) -> int:
+    """Number of rows of an array, sparse matrix, frame or sequence."""
+    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
+    """Non-negative finite weights, ones if None; at least one must be positive."""
+    if sample_weight is None:
+        return np.ones(n)
+    if isinstance(sample_weight, numbers.Real):
+        return np.full(n, check_number("sample_weight", sample_weight, above=0))
+    weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise complain("sample_weight", f"have shape ({n},)", weight.shape)
+    check_finite("sample_weight", weight)
+    if (weight < 0).any():
+        raise complain("sample_weight", "be >= 0 everywhere", float(weight.min()))
+    if not (weight > 0).any():
+        raise complain("sample_weight", "be positive somewhere", "all zero")
+    return weight
+
+
+def require(module: str, *, extra: str, why: str) -> ModuleType:
+    """Import an optional library or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{why} needs {module.partition('.')[0]}, which is not installed. "
+            f"Install it with: pip install 'steelyard[{extra}]'"
+        ) from error

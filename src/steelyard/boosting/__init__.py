@@ -1,0 +1,1 @@
+"""Boosting with costs: AdaBoost.M1, AdaC2.M1 and relatives. Paper 003."""

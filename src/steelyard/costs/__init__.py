@@ -1,0 +1,9 @@
+"""What does answer k cost? One value for pairs, matrices and per-example costs; nothing about learning.
+
+Cost matrices are always ``C[true, predicted]``.
+"""
+
+from ._costs import Costs, ExampleCosts
+from .rules import Balanced, CostRule, InverseFrequency, as_costs
+
+__all__ = ["Balanced", "CostRule", "Costs", "ExampleCosts", "InverseFrequency", "as_costs"]

@@ -1,0 +1,374 @@
+"""What does answer k cost? One value for pairs, matrices and per-example costs; nothing about learning.
+
+Cost matrices are always ``C[true, predicted]``.
+"""
+
+from __future__ import annotations
+
+import html
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import check_labels, check_number, complain
+from ..errors import CostsError
+from ._reading import (
+    ORIENTATION,
+    USE_MATRIX,
+    USE_TABLE,
+    Floats,
+    check_values,
+    common_shape,
+    floats,
+    from_csv,
+    from_frame,
+    from_nested,
+    html_table,
+    is_frame,
+    labels_of,
+    listed,
+    positions,
+    positive_index,
+    warn_about_diagonal,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Costs:
+    """The cost of every answer for every truth: a matrix ``C[true, predicted]`` over ``classes``.
+
+    Build one with :meth:`of_pair`, :meth:`of_classes`, :meth:`of_matrix`, :meth:`of_rows`, :meth:`zero_one` or
+    :meth:`read`. Costs made without labels (``classes`` is None) take the sorted labels of the data they first meet.
+    ``positive`` is the class that sensitivity, ``miss`` and ``ratio()`` speak of; by default the last of two classes.
+
+    >>> costs = Costs.of_pair(miss=5, alarm=1, classes=["good", "bad"], positive="bad")
+    >>> costs.table(["bad", "good"])
+    array([[5., 0.],
+           [0., 1.]])
+    >>> costs.ratio()
+    5.0
+    """
+
+    classes: NDArray[Any] | None
+    matrix: Floats | None = None
+    positive: Any = None
+
+    # -- making ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def of_pair(
+        miss: float | ArrayLike,
+        alarm: float | ArrayLike,
+        *,
+        classes: Sequence[Any] | None = None,
+        positive: Any = None,
+    ) -> Costs:
+        """Two classes: ``miss`` is paid for a positive answered negative, ``alarm`` the other way round.
+
+        Either may be an array with one cost per example; the result is then an :class:`ExampleCosts`.
+
+        >>> Costs.of_pair(miss=[10.0, 250.0], alarm=2.0).table([1, 0])
+        array([[10.,  0.],
+               [ 0.,  2.]])
+        """
+        labels = labels_of(classes)
+        if labels is not None and len(labels) != 2:
+            raise complain("classes", "name two classes for a cost pair", list(labels), USE_MATRIX, CostsError)
+        plus = positive_index(labels, positive)
+        pair = [np.asarray(floats("miss", miss)), np.asarray(floats("alarm", alarm))]
+        shape = common_shape(pair)
+        cube = np.zeros((*shape, 2, 2))
+        cube[..., plus, 1 - plus] = pair[0]
+        cube[..., 1 - plus, plus] = pair[1]
+        check_values("costs", cube)
+        if shape:
+            return ExampleCosts(labels, positive=positive, matrices=cube)
+        return Costs(labels, cube, positive)
+
+    @staticmethod
+    def of_classes(cost_of: Mapping[Any, float]) -> Costs:
+        """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was."""
+        if not isinstance(cost_of, Mapping) or len(cost_of) < 2:
+            raise complain("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
+        labels = labels_of(list(cost_of))
+        per_class = floats("cost_of", list(cost_of.values()))
+        return Costs.of_matrix(np.where(np.eye(len(per_class)), 0.0, per_class[:, None]), classes=labels)
+
+    @staticmethod
+    def of_matrix(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None, positive: Any = None) -> Costs:
+        """A K x K matrix ``C[true, predicted]``: an array, ``{true: {predicted: cost}}`` or a labelled frame.
+
+        >>> Costs.of_matrix({"ham": {"spam": 10}, "spam": {"ham": 1}}).matrix
+        array([[ 0., 10.],
+               [ 1.,  0.]])
+        """
+        if isinstance(C, Mapping):
+            if classes is None:
+                classes = list(C)
+            C = from_nested(cast("Mapping[Any, Mapping[Any, float]]", C), list(classes))
+        elif is_frame(C):
+            C, found = from_frame(C)
+            classes = found if classes is None else classes
+        matrix = floats("C", C)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
+            raise complain("C", "be a K x K matrix with K >= 2", f"shape {matrix.shape}", ORIENTATION, CostsError)
+        labels = labels_of(classes)
+        if labels is not None and len(labels) != len(matrix):
+            raise complain("classes", f"name the {len(matrix)} classes of C", list(labels), error=CostsError)
+        check_values("C", matrix)
+        warn_about_diagonal(matrix)
+        positive_index(labels, positive)
+        return Costs(labels, matrix, positive)
+
+    @staticmethod
+    def of_rows(c: Any, *, classes: Sequence[Any] | None = None) -> ExampleCosts:
+        """Per-example costs: ``c[i, k]`` is the cost of answering class k for example i, its truth being known."""
+        rows = floats("c", c)
+        if rows.ndim != 2 or rows.shape[1] < 2:
+            raise complain("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
+        labels = labels_of(classes)
+        if labels is not None and len(labels) != rows.shape[1]:
+            raise complain("classes", f"name the {rows.shape[1]} columns of c", list(labels), error=CostsError)
+        check_values("c", rows)
+        return ExampleCosts(labels, rows=rows)
+
+    @staticmethod
+    def zero_one(classes: Sequence[Any] | NDArray[Any]) -> Costs:
+        """Every mistake costs one."""
+        labels = labels_of(classes)
+        if labels is None or len(labels) < 2:
+            raise complain("classes", "name two or more classes", classes, error=CostsError)
+        return Costs(labels, 1.0 - np.eye(len(labels)))
+
+    @staticmethod
+    def read(path: str | Path) -> Costs:
+        """A labelled matrix from a file: CSV (header row of answers, first column of truths) or TOML tables."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise CostsError(f"costs file {path} cannot be read: {error.strerror}. Check the path.") from error
+        if path.suffix.lower() == ".toml":
+            try:
+                nested = tomllib.loads(text)
+            except tomllib.TOMLDecodeError as error:
+                raise CostsError(f"costs file {path} is not TOML: {error}.") from error
+            return Costs.of_matrix(nested.get("costs", nested))
+        nested, answers = from_csv(path, text)
+        return Costs.of_matrix(nested, classes=answers)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """Number of answers K."""
+        assert self.matrix is not None
+        return len(self.matrix)
+
+    def table(self, y: Any) -> Floats:
+        """Cost of each answer for each example, (n, K), columns in the order of ``classes``. Paper 002, sec. 2."""
+        bound = self.bound_to(y)
+        assert bound.matrix is not None
+        return bound.matrix[bound.codes(y)]
+
+    def codes(self, y: Any) -> NDArray[np.intp]:
+        """Position of every label in ``classes``; a label without costs is an error that names it."""
+        assert self.classes is not None
+        present, codes = check_labels(y)
+        return positions(self.classes, present)[codes]
+
+    def bound_to(self, y: Any) -> Costs:
+        """The same costs with class labels, taken from ``y`` where none were given."""
+        return self if self.classes is not None else self.aligned(check_labels(y)[0])
+
+    def aligned(self, classes: Sequence[Any] | NDArray[Any]) -> Costs:
+        """The same costs over exactly these classes in this order. Unknown classes are an error that names them."""
+        labels = cast("NDArray[Any]", labels_of(classes))
+        if self.classes is None:
+            if len(labels) != self.n_classes:
+                raise complain(
+                    "costs",
+                    f"have as many classes as y, which has {len(labels)} ({listed(labels)})",
+                    f"{self.n_classes} classes without labels",
+                    "Give the labels with classes=; costs may then name more classes than y has.",
+                    CostsError,
+                )
+            return replace(self, classes=labels)
+        where = positions(self.classes, labels)
+        if len(where) == len(self.classes) and (where == np.arange(len(where))).all():
+            return replace(self, classes=labels)
+        at: Any = [] if self.positive is None else np.flatnonzero(where == positive_index(self.classes, self.positive))
+        kept = labels[at[0]] if len(at) else None
+        return replace(self._taken(where), classes=labels, positive=kept)
+
+    def _taken(self, where: NDArray[np.intp]) -> Costs:
+        assert self.matrix is not None
+        return replace(self, matrix=self.matrix[np.ix_(where, where)])
+
+    def positive_index(self) -> int:
+        """Position of the positive class; two classes only."""
+        self._need_two("the positive class")
+        return positive_index(self.classes, self.positive)
+
+    def ratio(self) -> float:
+        """rho = C(+,-) / C(-,+): how much worse a miss is than an alarm. Paper 000, prop. 1; two classes only."""
+        self._need_two("ratio()")
+        assert self.matrix is not None
+        gain = self.matrix - np.diag(self.matrix)[:, None]
+        plus = self.positive_index()
+        miss, alarm = gain[plus, 1 - plus], gain[1 - plus, plus]
+        if miss <= 0 or alarm <= 0:
+            raise complain("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
+        return float(miss / alarm)
+
+    def class_costs(self) -> Floats:
+        """c(i) = sum_j C(i, j): one cost per true class. Paper 003, eq. (25)."""
+        assert self.matrix is not None
+        return np.asarray(self.matrix.sum(axis=1))
+
+    def calibrated(self) -> Costs:
+        """The same decisions with the cheapest answer of every truth at 0. Paper 002, sec. 2."""
+        assert self.matrix is not None
+        return replace(self, matrix=self.matrix - self.matrix.min(axis=1, keepdims=True))
+
+    def scaled(self, factor: float) -> Costs:
+        """All costs times a positive factor."""
+        assert self.matrix is not None
+        return replace(self, matrix=self.matrix * check_number("factor", factor, above=0))
+
+    def expected(self, proba: ArrayLike) -> Floats:
+        """Expected cost of every answer, (n, K), from class probabilities with columns as in ``classes``."""
+        assert self.matrix is not None
+        return self._probabilities(proba) @ self.matrix
+
+    def cheapest(self, proba: ArrayLike) -> NDArray[Any]:
+        """The answer with the least expected cost for each row of probabilities; ties go to the first class."""
+        answers: NDArray[Any] = self.expected(proba).argmin(axis=1)
+        return answers if self.classes is None else self.classes[answers]
+
+    def _probabilities(self, proba: ArrayLike) -> Floats:
+        p = floats("proba", proba)
+        if p.ndim != 2 or p.shape[1] != self.n_classes:
+            raise complain("proba", f"be an (n, {self.n_classes}) array", f"shape {p.shape}", error=CostsError)
+        return p
+
+    def _need_two(self, what: str) -> None:
+        if self.n_classes != 2:
+            raise complain("costs", f"be over two classes for {what}", f"{self.n_classes} classes", error=CostsError)
+
+    # -- showing -----------------------------------------------------------------------------------------------------
+
+    def _names(self) -> list[str]:
+        return [str(k) for k in (range(self.n_classes) if self.classes is None else self.classes)]
+
+    def __repr__(self) -> str:
+        assert self.matrix is not None
+        names = self._names()
+        lines = [f"{name}: {', '.join(f'{v:g}' for v in row)}" for name, row in zip(names, self.matrix, strict=True)]
+        return f"Costs(C[true, predicted] over {', '.join(names)}; " + "; ".join(lines) + ")"
+
+    def _repr_html_(self) -> str:
+        assert self.matrix is not None
+        return html_table(self._names(), self.matrix, "cost of answering")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExampleCosts(Costs):
+    """Costs that differ from example to example: ``rows`` (n, K) for known truths, or full ``matrices`` (n, K, K).
+
+    Has a length and can be indexed by rows, so scikit-learn slices it along with X in folds and pipelines.
+    """
+
+    rows: Floats | None = None
+    matrices: Floats | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of answers K."""
+        return self.shape[-1]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, K) or (n, K, K)."""
+        return self._cells.shape
+
+    @property
+    def _cells(self) -> Floats:
+        return cast("Floats", self.rows if self.rows is not None else self.matrices)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __getitem__(self, key: Any) -> ExampleCosts:
+        rows = key[0] if isinstance(key, tuple) else key  # scikit-learn asks for costs[indices, ...]
+        if isinstance(rows, (int, np.integer)):
+            rows = [rows]
+        return self._with(self._cells[rows])
+
+    def _with(self, cells: Floats) -> ExampleCosts:
+        return replace(self, rows=cells) if self.rows is not None else replace(self, matrices=cells)
+
+    def table(self, y: Any) -> Floats:
+        """Cost of each answer for each example, (n, K)."""
+        bound = self.bound_to(y)
+        codes = bound.codes(y)
+        if len(codes) != len(self):
+            raise complain(
+                "costs",
+                f"have one row per example ({len(codes)})",
+                f"{len(self)} rows",
+                "Pass them as fit(..., costs=) so that they are cut along with X.",
+                CostsError,
+            )
+        if isinstance(bound, ExampleCosts) and bound.rows is not None:
+            return bound.rows
+        return bound._cells[np.arange(len(codes)), codes]  # type: ignore[attr-defined, no-any-return]
+
+    def _taken(self, where: NDArray[np.intp]) -> Costs:
+        cells = self._cells[..., where]
+        return self._with(cells if self.rows is not None else cells[:, where, :])
+
+    def ratio(self) -> float:
+        """Not defined: the ratio differs from example to example."""
+        raise complain("costs", "be the same for all examples for ratio()", repr(self), USE_TABLE, CostsError)
+
+    def class_costs(self) -> Floats:
+        """Not defined: the costs differ from example to example."""
+        raise complain("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
+
+    def calibrated(self) -> ExampleCosts:
+        """The same decisions with the cheapest answer of every example at 0."""
+        return self._with(self._cells - self._cells.min(axis=-1, keepdims=True))
+
+    def scaled(self, factor: float) -> ExampleCosts:
+        """All costs times a positive factor."""
+        return self._with(self._cells * check_number("factor", factor, above=0))
+
+    def expected(self, proba: ArrayLike) -> Floats:
+        """Expected cost of every answer, (n, K); needs full matrices, since rows already know the truth."""
+        p = self._probabilities(proba)
+        if self.matrices is None:
+            raise complain(
+                "costs",
+                "hold a matrix per example to weigh answers before the truth is known",
+                "rows of known truths",
+                "Use Costs.of_pair(miss=array, alarm=array) or a class-level matrix.",
+                CostsError,
+            )
+        if len(p) != len(self):
+            raise complain("proba", f"have {len(self)} rows like costs", f"{len(p)} rows", error=CostsError)
+        return cast("Floats", np.einsum("ni,nij->nj", p, self.matrices))
+
+    def __repr__(self) -> str:
+        kind = "rows c[i, answer]" if self.rows is not None else "matrices C[i, true, predicted]"
+        return f"Costs({len(self)} {kind} over {', '.join(self._names())}; mean {self._cells.mean():g})"
+
+    def _repr_html_(self) -> str:
+        if self.matrices is not None:
+            return html_table(self._names(), self.matrices.mean(axis=0), f"mean cost over {len(self)} examples")
+        return f"<p>{html.escape(repr(self))}</p>"

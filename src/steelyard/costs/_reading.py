@@ -1,0 +1,192 @@
+"""Labels and numbers of costs: reading, checking, showing."""
+
+from __future__ import annotations
+
+import csv
+import html
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import complain
+from ..errors import CostsError, CostsWarning
+
+Floats = NDArray[np.float64]
+
+ORIENTATION = "Rows are true classes, columns predicted ones."
+USE_MATRIX = "Use Costs.of_matrix for more classes."
+USE_TABLE = "Use table(y)."
+
+
+def floats(name: str, values: Any) -> Floats:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise complain(name, "hold numbers", values, error=CostsError) from None
+    return array
+
+
+def check_values(name: str, array: Floats) -> None:
+    if array.size == 0:
+        raise complain(name, "hold at least one cost", "an empty array", error=CostsError)
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise complain(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
+    if (array < 0).any():
+        where = tuple(int(i) for i in np.argwhere(array < 0)[0])
+        raise complain(
+            name,
+            "be >= 0",
+            float(array[where]),
+            f"It stands at {where}; to express a gain, add a constant to its row.",
+            CostsError,
+        )
+    if not array.any():
+        raise complain(name, "hold a positive cost", "only zeros", "With no costs every answer is right.", CostsError)
+
+
+def warn_about_diagonal(matrix: Floats) -> None:
+    right = np.diag(matrix)
+    if right.any():
+        warnings.warn(
+            f"C has right answers that cost something (diagonal {right.tolist()}); used as given. {ORIENTATION}",
+            CostsWarning,
+            stacklevel=3,
+        )
+
+
+def labels_of(classes: Any) -> NDArray[Any] | None:
+    if classes is None:
+        return None
+    labels = np.asarray(classes)
+    if labels.ndim != 1 or len(labels) < 1:
+        raise complain("classes", "be a flat list of labels", classes, error=CostsError)
+    seen: set[Any] = set()
+    for label in labels.tolist():
+        if label in seen:
+            raise complain("classes", "name every class once", label, error=CostsError)
+        seen.add(label)
+    return labels
+
+
+def as_text(label: Any) -> str:
+    """Labels read from text files match numbers of the same value: "1" is 1 and 1.0."""
+    if isinstance(label, (float, np.floating)) and float(label).is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:
+    at = {label: i for i, label in enumerate(known.tolist())}
+    by_text = known.dtype.kind in "UO" and wanted.dtype.kind not in "UO"
+    found = [at.get(as_text(label) if by_text else label, -1) for label in wanted.tolist()]
+    missing = [label for label, i in zip(wanted.tolist(), found, strict=True) if i < 0]
+    if missing:
+        raise complain(
+            "costs",
+            f"know every class of y; {listed(known)} are known",
+            missing[0] if len(missing) == 1 else missing,
+            "Add it to the costs or remove its rows.",
+            CostsError,
+        )
+    return np.array(found, dtype=np.intp)
+
+
+def positive_index(classes: NDArray[Any] | None, positive: Any) -> int:
+    if positive is None:
+        return 1
+    if classes is None:
+        raise complain("positive", "come with classes=", positive, "Name both classes.", CostsError)
+    return int(positions(classes, np.asarray([positive]))[0])
+
+
+def common_shape(pair: list[NDArray[Any]]) -> tuple[int, ...]:
+    shapes = {a.shape for a in pair if a.ndim}
+    if len(shapes) > 1 or any(len(s) != 1 for s in shapes):
+        raise complain(
+            "miss and alarm", "be numbers or arrays of one length", [a.shape for a in pair], error=CostsError
+        )
+    return shapes.pop() if shapes else ()
+
+
+def listed(labels: NDArray[Any]) -> str:
+    shown = ", ".join(repr(v) for v in labels.tolist()[:12])
+    return shown + (", ..." if len(labels) > 12 else "")
+
+
+def from_nested(nested: Mapping[Any, Mapping[Any, float]], classes: list[Any]) -> Floats:
+    matrix = np.zeros((len(classes), len(classes)))
+    at = {label: i for i, label in enumerate(classes)}
+    for truth, answers in nested.items():
+        if not isinstance(answers, Mapping):
+            raise complain("C", "map each true class to {predicted: cost}", {truth: answers}, error=CostsError)
+        for answer, cost in answers.items():
+            if truth not in at or answer not in at:
+                unknown = truth if truth not in at else answer
+                raise complain("C", f"use the classes {classes}", unknown, "Give it a row of its own.", CostsError)
+            matrix[at[truth], at[answer]] = floats("C", cost)
+    return matrix
+
+
+def is_frame(value: Any) -> bool:
+    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame)
+
+
+def from_frame(value: Any) -> tuple[Floats, list[Any]]:
+    frame = nw.from_native(value, eager_only=True)
+    first = frame[frame.columns[0]]
+    if not first.dtype.is_numeric():
+        truths, frame = first.to_list(), frame.drop(frame.columns[0])
+    else:
+        index = nw.maybe_get_index(frame)
+        truths = list(frame.columns) if index is None else list(index)
+    answers = list(frame.columns)
+    if sorted(map(str, truths)) != sorted(map(str, answers)):
+        raise complain("C", f"have a row for each column ({answers})", truths, ORIENTATION, CostsError)
+    cells = frame.to_numpy()
+    order = [[str(t) for t in truths].index(str(a)) for a in answers]
+    return floats("C", cells)[order], answers
+
+
+def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[str]]:
+    lines = [row for row in csv.reader(text.splitlines()) if row]
+    if len(lines) < 3:
+        raise CostsError(
+            f"costs file {path} must have a header of answers and a row per true class; got {len(lines)} lines."
+        )
+    answers = [cell.strip() for cell in lines[0][1:]]
+    nested: dict[str, dict[str, float]] = {}
+    for number, row in enumerate(lines[1:], start=2):
+        if len(row) != len(answers) + 1:
+            raise CostsError(f"{path}, line {number}: expected {len(answers) + 1} cells, got {len(row)}.")
+        try:
+            nested[row[0].strip()] = dict(zip(answers, map(float, row[1:]), strict=True))
+        except ValueError:
+            raise CostsError(f"{path}, line {number}: expected numbers after the label, got {row[1:]}.") from None
+    if sorted(nested) != sorted(answers):
+        raise CostsError(
+            f"{path}: the rows ({', '.join(nested)}) must name the same classes as the header ({', '.join(answers)})."
+        )
+    return nested, answers
+
+
+def html_table(names: list[str], matrix: Floats, title: str) -> str:
+    top = float(matrix.max()) or 1.0
+    head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
+    body = "".join(
+        f"<tr><th>{html.escape(name)}</th>"
+        + "".join(
+            f'<td style="text-align:right;background:rgba(200,60,30,{0.6 * v / top:.2f})">{v:g}</td>' for v in row
+        )
+        + "</tr>"
+        for name, row in zip(names, matrix, strict=True)
+    )
+    return (
+        f'<table class="steelyard-costs"><caption>{html.escape(title)} (rows: truth, columns: answer)</caption>'
+        f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

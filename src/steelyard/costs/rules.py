@@ -1,0 +1,99 @@
+"""Costs that need the data, and the one door through which estimators take costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, check_labels, check_number, complain
+from ..errors import CostsError
+from ._costs import Costs
+from ._reading import positive_index
+
+
+@runtime_checkable
+class CostRule(Protocol):
+    """Costs that depend on the labels: asked once, at fit."""
+
+    def costs_for(self, y: Any) -> Costs:
+        """The costs for data with these labels."""
+        ...
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """Weigh sensitivity by ``eta_pos`` and specificity by the rest: rho = eta_p T_n / (eta_n T_p). Paper 000, prop. 1.
+
+    With more than two classes every class gets the same total weight, and ``eta_pos`` must be 0.5.
+
+    >>> Balanced().costs_for([1, 0, 0, 0]).ratio()
+    3.0
+    """
+
+    eta_pos: float = 0.5
+    positive: Any = None
+
+    def costs_for(self, y: Any) -> Costs:
+        """The costs for data with these labels."""
+        eta = check_number("eta_pos", self.eta_pos, above=0, below=1)
+        classes, codes = check_labels(y)
+        counts = np.bincount(codes).astype(float)
+        if len(classes) == 2:
+            plus = positive_index(classes, self.positive)
+            rho = eta * counts[1 - plus] / ((1 - eta) * counts[plus])
+            return Costs.of_pair(rho, 1.0, classes=classes, positive=self.positive)  # type: ignore[arg-type]
+        if eta != 0.5:
+            raise complain("eta_pos", "be 0.5 with more than two classes", self.eta_pos, error=CostsError)
+        return Costs.of_classes(dict(zip(classes.tolist(), counts.max() / counts, strict=True)))
+
+
+@dataclass(frozen=True)
+class InverseFrequency:
+    """Class costs that grow as a class gets rare, by a power that is zero for equal costs.
+
+    ``relative_to="others"``: (m_others / m_k)^power with the geometric mean of the other classes' counts; for two
+    classes the theta of paper 004. ``relative_to="rarest"``: (n_min / n_k)^power, the default costs of AdaC2.M1.
+
+    >>> InverseFrequency(power=0.5).costs_for([1, 0, 0, 0, 0]).class_costs()
+    array([0.5, 2. ])
+    """
+
+    power: float = 1.0
+    relative_to: str = "others"
+
+    def costs_for(self, y: Any) -> Costs:
+        """The costs for data with these labels."""
+        power = check_number("power", self.power)
+        check_choice("relative_to", self.relative_to, ("others", "rarest"))
+        classes, codes = check_labels(y)
+        log_counts = np.log(np.bincount(codes))
+        if self.relative_to == "others":
+            reference = (log_counts.sum() - log_counts) / (len(classes) - 1)
+        else:
+            reference = np.full(len(classes), log_counts.min())
+        return Costs.of_classes(dict(zip(classes.tolist(), np.exp(power * (reference - log_counts)), strict=True)))
+
+
+def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = None) -> Costs:
+    """The costs an estimator works with, over its ``classes``, from its parameter and from its fit metadata.
+
+    ``costs`` (constructor): None for 0/1, :class:`Costs`, a rule, a K x K array or frame, or a dict. ``per_example``
+    (fit metadata) wins where given: :class:`Costs`, a rule, or an (n, K) array with columns as in ``classes``.
+    """
+    if per_example is not None:
+        if isinstance(per_example, (Costs, Mapping, CostRule)):
+            return as_costs(per_example, y, classes)
+        return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
+    if costs is None:
+        return Costs.zero_one(classes)
+    if isinstance(costs, Costs):
+        return costs.aligned(classes)
+    if isinstance(costs, CostRule):
+        return costs.costs_for(y).aligned(classes)
+    if isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values()):
+        return Costs.of_classes(costs).aligned(classes)
+    return Costs.of_matrix(costs).aligned(classes)

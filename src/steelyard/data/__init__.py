@@ -1,0 +1,1 @@
+"""Readers and the catalogue of the papers' data. Knows no learner."""

@@ -1,0 +1,49 @@
+"""The exceptions and warnings of Steelyard. Each also derives from the built-in a caller would expect."""
+
+__all__ = [
+    "ChecksumError",
+    "CostsError",
+    "CostsWarning",
+    "DataFileError",
+    "DataNotFoundError",
+    "InvalidInputError",
+    "MissingDependencyError",
+    "StateError",
+    "SteelyardError",
+]
+
+
+class SteelyardError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class InvalidInputError(SteelyardError, ValueError):
+    """An argument or array that cannot be used; the message names it, its value and what to do."""
+
+
+class CostsError(InvalidInputError):
+    """Costs that contradict themselves, the labels or the task."""
+
+
+class StateError(SteelyardError, ValueError):
+    """A saved state that does not fit the object asked to resume from it."""
+
+
+class DataFileError(SteelyardError, ValueError):
+    """A file whose content cannot be read; the message gives file, line and what was expected."""
+
+
+class DataNotFoundError(SteelyardError, FileNotFoundError):
+    """A data set that is neither on this machine nor to be had from its public address."""
+
+
+class ChecksumError(SteelyardError, OSError):
+    """A file whose content is not the one the catalogue describes."""
+
+
+class MissingDependencyError(SteelyardError, ImportError):
+    """An optional library that this call needs is not installed."""
+
+
+class CostsWarning(UserWarning):
+    """Costs that are usable but probably not what was meant."""

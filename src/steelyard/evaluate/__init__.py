@@ -1,0 +1,1 @@
+"""Measures, curves, intervals and tests: pure functions on arrays. Imports no learner."""

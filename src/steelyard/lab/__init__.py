@@ -1,0 +1,1 @@
+"""Recipes, runs, tables and comparisons. No algorithm."""

@@ -1,0 +1,1 @@
+"""One pass over a stream: update rules and OnlineClassifier. Papers 000 and 001."""

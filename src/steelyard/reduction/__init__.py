@@ -1,0 +1,1 @@
+"""Many classes into few problems, with a cost for every answer. Paper 002."""

@@ -1,0 +1,1 @@
+"""Search of class costs for any estimator. Paper 003."""

@@ -1,0 +1,1 @@
+"""C4.5 decision trees with sample weights, nominal attributes and missing values. Paper 003."""
