@@ -88,7 +88,7 @@ def measure(topic: str, only: str | None = None) -> dict[str, dict[str, float | 
 
 
 def _race(topic: str, entries: list[tuple[int, Contender]]) -> dict[str, float | str]:
-    one_thread = {k: "1" for k in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     outcome: dict[str, float | str] = {}
     running = []
     for index, entry in entries:

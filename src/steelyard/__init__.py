@@ -1,39 +1,34 @@
 """Steelyard: classification where mistakes are not equal.
 
-``__all__`` is the only registry of public names; the table in README.md says what each is for.
+``__all__`` is the only registry of public names, one line a room; the tables in README.md say what each is for.
 """
 
-from .costs import Balanced, CostRule, Costs, ExampleCosts, InverseFrequency
-from .errors import (
-    ChecksumError,
-    CostsError,
-    CostsWarning,
-    DataFileError,
-    DataNotFoundError,
-    InvalidInputError,
-    MissingDependencyError,
-    StateError,
-    SteelyardError,
-)
-from .trace import Decision, Trace
+from . import active, boosting, costs, data, errors, evaluate, margin, online, reduction, search, trace, tree
+from .active import *
+from .boosting import *
+from .costs import *
+from .data import *
+from .errors import *
+from .evaluate import *
+from .margin import *
+from .online import *
+from .reduction import *
+from .search import *
+from .trace import *
+from .tree import *
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Balanced",
-    "ChecksumError",
-    "CostRule",
-    "Costs",
-    "CostsError",
-    "CostsWarning",
-    "DataFileError",
-    "DataNotFoundError",
-    "Decision",
-    "ExampleCosts",
-    "InvalidInputError",
-    "InverseFrequency",
-    "MissingDependencyError",
-    "StateError",
-    "SteelyardError",
-    "Trace",
-]
+__all__: list[str] = []
+__all__ += errors.__all__
+__all__ += trace.__all__
+__all__ += costs.__all__
+__all__ += data.__all__
+__all__ += evaluate.__all__
+__all__ += active.__all__
+__all__ += online.__all__
+__all__ += margin.__all__
+__all__ += tree.__all__
+__all__ += reduction.__all__
+__all__ += boosting.__all__
+__all__ += search.__all__

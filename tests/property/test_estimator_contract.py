@@ -1,0 +1,21 @@
+"""Every estimator of the library keeps scikit-learn's contract."""
+
+import inspect
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import steelyard
+
+
+def estimators() -> list[BaseEstimator]:
+    """One of each public estimator, with its default parameters."""
+    public = (getattr(steelyard, name) for name in steelyard.__all__)
+    return [cls() for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator)]
+
+
+if ESTIMATORS := estimators():
+
+    @parametrize_with_checks(ESTIMATORS)
+    def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:  # type: ignore[no-untyped-def]
+        check(estimator)
