@@ -1,6 +1,8 @@
 """Measures, curves, intervals and tests: pure functions on arrays. Imports no learner."""
 
+from .comparisons import FriedmanComparison, PairedComparison, compare_costs, compare_learners, compare_over_datasets
 from .estimates import Estimate, estimate
+from .intervals import Interval, bootstrap_interval
 from .measures import (
     costs_paid,
     f_score,
@@ -20,6 +22,13 @@ __all__ = [
     "ClassScores",
     "ConfusionTable",
     "Estimate",
+    "FriedmanComparison",
+    "Interval",
+    "PairedComparison",
+    "bootstrap_interval",
+    "compare_costs",
+    "compare_learners",
+    "compare_over_datasets",
     "confusion_table",
     "cost_confusion_matrix",
     "costs_paid",
