@@ -15,6 +15,7 @@ from .measures import (
     total_cost,
     weighted_sum_score,
 )
+from .scorers import get_scorer, get_scorer_names
 from .streams import cumulative, stream_value
 from .tables import ClassScores, ConfusionTable, confusion_table, cost_confusion_matrix, per_class_scores
 
@@ -36,6 +37,8 @@ __all__ = [
     "estimate",
     "f_score",
     "g_mean_score",
+    "get_scorer",
+    "get_scorer_names",
     "mean_cost",
     "per_class_scores",
     "precision_score",
