@@ -115,7 +115,7 @@ class CostCurveDisplay(_CurveDisplay):
         )
         ax.plot([curve.operating], [curve.at(curve.operating)], "o", color=ACCENT, label="given costs")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
-        finish(ax, "probability cost of the positives", "normalised expected cost")
+        finish(ax, "probability cost of the positives", "normalised expected cost", legend="upper right")
 
 
 @dataclass(eq=False)
@@ -180,7 +180,7 @@ class RocHullDisplay(_CurveDisplay):
         ax.plot(*best, "o", color=ACCENT)
         ax.plot([0, 1], [0, 1], color=FAINT, linestyle=":", linewidth=1)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        finish(ax, "false positive rate", "true positive rate")
+        finish(ax, "false positive rate", "true positive rate", legend="lower right")
 
 
 @dataclass(eq=False)
