@@ -13,7 +13,8 @@ from scipy import stats
 
 from .._checks import check_choice, check_count, check_finite, check_flag, check_number, complain, require
 from ._answers import Floats
-from .intervals import Interval, Sheet, bca_limits, leave_one_out, resample
+from ._resampling import Sheet, bca_limits
+from .intervals import Interval
 from .measures import costs_paid
 from .tables import aligned_text
 
@@ -73,9 +74,9 @@ def compare_costs(
     gap = left - right
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
-    sheet = Sheet(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
-    resampled = resample(sheet, count, np.random.default_rng(random_state))
-    low, high = bca_limits(float(gap.mean()), resampled, leave_one_out(sheet), level)
+    sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
+    resampled = sheet.resampled(count, np.random.default_rng(random_state))
+    low, high = bca_limits(float(gap.mean()), resampled, sheet.left_out(), level)
     spread = float(resampled.std(ddof=1))
     return PairedComparison(
         len(gap),
