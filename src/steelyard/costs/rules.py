@@ -88,12 +88,15 @@ def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = No
         if isinstance(per_example, (Costs, Mapping, CostRule)):
             return as_costs(per_example, y, classes)
         return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
-    if costs is None:
-        return Costs.zero_one(classes)
+    return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
+
+
+def read_costs(costs: Any, y: Any) -> Costs:
+    """Costs from any form a caller may state them in, with class labels where that form has them."""
     if isinstance(costs, Costs):
-        return costs.aligned(classes)
+        return costs
     if isinstance(costs, CostRule):
-        return costs.costs_for(y).aligned(classes)
+        return costs.costs_for(y)
     if isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values()):
-        return Costs.of_classes(costs).aligned(classes)
-    return Costs.of_matrix(costs).aligned(classes)
+        return Costs.of_classes(costs)
+    return Costs.of_matrix(costs)
