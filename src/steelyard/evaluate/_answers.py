@@ -144,4 +144,4 @@ def _positive(known: NDArray[Any], positive: Any, from_costs: Any) -> int | None
         positive = from_costs
     if positive is not None:
         return int(_positions("positive", known, np.asarray([positive]))[0])
-    return int(np.argsort(known)[1]) if len(known) == 2 else None
+    return 1 if len(known) == 2 else None

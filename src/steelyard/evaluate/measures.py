@@ -1,7 +1,7 @@
 """Measures of answers against truths: pure functions in scikit-learn's order, ``measure(y_true, y_pred, *, ...)``.
 
 All take ``costs`` (anything :func:`as_costs` reads; None for 0/1), ``positive`` (default: the positive class of the
-costs, else the last of two sorted classes), ``classes`` (default: those of the costs, else all that occur) and
+costs, else the last of two ``classes``), ``classes`` (default: those of the costs, else all that occur) and
 ``sample_weight``. A rate over nothing is 0. For accuracy, balanced accuracy and the like use scikit-learn's own
 functions: intervals, streams and scorers of this package take those as well.
 """
