@@ -19,5 +19,6 @@ template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, n
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
 void register_svm(nb::module_ &m);
+void bind_tree(nb::module_ &m);
 
 } // namespace steelyard
