@@ -83,9 +83,19 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_rows(
-    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, dtype: Any = (np.float64, np.float32)
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    accept_sparse: bool = True,
+    dtype: Any = (np.float64, np.float32),
+    looked_at: bool = True,
 ) -> Rows:
-    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``."""
+    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``.
+
+    ``looked_at=False`` leaves out everything that reads the values; a kernel that looks at them anyway then finds what
+    is not finite, and its caller calls :func:`check_finite` to say where.
+    """
     rows = validate_data(
         estimator,
         X,
@@ -95,6 +105,8 @@ def check_rows(
         order="C",
         ensure_all_finite=False,
     )
+    if not looked_at:
+        return rows
     if is_sparse(rows) and not rows.has_sorted_indices:
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
     check_finite("X", rows)

@@ -6,6 +6,7 @@ __all__ = [
     "CostsWarning",
     "DataFileError",
     "DataNotFoundError",
+    "DivergedError",
     "InvalidInputError",
     "MissingDependencyError",
     "StateError",
@@ -23,6 +24,10 @@ class InvalidInputError(SteelyardError, ValueError):
 
 class CostsError(InvalidInputError):
     """Costs that contradict themselves, the labels or the task."""
+
+
+class DivergedError(InvalidInputError, OverflowError):
+    """Weights or scores that have left the range of floating-point numbers; nothing was learned."""
 
 
 class StateError(SteelyardError, ValueError):
