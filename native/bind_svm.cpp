@@ -130,7 +130,7 @@ void register_svm(nb::module_ &m) {
   nb::class_<Kernel>(m, "Kernel")
       .def(
           "__init__",
-          [](Kernel *self, int kind, double gamma, double degree, double coef0) {
+          [](Kernel *self, int kind, double gamma, int degree, double coef0) {
             new (self) Kernel{static_cast<KernelKind>(kind), gamma, degree, coef0};
           },
           nb::arg("kind"), nb::arg("gamma"), nb::arg("degree"), nb::arg("coef0"));

@@ -11,37 +11,6 @@
 
 namespace steelyard {
 
-// sums[j] += sum_r weight[r] * row[r][j], four rows to a pass because the sums are the larger stream.
-template <class T>
-STEELYARD_INLINE void add_rows_body(const T *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  constexpr std::size_t piece = 2048; // of the sums, so that they stay in the first-level cache
-  for (std::size_t start = 0; start < n; start += piece) {
-    const std::size_t stop = std::min(n, start + piece);
-    std::size_t r = 0;
-    for (; r + 4 <= count; r += 4) {
-      const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
-      const double wa = weight[r], wb = weight[r + 1], wc = weight[r + 2], wd = weight[r + 3];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
-    }
-    for (; r < count; ++r) {
-      const T *a = rows[r];
-      const double wa = weight[r];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += wa * a[j];
-    }
-  }
-}
-STEELYARD_WIDE inline void add_rows(const float *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
-STEELYARD_WIDE inline void add_rows(const double *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
-
 // The kernel among the examples of one problem. Sums over examples are kept in a vector of `width()` entries in which
 // example i owns entry `place(i)`: a problem on most rows of a shared Gram sums whole rows, which are contiguous.
 template <class T> class KernelSource {
