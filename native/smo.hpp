@@ -15,16 +15,16 @@
 #include <vector>
 
 #include "kernel_source.hpp"
+#include "working_block.hpp"
 
 namespace steelyard {
 
 template <class T> class SvmSolver {
  public:
   SvmSolver(std::unique_ptr<KernelSource<T>> kernel, const double *linear, const double *lo, const double *hi,
-            double tolerance, std::size_t working_set)
+            double tolerance)
       : kernel_(std::move(kernel)), n_(kernel_->examples()), c_(linear, linear + n_), lo_(lo, lo + n_),
-        hi_(hi, hi + n_), b_(n_, 0.0), f_(c_), kb_(kernel_->width(), 0.0), tolerance_(tolerance),
-        working_set_(std::max<std::size_t>(2, std::min(working_set, n_))) {
+        hi_(hi, hi + n_), b_(n_, 0.0), f_(c_), kb_(kernel_->width(), 0.0), tolerance_(tolerance), block_(n_) {
     measure();
   }
 
@@ -88,6 +88,8 @@ template <class T> class SvmSolver {
   }
 
  private:
+  static constexpr std::size_t SPARE = 256;
+
   bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
   bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
 
@@ -109,39 +111,32 @@ template <class T> class SvmSolver {
     violation_ = std::max(0.0, largest_ - least_);
   }
 
-  // Half from each end: the smallest gradients that may grow, the largest that may shrink.
+  // Half from each end: the smallest gradients that may grow, the largest that may shrink. The set must hold all free
+  // examples with room to spare: a smaller one makes the rounds undo each other's work.
   void choose_working_set() {
-    std::vector<std::int32_t> chosen;
-    if (working_set_ >= n_) {
-      for (std::size_t i = 0; i < n_; ++i)
-        chosen.push_back(static_cast<std::int32_t>(i));
-    } else {
-      taken_.assign(n_, false);
-      take_end(chosen, working_set_ / 2, true);
-      take_end(chosen, working_set_, false);
-      take_end(chosen, working_set_, true);
-      std::sort(chosen.begin(), chosen.end());
-    }
-    const std::size_t stride = padded(chosen.size(), CACHE_LINE / sizeof(float));
-    if (chosen == chosen_)
-      return; // its block of the kernel is still there
-    chosen_ = std::move(chosen);
-    stride_ = stride;
-    block_.assign(stride * stride, T(0));
-    kernel_->block(chosen_, block_.data(), stride);
+    std::size_t free = 0;
+    for (std::size_t i = 0; i < n_; ++i)
+      free += may_grow(i) && may_shrink(i);
+    const std::size_t size = std::min(n_, SPARE + free + free / 4);
+    chosen_.clear();
+    taken_.assign(n_, 0);
+    take_end(size / 2, true);
+    take_end(size, false);
+    take_end(size, true);
+    block_.hold(chosen_, *kernel_);
   }
 
-  void take_end(std::vector<std::int32_t> &chosen, std::size_t up_to, bool growing) {
+  void take_end(std::size_t up_to, bool growing) {
     ends_.clear();
     for (std::size_t i = 0; i < n_; ++i)
       if (!taken_[i] && (growing ? may_grow(i) : may_shrink(i)))
         ends_.push_back({growing ? f_[i] : -f_[i], static_cast<std::int32_t>(i)});
-    const std::size_t count = std::min(ends_.size(), up_to > chosen.size() ? up_to - chosen.size() : 0);
+    const std::size_t count = std::min(ends_.size(), up_to > chosen_.size() ? up_to - chosen_.size() : 0);
     if (count < ends_.size())
       std::nth_element(ends_.begin(), ends_.begin() + count, ends_.end());
     for (std::size_t k = 0; k < count; ++k) {
-      chosen.push_back(ends_[k].second);
-      taken_[ends_[k].second] = true;
+      chosen_.push_back(ends_[k].second);
+      taken_[ends_[k].second] = 1;
     }
   }
 
@@ -159,13 +154,16 @@ template <class T> class SvmSolver {
   }
 
   template <class F> std::size_t solve_in(double level, double target, std::size_t max_steps) {
-    const std::size_t q = chosen_.size();
+    const std::size_t size = block_.stride();
+    const Examples &example = block_.examples();
     constexpr F infinity = std::numeric_limits<F>::infinity();
-    std::vector<F> diagonal(stride_, F(0)), gradient(stride_, F(0)), up(stride_, infinity), down(stride_, infinity);
-    std::vector<double> b(stride_, 0.0), lo(stride_, 0.0), hi(stride_, 0.0);
-    for (std::size_t k = 0; k < q; ++k) {
-      const std::int32_t i = chosen_[k];
-      diagonal[k] = static_cast<F>(block_[k * stride_ + k]);
+    std::vector<F> diagonal(size, F(0)), gradient(size, F(0)), up(size, infinity), down(size, infinity);
+    std::vector<double> b(size, 0.0), lo(size, 0.0), hi(size, 0.0);
+    for (std::size_t k = 0; k < size; ++k) {
+      const std::int32_t i = example[k];
+      if (i == WorkingBlock<T>::NONE)
+        continue; // the bars of an empty slot stay up
+      diagonal[k] = static_cast<F>(block_.data()[k * size + k]);
       gradient[k] = static_cast<F>(f_[i] - level);
       up[k] = may_grow(i) ? F(0) : infinity;
       down[k] = may_shrink(i) ? F(0) : infinity;
@@ -173,16 +171,16 @@ template <class T> class SvmSolver {
       lo[k] = lo_[i];
       hi[k] = hi_[i];
     }
-    const WorkingSet<T, F> w{q,         stride_,     block_.data(), diagonal.data(), gradient.data(),
-                             up.data(), down.data(), b.data(),      lo.data(),       hi.data()};
+    const WorkingSet<T, F> w{size,        block_.data(), diagonal.data(), gradient.data(), up.data(),
+                             down.data(), b.data(),      lo.data(),       hi.data()};
     const std::size_t steps = smo(w, target, max_steps);
-    std::vector<std::int32_t> changed;
+    Examples changed;
     std::vector<double> by;
-    for (std::size_t k = 0; k < q; ++k)
-      if (b[k] != b_[chosen_[k]]) {
-        changed.push_back(chosen_[k]);
-        by.push_back(b[k] - b_[chosen_[k]]);
-        b_[chosen_[k]] = b[k];
+    for (std::size_t k = 0; k < size; ++k)
+      if (const std::int32_t i = example[k]; i != WorkingBlock<T>::NONE && b[k] != b_[i]) {
+        changed.push_back(i);
+        by.push_back(b[k] - b_[i]);
+        b_[i] = b[k];
       }
     kernel_->add(changed, by, kb_.data());
     refresh();
@@ -193,10 +191,9 @@ template <class T> class SvmSolver {
   std::size_t n_;
   std::vector<double> c_, lo_, hi_, b_, f_, kb_;
   double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0;
-  std::size_t working_set_, stride_ = 0;
-  std::vector<std::int32_t> chosen_;
-  std::vector<T> block_;
-  std::vector<bool> taken_;
+  WorkingBlock<T> block_;
+  Examples chosen_;
+  std::vector<unsigned char> taken_;
   std::vector<std::pair<double, std::int32_t>> ends_;
 };
 

@@ -61,10 +61,10 @@ template <class T> class Panels {
   std::size_t rows_ = 0, features_;
 };
 
-// The working set: `size` entries padded to whole lanes; the padding may move neither way.
+// The working set: `size` entries, whole cache lines of them; an empty entry may move neither way.
 template <class T, class F> struct WorkingSet {
-  std::size_t size, padded_size;
-  const T *kernel; // padded_size x padded_size
+  std::size_t size;
+  const T *kernel; // size x size
   const F *diagonal;
   F *gradient;
   F *up_bar;   // 0 where b may grow, +inf where it is at its upper bound

@@ -154,7 +154,7 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
   using Scalar = typename Lane<F>::index;
   typedef T KernelLane __attribute__((vector_size(L * sizeof(T)), aligned(alignof(T)), may_alias));
   constexpr F infinity = std::numeric_limits<F>::infinity();
-  const std::size_t n = w.padded_size;
+  const std::size_t n = w.size;
   I first;
   for (std::size_t l = 0; l < L; ++l)
     first[l] = static_cast<Scalar>(l);
