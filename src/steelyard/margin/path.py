@@ -128,9 +128,9 @@ def solve_path(
 ) -> list[PathSolution]:
     """Solve every problem at every lambda, each from its solution at the next larger lambda.
 
-    Going from lambda to lambda' multiplies the box, b and Kb by lambda / lambda': an exact and feasible warm start
-    that needs no kernel value. Problems may be sub-problems (paper 002: one per class) and folds; all read the one
-    ``gram``, so threads share it.
+    Going from lambda to lambda' multiplies the box by lambda / lambda', and b and Kb too unless few examples are at
+    their bounds: a feasible warm start either way, that needs no kernel value. Problems may be sub-problems (paper
+    002: one per class) and folds; all read the one ``gram``, so threads share it.
 
     Parameters: ``gram`` (N, N) symmetric, float32 or float64; ``lambdas`` > 0 in any order; ``tol`` largest KKT
     violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is reached;
