@@ -36,6 +36,7 @@ struct Visit {
   std::size_t node;
   bool growing, entered = false;
   std::size_t depth, top, next_child = 0;
+  std::size_t n_closed = 0; // columns that were closed before this node
   Groups groups;
 };
 
@@ -50,7 +51,8 @@ struct Workspace {
   RowStack rows;
   SplitScratch split;
   Occurrence occurs;
-  std::vector<std::uint8_t> closed, few_values;
+  std::vector<std::uint8_t> closed, few_values; // by column
+  std::vector<std::uint32_t> closed_columns;    // in the order of closing
   std::vector<GrowingNode> nodes;
   std::vector<double> classes; // (nodes x classes)
   std::vector<Visit> visits;   // only the first n_visits are in use; the others keep their capacity
@@ -115,6 +117,7 @@ class Grower {
     whole_ = whole && total <= static_cast<double>(kWhole);
     note_occurrence();
     ws_.closed.assign(table_.n_columns(), 0);
+    ws_.closed_columns.clear();
     choose_columns_of_mean_gain(total);
   }
 
@@ -122,11 +125,11 @@ class Grower {
     ws_.occurs.flag.clear();
     if (ws_.rows.top == table_.n_rows())
       return;
-    ws_.occurs.flag.assign(table_.n_cells() / K_, 0);
+    ws_.occurs.flag.resize(table_.n_columns());
     for (std::size_t a = 0; a < table_.n_columns(); ++a) {
-      std::uint8_t *flag = ws_.occurs.flag.data() + table_.column(a).first_cell / K_;
+      ws_.occurs.flag[a].assign(table_.column(a).values.size() + 1, 0);
       for (std::size_t i = 0; i < ws_.rows.top; ++i)
-        flag[table_.column(a).codes[ws_.rows.row[i]]] = 1;
+        ws_.occurs.flag[a][table_.column(a).codes[ws_.rows.row[i]]] = 1;
     }
   }
 
@@ -138,7 +141,7 @@ class Grower {
       const Column &column = table_.column(a);
       std::size_t categories = 0;
       for (std::uint32_t code = 0; column.nominal && code < column.missing(); ++code)
-        categories += ws_.occurs.at(column, code, K_);
+        categories += ws_.occurs.at(a, code);
       ws_.few_values[a] = !column.nominal || static_cast<double>(categories) < 0.3 * total - kTolerance;
       any = any || ws_.few_values[a];
     }
@@ -156,6 +159,7 @@ class Grower {
     visit.depth = depth;
     visit.top = top;
     visit.next_child = 0;
+    visit.n_closed = ws_.closed_columns.size();
   }
 
   // Counts the classes, finds a question if the node is new, and sorts the rows by its answers.
@@ -165,14 +169,25 @@ class Grower {
     GrowingNode &node = ws_.nodes[visit.node];
     count_classes(node, visit.node);
     if (visit.growing && may_split(node, visit))
-      node.question = search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.few_values);
+      node.question =
+          search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.closed_columns, ws_.few_values);
     if (node.question.test == Test::leaf)
       return;
     ws_.rows.divide(table_, node.question, node.rows, visit.groups);
     split_by_missing_ = split_by_missing_ || visit.groups.missing.size() > 0;
     if (visit.growing && node.question.test == Test::each)
-      ws_.closed[static_cast<std::size_t>(node.question.column)] = 1;
+      close(static_cast<std::uint32_t>(node.question.column));
     match_children(visit);
+  }
+
+  void close(std::uint32_t column) {
+    ws_.closed[column] = 1;
+    ws_.closed_columns.push_back(column);
+  }
+
+  void reopen_columns(std::size_t keep) {
+    for (; ws_.closed_columns.size() > keep; ws_.closed_columns.pop_back())
+      ws_.closed[ws_.closed_columns.back()] = 0;
   }
 
   void count_classes(GrowingNode &node, std::size_t id) {
@@ -228,6 +243,7 @@ class Grower {
   void leave(Visit &visit) {
     GrowingNode &node = ws_.nodes[visit.node];
     ws_.rows.top = visit.top;
+    reopen_columns(visit.n_closed);
     if (visit.growing)
       collapse(node);
     if (options_.prune && node.question.test != Test::leaf) {
@@ -248,8 +264,6 @@ class Grower {
     node.subtree_errors = node.question.test == Test::leaf ? node.errors : 0.0;
     for (std::size_t k = 0; k < node.n_children; ++k)
       node.subtree_errors += ws_.nodes[node.first_child + k].subtree_errors;
-    if (node.question.test == Test::each)
-      ws_.closed[static_cast<std::size_t>(node.question.column)] = 0;
     if (options_.collapse && node.subtree_errors >= node.errors - kSlackOfCollapse)
       make_leaf(node);
   }
@@ -348,7 +362,7 @@ class Grower {
 
   // Breadth first, so that the children of a node stand side by side.
   void write(Tree &out) {
-    out = Tree{};
+    out.clear();
     out.n_classes = K_;
     ws_.leaf_of_row.assign(table_.n_rows(), -1);
     ws_.queue.assign(1, 0);
