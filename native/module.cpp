@@ -2,5 +2,6 @@
 
 NB_MODULE(_native, m) {
   m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
+  steelyard::bind_boost(m);
   steelyard::bind_tree(m);
 }
