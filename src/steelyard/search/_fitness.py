@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from .._checks import complain
+from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
 from ._splits import Split
 
@@ -86,24 +87,46 @@ class Judge:
     """The fitness of cost vectors for one estimator on one set of splits."""
 
     def __init__(
-        self, estimator: Any, parameter: str, measure: Measure, X: Any, y: NDArray[Any], classes: NDArray[Any]
+        self, candidate: Candidate, measure: Measure, X: Any, y: NDArray[Any], splits: list[Split], n_jobs: int | None
     ) -> None:
-        self.estimator, self.parameter, self.measure = estimator, parameter, measure
-        self.X, self.y, self.classes = X, y, classes
+        self.candidate, self.measure = candidate, measure
+        self.X, self.y, self.splits, self.n_jobs = X, y, splits, n_jobs
+        self.codes = np.searchsorted(candidate.classes, y)
+        self.population = self._population()
 
-    def __call__(self, vectors: list[Floats], splits: list[Split], n_jobs: int | None) -> Floats:
+    def _population(self) -> Population | None:
+        """The quick way to the same answers, where there is one."""
+        plain = self.candidate.parameter == "costs" and self.measure.of_answers is not None
+        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.splits]):
+            return Population(self.candidate.estimator, self.X, self.y, self.splits)
+        return None
+
+    def __call__(self, vectors: list[Floats]) -> Floats:
         """Mean over the splits for every vector; a vector that occurs twice is judged once."""
         distinct = {normalised(c).tobytes(): normalised(c) for c in vectors}
-        values = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(self._one)(costs, split) for costs in distinct.values() for split in splits
+        values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._one)(costs, cut) for costs in distinct.values() for cut in range(len(self.splits))
         )
-        means = np.reshape(values, (len(distinct), len(splits))).mean(axis=1)
+        means = np.reshape(values, (len(distinct), len(self.splits))).mean(axis=1)
         by_vector = dict(zip(distinct, means, strict=True))
         return np.array([by_vector[normalised(c).tobytes()] for c in vectors])
 
-    def _one(self, costs: Floats, split: Split) -> float:
-        model = self.with_costs(costs).fit(rows(self.X, split.train), self.y[split.train])
-        return self.measure(model, rows(self.X, split.validation), self.y[split.validation], self.classes)
+    def _one(self, costs: Floats, cut: int) -> float:
+        train, held = self.splits[cut]
+        if self.population is not None:
+            assert self.measure.of_answers is not None
+            return self.measure.of_answers(self.codes[held], self.population.answers(costs, cut))
+        model = self.candidate.with_costs(costs).fit(rows(self.X, train), self.y[train])
+        return self.measure(model, rows(self.X, held), self.y[held], self.candidate.classes)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The estimator whose class costs are searched."""
+
+    estimator: Any
+    parameter: str
+    classes: NDArray[Any]
 
     def with_costs(self, costs: Floats) -> Any:
         """The estimator with these class costs, not yet fitted."""

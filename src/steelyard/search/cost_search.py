@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from .._checks import (
 )
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
-from ._fitness import Judge, class_costs, normalised, read_measure
+from ._fitness import Candidate, Judge, class_costs, normalised, read_measure
 from ._plan import RUNGS, SAMPLERS, Plan
 from ._splits import Split, paper_splits, stratified_splits
 
@@ -99,19 +98,13 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         classes, codes = check_labels(y)
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
         check_same_length(X=X, y=codes)
-        estimator = self._searched()
-        judge = Judge(
-            estimator,
-            self.parameter,
-            read_measure(self.scoring, classes[codes], classes),
-            X.tocsr() if hasattr(X, "tocsr") else X,
-            classes[codes],
-            classes,
-        )
+        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        candidate = Candidate(self._searched(), self.parameter, classes)
+        measure = read_measure(self.scoring, classes[codes], classes)
         random = check_random_state(self.random_state)
         plan = self._plan(classes, codes, int(random.randint(2**31 - 1)))
         searches = self._searches(X, classes, codes, int(random.randint(2**31 - 1)))
-        about = self._about(estimator, classes, plan)
+        about = self._about(candidate.estimator, plan)
 
         studies, winners, fitness = [], [], []
         with _study.progress_bar(check_flag("progress", self.progress), plan.n_trials * len(searches)) as advance:
@@ -119,16 +112,17 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                _study.run(study, one, partial(judge, splits=splits, n_jobs=self.n_jobs), advance)
+                judge = Judge(candidate, measure, rows, classes[codes], splits, self.n_jobs)
+                _study.run(study, one, judge, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
                 winners.append(normalised(costs))
                 fitness.append(value)
         best = normalised(np.mean(winners, axis=0))
-        self.best_estimator_ = judge.with_costs(best).fit(X, classes[codes])
+        self.best_estimator_ = candidate.with_costs(best).fit(X, classes[codes])
         self.best_costs_: Costs = class_costs(classes, best)
         self.validation_fitness_ = float(np.mean(fitness))
-        self.n_rounds_: int | None = estimator.get_params().get("n_estimators")
+        self.n_rounds_: int | None = candidate.estimator.get_params().get("n_estimators")
         self.studies_ = studies
         self.study_ = studies[-1]
         self.classes_ = classes
@@ -171,7 +165,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return [Split(*cut) for cut in self.splits.split(X, classes[codes])]
         return stratified_splits(check_count("splits", self.splits, at_least=2), codes, seed)
 
-    def _about(self, estimator: Any, classes: NDArray[Any], plan: Plan) -> dict[str, Any]:
+    def _about(self, estimator: Any, plan: Plan) -> dict[str, Any]:
         """What makes a stored study the same search: costs belong to their estimator, its rounds and the splits."""
         if self.storage is not None and not isinstance(self.random_state, numbers.Integral):
             raise complain(
