@@ -4,10 +4,12 @@ __all__ = [
     "ChecksumError",
     "CostsError",
     "CostsWarning",
+    "CoverageWarning",
     "DataFileError",
     "DataNotFoundError",
     "InvalidInputError",
     "MissingDependencyError",
+    "NotEstimableError",
     "StateError",
     "SteelyardError",
 ]
@@ -23,6 +25,10 @@ class InvalidInputError(SteelyardError, ValueError):
 
 class CostsError(InvalidInputError):
     """Costs that contradict themselves, the labels or the task."""
+
+
+class NotEstimableError(InvalidInputError):
+    """A stream whose labels were asked in a way that nothing can be concluded about the rest."""
 
 
 class StateError(SteelyardError, ValueError):
@@ -47,3 +53,7 @@ class MissingDependencyError(SteelyardError, ImportError):
 
 class CostsWarning(UserWarning):
     """Costs that are usable but probably not what was meant."""
+
+
+class CoverageWarning(UserWarning):
+    """An estimate that speaks about fewer rounds than the stream has."""
