@@ -4,19 +4,9 @@
 //   sorted   very many values: sort the rows of the node.
 #pragma once
 
-#include <utility>
-
 #include "tree_rows.hpp"
 
 namespace steelyard::tree {
-
-// The rows of a node with one value of one column: the classes that occur and their weights.
-struct ValueGroup {
-  std::uint32_t code;
-  std::size_t size;
-  const std::uint32_t *label;
-  const double *weight;
-};
 
 class ValueCounter {
  public:
@@ -26,9 +16,7 @@ class ValueCounter {
     histogram_.resize(table.n_cells());
     marks_.resize(table.n_cells() / 64);
     way_.resize(table.n_columns());
-    label_.resize(table.n_classes());
-    weight_.resize(table.n_classes());
-    at_label_.assign(table.n_classes(), 0.0);
+    classes_.resize(table.n_classes());
   }
 
   // Counts all columns but the closed ones in one pass over the rows. Columns side by side: their additions do not wait
@@ -38,11 +26,7 @@ class ValueCounter {
     marked_.clear();
     for (std::size_t a = 0; a < table.n_columns(); ++a) {
       const std::size_t cells = table.column(a).n_cells;
-      way_[a] = closed[a]                        ? Way::closed
-                : cells == 0                     ? Way::sorted
-                : cells <= 2 * range.size() + 32 ? Way::scanned
-                : cells <= 256 * range.size()    ? Way::marked
-                                                 : Way::sorted;
+      way_[a] = closed[a] ? Way::closed : cheapest_way(cells, table.shift(), range.size());
       if (way_[a] == Way::scanned)
         scanned_.push_back(static_cast<std::uint32_t>(a));
       if (way_[a] == Way::marked)
@@ -51,7 +35,7 @@ class ValueCounter {
     add_rows(table, rows, range);
   }
 
-  // Calls visit(group) for every known value, in ascending order, until it returns false.
+  // Calls visit(code, weight of each class) for every known value, in ascending order, until it returns false.
   template <class Visit>
   void for_each_value(const Table &table, const RowStack &rows, Range range, std::size_t a, Visit &&visit) {
     switch (way_[a]) {
@@ -76,6 +60,14 @@ class ValueCounter {
   }
 
  private:
+  static Way cheapest_way(std::size_t cells, unsigned shift, std::size_t rows) {
+    if (cells == 0)
+      return Way::sorted;
+    if (cells <= 2 * rows + 32)
+      return Way::scanned;
+    return shift <= 6 && cells <= 256 * rows ? Way::marked : Way::sorted; // a value's cells must share one word
+  }
+
   void add_rows(const Table &table, const RowStack &rows, Range range) {
     double *histogram = histogram_.data();
     const std::size_t n_scanned = scanned_.size(), n_marked = marked_.size();
@@ -98,38 +90,28 @@ class ValueCounter {
     const double *cell = histogram_.data() + column.first_cell;
     const std::size_t stride = std::size_t{1} << table.shift(), n_classes = table.n_classes();
     for (std::uint32_t code = 0; code < column.missing(); ++code, cell += stride) {
-      std::size_t n = 0;
-      for (std::size_t c = 0; c < n_classes; ++c) {
-        label_[n] = static_cast<std::uint32_t>(c);
-        weight_[n] = cell[c];
-        n += cell[c] > 0;
-      }
-      if (n > 0 && !visit(ValueGroup{code, n, label_.data(), weight_.data()}))
+      double total = 0;
+      for (std::size_t c = 0; c < n_classes; ++c)
+        total += cell[c];
+      if (total > 0 && !visit(code, cell))
         return;
     }
   }
 
   template <class Visit> void visit_marked(const Table &table, std::size_t a, Visit &visit) {
     const Column &column = table.column(a);
-    const std::uint64_t class_mask = (std::uint64_t{1} << table.shift()) - 1;
+    const unsigned shift = table.shift();
+    const std::uint64_t one_value = shift == 6 ? ~std::uint64_t{0} : (std::uint64_t{1} << (1u << shift)) - 1;
     const std::size_t end = (column.first_cell + column.n_cells + 63) / 64;
-    std::size_t n = 0;
-    std::uint32_t code = 0;
     for (std::size_t word = column.first_cell / 64; word < end; ++word)
-      for (std::uint64_t bits = marks_[word]; bits != 0; bits &= bits - 1) {
-        const std::size_t cell = word * 64 + lowest_bit(bits) - column.first_cell;
-        const auto here = static_cast<std::uint32_t>(cell >> table.shift());
-        if (here != code && n > 0) {
-          if (!visit(ValueGroup{code, n, label_.data(), weight_.data()}))
-            return;
-          n = 0;
-        }
-        code = here;
-        label_[n] = static_cast<std::uint32_t>(cell & class_mask);
-        weight_[n++] = histogram_[column.first_cell + cell];
+      for (std::uint64_t bits = marks_[word]; bits != 0;) {
+        const unsigned first = lowest_bit(bits) >> shift << shift;
+        bits &= ~(one_value << first);
+        const std::size_t cell = word * 64 + first;
+        const auto code = static_cast<std::uint32_t>((cell - column.first_cell) >> shift);
+        if (code == column.missing() || !visit(code, histogram_.data() + cell))
+          return;
       }
-    if (n > 0 && code != column.missing())
-      visit(ValueGroup{code, n, label_.data(), weight_.data()});
   }
 
   template <class Visit>
@@ -138,17 +120,12 @@ class ValueCounter {
     sort_rows(column, rows, range);
     for (std::size_t i = 0; i < order_.size();) {
       const auto code = static_cast<std::uint32_t>(order_[i] >> 32);
-      std::size_t n = 0;
+      std::fill(classes_.begin(), classes_.end(), 0.0);
       for (; i < order_.size() && order_[i] >> 32 == code; ++i) {
         const std::size_t at = range.begin + (order_[i] & 0xffffffffu);
-        const auto label = static_cast<std::uint32_t>(table.labels()[rows.row[at]]);
-        if (at_label_[label] == 0)
-          label_[n++] = label;
-        at_label_[label] += rows.weight[at];
+        classes_[static_cast<std::size_t>(table.labels()[rows.row[at]])] += rows.weight[at];
       }
-      for (std::size_t k = 0; k < n; ++k)
-        weight_[k] = std::exchange(at_label_[label_[k]], 0.0);
-      if (code == column.missing() || !visit(ValueGroup{code, n, label_.data(), weight_.data()}))
+      if (code == column.missing() || !visit(code, classes_.data()))
         return;
     }
   }
@@ -176,9 +153,9 @@ class ValueCounter {
 
   static unsigned lowest_bit(std::uint64_t bits) { return static_cast<unsigned>(__builtin_ctzll(bits)); }
 
-  std::vector<double> histogram_, weight_, at_label_;
+  std::vector<double> histogram_, classes_;
   std::vector<std::uint64_t> marks_, order_; // order_: (code, position in the range)
-  std::vector<std::uint32_t> scanned_, marked_, label_, first_;
+  std::vector<std::uint32_t> scanned_, marked_, first_;
   std::vector<Way> way_;
 };
 

@@ -76,14 +76,29 @@ class Grower {
   void run(Tree &out) {
     load_rows();
     if (whole_)
-      run_with<WholeXLogX>(out);
+      run_with<WholeXLogX>();
     else
-      run_with<RealXLogX>(out);
+      run_with<RealXLogX>();
+    write(out);
   }
 
  private:
-  template <class XLogX> void run_with(Tree &out) {
-    SplitSearch<XLogX> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj, options_.binary_nominal);
+  template <class XLogX> void run_with() {
+    switch (K_) {
+    case 2:
+      return run_with<XLogX, 2>();
+    case 3:
+      return run_with<XLogX, 3>();
+    case 4:
+      return run_with<XLogX, 4>();
+    default:
+      return run_with<XLogX, 0>();
+    }
+  }
+
+  template <class XLogX, std::size_t Classes> void run_with() {
+    SplitSearch<XLogX, Classes> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj,
+                                       options_.binary_nominal);
     ws_.nodes.assign(1, {});
     ws_.classes.assign(K_, 0.0);
     ws_.nodes[0].rows = {0, ws_.rows.top};
@@ -97,7 +112,6 @@ class Grower {
       else
         leave(visit);
     }
-    write(out);
   }
 
   void load_rows() {
@@ -247,7 +261,7 @@ class Grower {
     if (visit.growing)
       collapse(node);
     if (options_.prune && node.question.test != Test::leaf) {
-      const Verdict verdict = judge(node);
+      const Verdict verdict = judge(node, visit);
       if (verdict == Verdict::leaf)
         make_leaf(node);
       if (verdict == Verdict::raise) {
@@ -275,12 +289,12 @@ class Grower {
 
   enum class Verdict { keep, leaf, raise };
 
-  Verdict judge(const GrowingNode &node) {
+  Verdict judge(const GrowingNode &node, const Visit &visit) {
     const double as_tree = sum_of_estimates(node);
     const double as_leaf = estimate_(node.weight, node.errors);
     const double worth_knowing = std::max(as_tree + kSlackOfErrors, as_leaf - kSlackOfErrors) + kTolerance;
-    const double as_branch = options_.raising ? estimate_of_branch(largest_branch(node), node.rows, worth_knowing)
-                                              : std::numeric_limits<double>::infinity();
+    const double as_branch =
+        options_.raising ? estimate_of_branch(node, visit, worth_knowing) : std::numeric_limits<double>::infinity();
     if (as_leaf < as_tree + kSlackOfErrors + kTolerance && as_leaf < as_branch + kSlackOfErrors + kTolerance)
       return Verdict::leaf;
     return as_branch < as_tree + kSlackOfErrors + kTolerance ? Verdict::raise : Verdict::keep;
@@ -309,27 +323,32 @@ class Grower {
     node.first_child = branch.first_child;
   }
 
-  // Pessimistic errors if all these rows went down that branch, or infinity as soon as they exceed the limit.
-  double estimate_of_branch(std::size_t branch, Range rows, double limit) {
-    const std::size_t top = ws_.rows.top;
-    double sum = 0;
-    ws_.trials.assign(1, {branch, ws_.rows.copy_to_top(rows)});
+  // Pessimistic errors if all rows of the node went down its largest branch, or infinity once they exceed the limit.
+  // Without missing values the branch's own rows stay where they are, and only the others are sent down on top of them;
+  // with missing values the shares of the branches change, and all rows are sent down anew.
+  double estimate_of_branch(const GrowingNode &node, const Visit &visit, double limit) {
+    const std::size_t top = ws_.rows.top, branch = largest_branch(node);
+    if (ws_.nodes[branch].question.test == Test::leaf)
+      return estimate_(node.weight, node.errors);
+    const bool anew = table_.has_missing();
+    const Range own =
+        anew ? Range{node.rows.begin, node.rows.begin} : visit.groups.branches[branch - node.first_child].known;
+    const Range before = ws_.rows.copy_to_top({node.rows.begin, own.begin});
+    const Range after = ws_.rows.copy_to_top({own.end, node.rows.end});
+    double sum = anew ? 0.0 : ws_.nodes[branch].estimate;
+    ws_.trials.assign(1, {branch, {before.begin, after.end}});
     while (!ws_.trials.empty() && sum <= limit) {
       const Trial trial = ws_.trials.back();
       ws_.trials.pop_back();
       ws_.rows.top = trial.rows.end; // trials further down the list lie below
-      const GrowingNode &node = ws_.nodes[trial.node];
-      if (node.question.test == Test::leaf)
-        sum += estimate_of_leaf(trial.rows, {0, 0}, 0);
-      else
-        sum += try_question(node, trial.rows);
+      sum += send_down(ws_.nodes[trial.node], trial.rows, anew);
     }
     ws_.rows.top = top;
     return sum <= limit ? sum : std::numeric_limits<double>::infinity();
   }
 
-  // Adds up the leaves below a node and puts its other children on the list.
-  double try_question(const GrowingNode &node, Range rows) {
+  // What the leaves right below a node add to the estimate; its other children go on the list.
+  double send_down(const GrowingNode &node, Range rows, bool anew) {
     Groups &groups = ws_.trial_groups;
     ws_.rows.divide(table_, node.question, rows, groups);
     double sum = 0;
@@ -342,21 +361,27 @@ class Grower {
       if (known && ws_.nodes[child].question.test != Test::leaf)
         ws_.trials.push_back({child, ws_.rows.branch_rows(groups, group)});
       else
-        sum += estimate_of_leaf(group.known, groups.missing, groups.share(group));
+        sum += change_of_leaf(groups, group, known && !anew ? child : kNewLeaf);
     }
     return sum;
   }
 
-  double estimate_of_leaf(Range known, Range missing, double share) {
-    ws_.trial_classes.assign(K_, 0.0);
-    add_classes(known, 1.0, ws_.trial_classes.data());
-    if (share > 0)
-      add_classes(missing, share, ws_.trial_classes.data());
+  double change_of_leaf(const Groups &groups, const Group &group, std::size_t leaf) {
+    std::vector<double> &classes = ws_.trial_classes;
+    classes.assign(K_, 0.0);
+    if (leaf != kNewLeaf)
+      std::copy_n(classes_of(leaf), K_, classes.begin());
+    add_classes(group.known, 1.0, classes.data());
+    if (groups.share(group) > 0)
+      add_classes(groups.missing, groups.share(group), classes.data());
     double total = 0;
-    for (double w : ws_.trial_classes)
+    for (double w : classes)
       total += w;
-    return estimate_(total, errors(ws_.trial_classes.data(), total));
+    const double before = leaf != kNewLeaf ? ws_.nodes[leaf].estimate : 0.0;
+    return estimate_(total, errors(classes.data(), total)) - before;
   }
+
+  static constexpr std::size_t kNewLeaf = std::numeric_limits<std::size_t>::max();
 
   double *classes_of(std::size_t node) { return ws_.classes.data() + node * K_; }
 

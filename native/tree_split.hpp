@@ -23,9 +23,11 @@ inline const std::vector<double> &whole_x_log_x() {
 }
 
 struct RealXLogX {
+  static constexpr bool cheap = false;
   double operator()(double x) const { return x_log_x(x); }
 };
 struct WholeXLogX {
+  static constexpr bool cheap = true;
   const double *table = whole_x_log_x().data();
   double operator()(double x) const { return table[static_cast<std::int32_t>(x)]; }
 };
@@ -53,19 +55,20 @@ struct NodeFacts {
 // Buffers of the search, kept from node to node.
 struct SplitScratch {
   ValueCounter counter;
-  std::vector<double> known, known_log, left, left_log, right_log;
+  std::vector<double> known, left, log; // by class
   std::vector<Candidate> candidates;
 };
 
-template <class XLogX> class SplitSearch {
+// `Classes` is the number of classes if it is small, so that loops over them unroll, else 0.
+template <class XLogX, std::size_t Classes> class SplitSearch {
  public:
   SplitSearch(const Table &table, const RowStack &rows, const Occurrence &occurs, SplitScratch &scratch, double min_obj,
               bool binary_nominal)
       : table_(table), rows_(rows), occurs_(occurs), s_(scratch), min_obj_(min_obj), binary_nominal_(binary_nominal),
-        K_(table.n_classes()) {
+        n_classes_(table.n_classes()) {
     s_.counter.reset(table);
-    for (auto *buffer : {&s_.known, &s_.known_log, &s_.left, &s_.left_log, &s_.right_log})
-      buffer->resize(K_);
+    for (auto *buffer : {&s_.known, &s_.left, &s_.log})
+      buffer->resize(n_classes_);
   }
 
   // Columns that are `closed` are passed over; the search closes those that turn out hopeless and lists them in
@@ -95,6 +98,8 @@ template <class XLogX> class SplitSearch {
   }
 
  private:
+  std::size_t K() const { return Classes > 0 ? Classes : n_classes_; }
+
   Question best_ratio(double mean_gain) const {
     Candidate best;
     for (const Candidate &c : s_.candidates)
@@ -126,24 +131,24 @@ template <class XLogX> class SplitSearch {
   void know(const double *classes, double total) {
     known_total_ = total;
     before_ = f_(total);
-    for (std::size_t c = 0; c < K_; ++c) {
+    for (std::size_t c = 0; c < K(); ++c) {
       s_.known[c] = classes[c];
-      s_.known_log[c] = f_(classes[c]);
-      before_ -= s_.known_log[c];
+      before_ -= f_(classes[c]);
     }
   }
 
   void know_column(const NodeFacts &node, std::size_t a) {
-    std::fill(s_.left.begin(), s_.left.end(), 0.0);
-    for_each_value(node, a, [&](const ValueGroup &group) {
-      for (std::size_t k = 0; k < group.size; ++k)
-        s_.left[group.label[k]] += group.weight[k];
+    double *sum = s_.left.data();
+    std::fill_n(sum, K(), 0.0);
+    for_each_value(node, a, [&](std::uint32_t, const double *cell) {
+      for (std::size_t c = 0; c < K(); ++c)
+        sum[c] += cell[c];
       return true;
     });
     double total = 0;
-    for (double w : s_.left)
-      total += w;
-    know(s_.left.data(), total);
+    for (std::size_t c = 0; c < K(); ++c)
+      total += sum[c];
+    know(sum, total);
   }
 
   // Gain in bits over all rows here: the rows with a missing value gain nothing.
@@ -163,11 +168,11 @@ template <class XLogX> class SplitSearch {
   Candidate each(const NodeFacts &node, std::size_t a) {
     double after = 0, branches = 0;
     std::size_t large = 0;
-    for_each_value(node, a, [&](const ValueGroup &group) {
+    for_each_value(node, a, [&](std::uint32_t, const double *cell) {
       double total = 0;
-      for (std::size_t k = 0; k < group.size; ++k) {
-        total += group.weight[k];
-        after -= f_(group.weight[k]);
+      for (std::size_t c = 0; c < K(); ++c) {
+        total += cell[c];
+        after -= f_(cell[c]);
       }
       branches += f_(total);
       large += is_large(total);
@@ -181,12 +186,11 @@ template <class XLogX> class SplitSearch {
 
   Candidate equals(const NodeFacts &node, std::size_t a) {
     Candidate best;
-    for_each_value(node, a, [&](const ValueGroup &group) {
-      double total = 0, after = before_ - f_(known_total_);
-      for (std::size_t k = 0; k < group.size; ++k) {
-        const std::uint32_t c = group.label[k];
-        total += group.weight[k];
-        after += s_.known_log[c] - f_(group.weight[k]) - f_(s_.known[c] - group.weight[k]);
+    for_each_value(node, a, [&](std::uint32_t code, const double *cell) {
+      double total = 0, after = 0;
+      for (std::size_t c = 0; c < K(); ++c) {
+        total += cell[c];
+        after -= f_(cell[c]) + f_(s_.known[c] - cell[c]);
       }
       const double rest = known_total_ - total;
       if (!is_large(total) || !is_large(rest))
@@ -195,7 +199,7 @@ template <class XLogX> class SplitSearch {
       const double g = gain(node, after + branches);
       const double r = ratio(node, g, branches);
       if (best.question.column < 0 || r > best.ratio + kTolerance)
-        best = {{Test::equals, static_cast<std::int32_t>(a), group.code}, g, r};
+        best = {{Test::equals, static_cast<std::int32_t>(a), code}, g, r};
       return true;
     });
     best.hopeless = best.question.column < 0;
@@ -205,70 +209,84 @@ template <class XLogX> class SplitSearch {
   // Cuts between neighbouring values; the best one pays log2(number of cuts) bits for having been chosen (MDL).
   Candidate at_most(const NodeFacts &node, std::size_t a) {
     const Column &column = table_.column(a);
-    const double share = 0.1 * known_total_ / static_cast<double>(K_);
+    const double share = 0.1 * known_total_ / static_cast<double>(K());
     const double min_side = share <= min_obj_ + kTolerance ? min_obj_ : std::min(share, 25.0);
     const double enough = min_side - kTolerance;
-    std::fill(s_.left.begin(), s_.left.end(), 0.0);
+    Sides sides(*this);
     double left = 0, best_gain = 0, best_left = 0;
     std::uint32_t below = 0, best_below = 0, best_above = 0;
     std::size_t cuts = 0;
-    bool logs_valid = false;
-    for_each_value(node, a, [&](const ValueGroup &group) {
+    bool two_large_sides = false;
+    for_each_value(node, a, [&](std::uint32_t code, const double *cell) {
       const double right = known_total_ - left;
       if (right <= enough)
         return false;
-      if (left > enough && column.values[below] + column.same_value < column.values[group.code]) {
-        if (!logs_valid)
-          take_logs();
-        logs_valid = true;
+      two_large_sides = two_large_sides || left > enough;
+      if (left > enough && column.values[below] + column.same_value < column.values[code]) {
         ++cuts;
-        const double g = gain(node, after_cut(left, right));
+        const double g = gain(node, f_(left) + f_(right) - sides.sum_of_logs());
         if (g > best_gain + kTolerance) {
           best_gain = g;
           best_left = left;
           best_below = below;
-          best_above = group.code;
+          best_above = code;
         }
       }
-      left += move_to_the_left(group, logs_valid);
-      below = group.code;
+      left += sides.move_to_the_left(cell);
+      below = code;
       return true;
     });
     const double paid = cuts > 0 ? best_gain - std::log2(static_cast<double>(cuts)) / node.total : 0.0;
     if (paid < kTolerance)
-      return {{}, 0, 0, cuts == 0 && min_side == min_obj_};
+      return {{}, 0, 0, !two_large_sides && min_side == min_obj_};
     const double branches = f_(best_left) + f_(known_total_ - best_left);
     const std::uint32_t code = last_code_up_to_middle(a, best_below, best_above);
     return {{Test::at_most, static_cast<std::int32_t>(a), code}, paid, ratio(node, paid, branches)};
   }
 
-  void take_logs() {
-    for (std::size_t c = 0; c < K_; ++c) {
-      s_.left_log[c] = f_(s_.left[c]);
-      s_.right_log[c] = f_(s_.known[c] - s_.left[c]);
-    }
-  }
-
-  double move_to_the_left(const ValueGroup &group, bool with_logs) {
-    double moved = 0;
-    for (std::size_t k = 0; k < group.size; ++k) {
-      const std::uint32_t c = group.label[k];
-      moved += group.weight[k];
-      s_.left[c] += group.weight[k];
-      if (with_logs) {
-        s_.left_log[c] = f_(s_.left[c]);
-        s_.right_log[c] = f_(s_.known[c] - s_.left[c]);
+  // Class weights on both sides of a moving cut. Logarithms are taken when a cut asks for them, and only of what
+  // changed.
+  class Sides {
+   public:
+    explicit Sides(const SplitSearch &search)
+        : K_(search.K()), f_(search.f_), known_(search.s_.known.data()), left_(search.s_.left.data()),
+          log_(search.s_.log.data()) {
+      for (std::size_t c = 0; c < K(); ++c) {
+        left_[c] = 0;
+        log_[c] = kUnknown;
       }
     }
-    return moved;
-  }
 
-  double after_cut(double left, double right) const {
-    double after = f_(left) + f_(right);
-    for (std::size_t c = 0; c < K_; ++c)
-      after -= s_.left_log[c] + s_.right_log[c];
-    return after;
-  }
+    double move_to_the_left(const double *cell) {
+      double moved = 0;
+      for (std::size_t c = 0; c < K(); ++c) {
+        moved += cell[c];
+        left_[c] += cell[c];
+        if (!XLogX::cheap && cell[c] > 0)
+          log_[c] = kUnknown;
+      }
+      return moved;
+    }
+
+    double sum_of_logs() {
+      double sum = 0;
+      for (std::size_t c = 0; c < K(); ++c) {
+        if (XLogX::cheap || log_[c] == kUnknown)
+          log_[c] = f_(left_[c]) + f_(known_[c] - left_[c]);
+        sum += log_[c];
+      }
+      return sum;
+    }
+
+   private:
+    static constexpr double kUnknown = -1e306; // below any x log2 x
+    std::size_t K() const { return Classes > 0 ? Classes : K_; }
+
+    std::size_t K_;
+    XLogX f_;
+    const double *known_;
+    double *left_, *log_;
+  };
 
   // C4.5 states thresholds that occur in the training data: the largest value not above the middle of the gap.
   std::uint32_t last_code_up_to_middle(std::size_t a, std::uint32_t below, std::uint32_t above) const {
@@ -287,7 +305,7 @@ template <class XLogX> class SplitSearch {
   SplitScratch &s_;
   double min_obj_;
   bool binary_nominal_;
-  std::size_t K_;
+  std::size_t n_classes_;
   XLogX f_{};
   double known_total_ = 0, before_ = 0; // of the column under examination
 };
