@@ -1,0 +1,210 @@
+// min 1/2 b'Kb + c'b, sum b = 0, lo_i <= b_i <= hi_i  (lo_i <= 0 <= hi_i): the dual of every SVM here, with b = y a.
+//
+// Two levels. The outer one keeps F = Kb + c over all examples, certifies the KKT violation max{F_i: b_i > lo_i} -
+// min{F_i: b_i < hi_i} and picks a working set from its two ends. The inner one is SMO with second-order selection
+// (WSS2) on the working set's own contiguous block of the kernel, so that its steps cost O(working set) from the
+// cache. Only kernel rows of examples whose b changed are then added to F.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernel_source.hpp"
+#include "working_block.hpp"
+
+namespace steelyard {
+
+template <class T> class SvmSolver {
+ public:
+  SvmSolver(std::unique_ptr<KernelSource<T>> kernel, const double *linear, const double *lo, const double *hi,
+            double tolerance)
+      : kernel_(std::move(kernel)), n_(kernel_->examples()), c_(linear, linear + n_), lo_(lo, lo + n_),
+        hi_(hi, hi + n_), b_(n_, 0.0), f_(c_), kb_(kernel_->width(), 0.0), tolerance_(tolerance), block_(n_) {
+    measure();
+  }
+
+  // A shorter or longer box. b and Kb scale in proportion or stay as they are, so no kernel value is needed.
+  void rescale(double ratio) {
+    const double growth = ratio < 1 || mostly_at_bounds() ? ratio : 1.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      b_[i] *= growth;
+      lo_[i] *= ratio;
+      hi_[i] *= ratio;
+    }
+    for (double &v : kb_)
+      v *= growth;
+    refresh();
+  }
+
+  // At most about max_steps SMO steps; returns how many were taken. Stops early when `violation() <= tolerance`.
+  std::size_t run(std::size_t max_steps) {
+    std::size_t taken = 0;
+    while (taken < max_steps && violation_ > tolerance_) {
+      choose_working_set();
+      taken += std::max<std::size_t>(1, solve_working_set(max_steps - taken));
+    }
+    return taken;
+  }
+
+  double violation() const { return violation_; }
+  const std::vector<double> &b() const { return b_; }
+  const std::vector<double> &gradient() const { return f_; }
+
+  double objective() const { // 1/2 b'Kb + c'b
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n_; ++i)
+      sum += b_[i] * (0.5 * (f_[i] - c_[i]) + c_[i]);
+    return sum;
+  }
+
+  // The level nu at which free examples sit: their mean gradient, or the middle of the interval optimality leaves.
+  double level() const {
+    double sum = 0.0;
+    std::size_t free = 0;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (b_[i] > lo_[i] && b_[i] < hi_[i]) {
+        sum += f_[i];
+        ++free;
+      }
+    if (free > 0)
+      return sum / double(free);
+    if (std::isfinite(least_) && std::isfinite(largest_))
+      return 0.5 * (least_ + largest_);
+    return std::isfinite(least_) ? least_ : std::isfinite(largest_) ? largest_ : 0.0;
+  }
+
+  // Objective minus a lower bound of its minimum: the linear model at b, minimised over the box, for one multiplier.
+  double gap(double level) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double slope = f_[i] - level;
+      sum += slope > 0 ? slope * (b_[i] - lo_[i]) : slope * (b_[i] - hi_[i]);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t SPARE = 256;
+  // Examples at their bounds follow a growing box; where few are, b is nearly the solution as it stands.
+  bool mostly_at_bounds() const {
+    std::size_t used = 0, bounded = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      used += b_[i] != 0;
+      bounded += b_[i] != 0 && (b_[i] == lo_[i] || b_[i] == hi_[i]);
+    }
+    return 3 * bounded > used;
+  }
+
+  bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
+  bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
+
+  void refresh() {
+    for (std::size_t i = 0; i < n_; ++i)
+      f_[i] = kb_[kernel_->place(i)] + c_[i];
+    measure();
+  }
+
+  void measure() {
+    least_ = std::numeric_limits<double>::infinity();
+    largest_ = -least_;
+    for (std::size_t i = 0; i < n_; ++i) {
+      if (may_grow(i))
+        least_ = std::min(least_, f_[i]);
+      if (may_shrink(i))
+        largest_ = std::max(largest_, f_[i]);
+    }
+    violation_ = std::max(0.0, largest_ - least_);
+  }
+
+  // Half from each end: the smallest gradients that may grow, the largest that may shrink. The set must hold all free
+  // examples with room to spare: a smaller one makes the rounds undo each other's work.
+  void choose_working_set() {
+    std::size_t free = 0;
+    for (std::size_t i = 0; i < n_; ++i)
+      free += may_grow(i) && may_shrink(i);
+    const std::size_t size = std::min(n_, SPARE + free + free / 4);
+    chosen_.clear();
+    taken_.assign(n_, 0);
+    take_end(size / 2, true);
+    take_end(size, false);
+    take_end(size, true);
+    block_.hold(chosen_, *kernel_);
+  }
+
+  void take_end(std::size_t up_to, bool growing) {
+    ends_.clear();
+    for (std::size_t i = 0; i < n_; ++i)
+      if (!taken_[i] && (growing ? may_grow(i) : may_shrink(i)))
+        ends_.push_back({growing ? f_[i] : -f_[i], static_cast<std::int32_t>(i)});
+    const std::size_t count = std::min(ends_.size(), up_to > chosen_.size() ? up_to - chosen_.size() : 0);
+    if (count < ends_.size())
+      std::nth_element(ends_.begin(), ends_.begin() + count, ends_.end());
+    for (std::size_t k = 0; k < count; ++k) {
+      chosen_.push_back(ends_[k].second);
+      taken_[ends_[k].second] = 1;
+    }
+  }
+
+  std::size_t solve_working_set(std::size_t max_steps) {
+    const double target = std::max(tolerance_, chosen_.size() == n_ ? 0.0 : 0.1 * violation_);
+    // Single-precision gradients, counted from the level, carry the inner steps unless the target is near their noise.
+    double spread = 0.0;
+    const double level = 0.5 * (least_ + largest_);
+    for (const std::int32_t i : chosen_)
+      spread = std::max(spread, std::abs(f_[i] - level));
+    if constexpr (sizeof(T) == sizeof(float))
+      if (target > 1e-5 * spread)
+        return solve_in<float>(level, target, max_steps);
+    return solve_in<double>(level, target, max_steps);
+  }
+
+  template <class F> std::size_t solve_in(double level, double target, std::size_t max_steps) {
+    const std::size_t size = block_.stride();
+    const Examples &example = block_.examples();
+    constexpr F infinity = std::numeric_limits<F>::infinity();
+    std::vector<F> diagonal(size, F(0)), gradient(size, F(0)), up(size, infinity), down(size, infinity);
+    std::vector<double> b(size, 0.0), lo(size, 0.0), hi(size, 0.0);
+    for (std::size_t k = 0; k < size; ++k) {
+      const std::int32_t i = example[k];
+      if (i == WorkingBlock<T>::NONE)
+        continue; // the bars of an empty slot stay up
+      diagonal[k] = static_cast<F>(block_.data()[k * size + k]);
+      gradient[k] = static_cast<F>(f_[i] - level);
+      up[k] = may_grow(i) ? F(0) : infinity;
+      down[k] = may_shrink(i) ? F(0) : infinity;
+      b[k] = b_[i];
+      lo[k] = lo_[i];
+      hi[k] = hi_[i];
+    }
+    const WorkingSet<T, F> w{size,        block_.data(), diagonal.data(), gradient.data(), up.data(),
+                             down.data(), b.data(),      lo.data(),       hi.data()};
+    const std::size_t steps = smo(w, target, max_steps);
+    Examples changed;
+    std::vector<double> by;
+    for (std::size_t k = 0; k < size; ++k)
+      if (const std::int32_t i = example[k]; i != WorkingBlock<T>::NONE && b[k] != b_[i]) {
+        changed.push_back(i);
+        by.push_back(b[k] - b_[i]);
+        b_[i] = b[k];
+      }
+    kernel_->add(changed, by, kb_.data());
+    refresh();
+    return steps;
+  }
+
+  std::unique_ptr<KernelSource<T>> kernel_;
+  std::size_t n_;
+  std::vector<double> c_, lo_, hi_, b_, f_, kb_;
+  double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0;
+  WorkingBlock<T> block_;
+  Examples chosen_;
+  std::vector<unsigned char> taken_;
+  std::vector<std::pair<double, std::int32_t>> ends_;
+};
+
+} // namespace steelyard
