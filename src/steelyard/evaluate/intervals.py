@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_flag, check_number, check_same_length
+from .._checks import check_count, check_flag, check_number, check_same_length, complain
 from ._answers import Floats, read_answers
 from ._forms import FORMS, OURS, Measure
 from ._resampling import Sheet, bca_limits
@@ -63,6 +63,8 @@ def bootstrap_interval(
     >>> print(bootstrap_interval(sensitivity_score, y, predicted, random_state=0))
     0.75 [0.6, 0.875]
     """
+    if not callable(measure):
+        raise complain("measure", "be a function of truths and answers", measure, "Pass the function, not its name.")
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
     by_class = check_flag("stratify", stratify)

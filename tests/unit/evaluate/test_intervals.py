@@ -118,6 +118,11 @@ def test_complaints(given, words) -> None:  # type: ignore[no-untyped-def]
         sy.bootstrap_interval(sy.f_score, Y, P, **given)
 
 
+def test_measures_are_functions() -> None:
+    with pytest.raises(sy.InvalidInputError, match="measure must be a function of truths and answers; got 'f_score'"):
+        sy.bootstrap_interval("f_score", Y, P)
+
+
 def test_infinite_losses_do_not_break_it() -> None:
     found = sy.bootstrap_interval(sy.savings_score, [0, 0, 0], [0, 1, 0], classes=[0, 1], random_state=0)
     assert found.value == found.low == -np.inf

@@ -106,6 +106,10 @@ def test_read_only_inputs_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: sy.mean_cost(None, [0]), "y_true must hold one label per row; got None"),
+        (lambda: sy.mean_cost(1, 1), "y_true must be a flat list of labels"),
+        (lambda: sy.mean_cost([0, 1], (v for v in [0, 1])), "y_pred must be a flat list of labels"),
+        (lambda: sy.mean_cost(np.ones((5, 2)), np.ones(5)), "y_true must be a flat list of labels"),
         (lambda: sy.mean_cost([], []), "y_true must hold at least one label"),
         (lambda: sy.mean_cost([0, 1], [0]), "y_pred must have 2 rows like y_true; got '1 rows'"),
         (lambda: sy.mean_cost([0, 1], ["0", "1"]), "y_pred must hold labels of the type of y_true"),
