@@ -89,7 +89,6 @@ template <class T> class SvmSolver {
   }
 
  private:
-  static constexpr std::size_t SPARE = 256;
   // Examples at their bounds follow a growing box; where few are, b is nearly the solution as it stands.
   bool mostly_at_bounds() const {
     std::size_t used = 0, bounded = 0;
@@ -99,6 +98,8 @@ template <class T> class SvmSolver {
     }
     return 3 * bounded > used;
   }
+
+  static constexpr std::size_t SPARE = 256;
 
   bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
   bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
