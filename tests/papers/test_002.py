@@ -35,6 +35,7 @@ METHODS: dict[str, Any] = {
     "WAP": AllPairsClassifierCV,
     "OVA": OneVsAllClassifierCV,
 }
+RUNS = {"iris": 100, "wine": 100, "glass": 100, "vehicle": 20, "vowel": 20}
 Band = tuple[float, float]  # mean and standard error
 REFERENCE: dict[str, dict[str, Band]] = {
     "iris": {"RED": (33.2, 2.9), "FT": (34.2, 3.2), "SECOC": (36.9, 3.2), "WAP": (34.2, 3.0), "OVA": (44.7, 3.8)},
@@ -114,9 +115,9 @@ def costs_of_runs(name: str, method: str, runs: range) -> NDArray[np.float64]:
 
 
 def check(name: str, method: str, runs: range) -> None:
-    paid = costs_of_runs(name, method, runs)
-    mean, error = paid.mean(), paid.std(ddof=1) / len(paid) ** 0.5
+    mean = costs_of_runs(name, method, runs).mean()
     bands = (REFERENCE[name][method], PRINTED[name][method])
+    error = bands[0][1] * (RUNS[name] / len(runs)) ** 0.5  # costs of runs are skewed: few of them hide their spread
     distances = [abs(mean - m) / np.hypot(error, e) for m, e in bands]
     print(f"{name} {method}: {mean:.2f} +- {error:.2f}; reference {bands[0]}, printed {bands[1]}; z {distances}")
     assert min(distances) <= 2
@@ -132,11 +133,9 @@ def test_table_2_in_a_few_runs(name: str, method: str) -> None:
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    ("name", "runs"), [("iris", 100), ("wine", 100), ("glass", 100), ("vehicle", 20), ("vowel", 20)]
-)
-def test_table_2(name: str, runs: int, method: str) -> None:
-    check(name, method, range(runs))
+@pytest.mark.parametrize("name", RUNS)
+def test_table_2(name: str, method: str) -> None:
+    check(name, method, range(RUNS[name]))
 
 
 def excess_on_gaussians(method: str, seed: int) -> float:
@@ -151,8 +150,11 @@ def excess_on_gaussians(method: str, seed: int) -> float:
     return float(paid / expected.min(axis=1).mean())
 
 
-# Printed by the reference implementation, of a Bayes cost of 1.15 in its test sample: OVA 3.42-3.91, RED 1.53-1.65,
-# FT 1.19-1.34, WAP 1.19-1.33. RED stays well above the Bayes rule where FT and WAP come near.
+# By the reference implementation, of a Bayes cost of 1.15 in its test sample: OVA 3.42-3.91, RED 1.53-1.65, FT
+# 1.19-1.34, WAP 1.19-1.33. RED stays well above the Bayes rule where FT and WAP come near.
+GAUSSIANS = [("OVA", 2.9, 3.5), ("RED", 1.3, 1.6), ("FT", 1.0, 1.2), ("WAP", 1.0, 1.2)]
+
+
 def test_figure_2_in_one_run() -> None:
     assert excess_on_gaussians("OVA", 1) > 2.5
     assert 1.2 < excess_on_gaussians("RED", 1) < 1.8
@@ -160,8 +162,6 @@ def test_figure_2_in_one_run() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "low", "high"), [("OVA", 2.9, 3.5), ("RED", 1.3, 1.6), ("FT", 1, 1.2), ("WAP", 1, 1.2)]
-)
+@pytest.mark.parametrize(("method", "low", "high"), GAUSSIANS)
 def test_figure_2(method: str, low: float, high: float) -> None:
     assert low <= np.mean([excess_on_gaussians(method, seed) for seed in range(10)]) <= high
