@@ -21,7 +21,6 @@ Solver = SvmSolver32 | SvmSolver64
 Progress = Callable[[int, float, int], object]  # position of the problem, its lambda, steps so far
 
 STEPS_AT_ONCE = 50_000  # between two chances to report and to be interrupted: well below a second
-WORKING_SET = 512
 MAX_ITER = 10_000_000
 
 
@@ -196,7 +195,7 @@ def _shared(gram: Any) -> NDArray[Any]:
 
 def _on_gram(gram: NDArray[Any], problem: SVMProblem, lam: float, tol: float) -> Solver:
     build = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
-    return build(gram, problem.index, *box(problem, lam), tol, WORKING_SET)
+    return build(gram, problem.index, *box(problem, lam), tol)
 
 
 def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:
