@@ -84,4 +84,4 @@ for data in DATA:
         for kind in ("precomputed", "rbf"):
             label = f"costsensitive + SVC({kind})"
             contender(workload, label, rounds=2)(lambda d=data, r=reduction, k=kind: peer(d, r, k))
-            GOALS.append(Goal(workload, "steelyard", against=label, at_least=10))
+            GOALS.append(Goal(workload, "steelyard", against=label, at_least=3))
