@@ -2,6 +2,7 @@
 
 from .adaptive import AdaptiveBalanced
 from .classifier import OnlineClassifier
+from .second_order import ACOG, AROW, SCW1, SCW2, Doubt, SecondOrderRule, Turn
 from .updates import (
     CPAPB,
     CSOALPA,
@@ -21,6 +22,8 @@ from .updates import (
 )
 
 __all__ = [
+    "ACOG",
+    "AROW",
     "CPAPB",
     "CSOALPA",
     "CSOGD1",
@@ -30,12 +33,17 @@ __all__ = [
     "PA2",
     "PAUM",
     "ROMMA",
+    "SCW1",
+    "SCW2",
     "AdaptiveBalanced",
     "CPAPBTable2",
     "CSOALHinge",
+    "Doubt",
     "OnlineClassifier",
     "Perceptron",
+    "SecondOrderRule",
     "Seen",
     "Step",
+    "Turn",
     "UpdateRule",
 ]
