@@ -1,6 +1,8 @@
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings.hpp"
 #include "online.hpp"
@@ -213,17 +216,13 @@ struct Parameter { // becomes whatever the field is: a number or a flag
 };
 
 template <class Rule, std::size_t... at>
-Rule made([[maybe_unused]] const std::array<double, sizeof...(at)> &parameters, std::index_sequence<at...>) {
-  return Rule{Parameter{parameters[at]}...};
+Rule rule_of([[maybe_unused]] const double *numbers, std::index_sequence<at...>) {
+  return Rule{Parameter{numbers[at]}...};
 }
 
 // Methods of the rule's own class: one overloaded function over all rules costs microseconds a call.
-template <class Rule> void bind_rule(nb::module_ &m, nb::dict &kernels) {
+template <class Rule> void bind_rule(nb::module_ &m) {
   nb::class_<Rule> cls(m, (std::string(Rule::name) + "Kernel").c_str());
-  kernels[Rule::name] = cls;
-  cls.def("__init__", [](Rule *self, const std::array<double, Rule::parameters> &parameters) {
-    new (self) Rule(made<Rule>(parameters, std::make_index_sequence<Rule::parameters>()));
-  });
   cls.def(
       "learn",
       [](const Rule &rule, Stream &stream, nb::handle x, bool positive, double cost, bool whole) -> nb::object {
@@ -239,10 +238,36 @@ template <class Rule> void bind_rule(nb::module_ &m, nb::dict &kernels) {
   for_every_kind_of_rows(OnRule<Rule>{cls});
 }
 
-template <class... Rules> nb::dict bind_rules(nb::module_ &m, const std::tuple<Rules...> &) {
-  nb::dict kernels;
-  (bind_rule<Rules>(m, kernels), ...);
-  return kernels;
+template <class Rule>
+void make_if_named(const std::string &name, const std::vector<double> &numbers, nb::object &made) {
+  if (name != Rule::name)
+    return;
+  if (numbers.size() != Rule::parameters)
+    throw nb::value_error("wrong number of parameters");
+  made = nb::cast(rule_of<Rule>(numbers.data(), std::make_index_sequence<Rule::parameters>()));
+}
+
+template <class... Rules> void bind_rules(nb::module_ &m, const std::tuple<Rules...> &) {
+  (bind_rule<Rules>(m), ...);
+  m.def(
+      "update_kernel",
+      [](const std::string &name, const std::vector<double> &numbers) {
+        nb::object made;
+        (make_if_named<Rules>(name, numbers, made), ...);
+        if (!made.is_valid())
+          throw nb::value_error("no update rule has this name");
+        return made;
+      },
+      nb::arg("name"), nb::arg("numbers"));
+}
+
+using Floats = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+Floats copied(const double *from, std::size_t n) {
+  double *to = new double[n];
+  std::copy(from, from + n, to);
+  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+  return Floats(to, {n}, owner);
 }
 
 void bind_queries(nb::module_ &m) {
@@ -348,7 +373,7 @@ void bind_online(nb::module_ &m) {
   m.def("draw", &draw, nb::arg("seed"), nb::arg("t"));
   bind_queries(m);
   bind_stream(m);
-  m.attr("update_kernels") = bind_rules(m, Updates{});
+  bind_rules(m, Updates{});
 }
 
 } // namespace steelyard

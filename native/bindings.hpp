@@ -19,5 +19,8 @@ template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, n
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
 void bind_online(nb::module_ &m);
+void register_svm(nb::module_ &m);
+void bind_tree(nb::module_ &m);
+void bind_data(nb::module_ &m);
 
 } // namespace steelyard
