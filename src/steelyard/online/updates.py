@@ -124,7 +124,7 @@ class ROMMA(UpdateRule):
 
     def step(self, seen: Seen) -> Step:
         """Nothing for rows that are zero or parallel to w."""
-        learn = seen.margin() < 1 if self.aggressive else seen.margin() <= 0
+        learn = seen.margin() < 1 if self.aggressive else _sign(seen.score) != seen.y
         if not learn or seen.x2 == 0:
             return Step()
         if seen.w2 == 0:
