@@ -49,7 +49,13 @@ class Stored:
             "counts": list(counts),
             "labels": self.classes_.dtype.kind,
             "feature_names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "arrays": {"classes": classes, "weights": weights, "sums": sums, "factors": factors, "spread": engine.stream.spread()},
+            "arrays": {
+                "classes": classes,
+                "weights": weights,
+                "sums": sums,
+                "factors": factors,
+                "spread": engine.stream.spread(),
+            },
         }
 
     @classmethod

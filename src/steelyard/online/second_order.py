@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 from .._checks import check_choice, check_flag, check_number, complain
-from .._native import update_kernels
+from .._native import update_kernel
 from .updates import UpdateRule
 
 __all__ = ["ACOG", "AROW", "SCW1", "SCW2", "Doubt", "SecondOrderRule", "Turn"]
@@ -39,7 +39,7 @@ class SecondOrderRule(UpdateRule):
     """Base of the rules that keep a covariance Sigma, the identity at first, beside the weights.
 
     With ``full=False`` only the diagonal of Sigma^-1 is kept: as quick as a first-order rule, for any number of
-    features. ``full=True`` keeps the whole matrix: d^2 numbers and as many operations a step, up to ``widest`` features.
+    features. ``full=True`` keeps the whole matrix: d^2 numbers and operations a step, up to ``widest`` features.
     A subclass writes :meth:`turn`.
     """
 
@@ -94,7 +94,7 @@ class AROW(SecondOrderRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["AROW"]([self.r])
+        return update_kernel("AROW", [self.r])
 
 
 @dataclass(eq=False, repr=False)
@@ -131,7 +131,7 @@ class _SoftConfidence(SecondOrderRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels[_named(type(self))]([self.C, self.phi()])
+        return update_kernel(_named(type(self)), [self.C, self.phi()])
 
 
 @dataclass(eq=False, repr=False)
@@ -210,7 +210,7 @@ class ACOG(SecondOrderRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["ACOG"]([self.eta, self.gamma, self.loss == "I"])
+        return update_kernel("ACOG", [self.eta, self.gamma, self.loss == "I"])
 
 
 def _named(cls: type) -> str:
