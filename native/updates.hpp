@@ -44,7 +44,7 @@ struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest examp
   using Kind = Scaling;
   bool aggressive;
   Step operator()(const Seen &s) const {
-    const bool learn = aggressive ? s.margin() < 1 : s.margin() <= 0;
+    const bool learn = aggressive ? s.margin() < 1 : sign_of(s.score) != s.y;
     if (!learn || s.x2 == 0)
       return {};
     if (s.w2 == 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .._checks import check_choice, check_flag, check_number
-from .._native import update_kernels
+from .._native import update_kernel
 from ..active import Rule
 
 __all__ = [
@@ -100,7 +100,7 @@ class Perceptron(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["Perceptron"]([self.tie == "margin"])
+        return update_kernel("Perceptron", [self.tie == "margin"])
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +124,7 @@ class ROMMA(UpdateRule):
 
     def step(self, seen: Seen) -> Step:
         """Nothing for rows that are zero or parallel to w."""
-        learn = seen.margin() < 1 if self.aggressive else seen.margin() <= 0
+        learn = seen.margin() < 1 if self.aggressive else _sign(seen.score) != seen.y
         if not learn or seen.x2 == 0:
             return Step()
         if seen.w2 == 0:
@@ -139,7 +139,7 @@ class ROMMA(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["ROMMA"]([self.aggressive])
+        return update_kernel("ROMMA", [self.aggressive])
 
 
 @dataclass(eq=False, repr=False)
@@ -158,7 +158,7 @@ class PA(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["PA"]([])
+        return update_kernel("PA", [])
 
 
 @dataclass(eq=False, repr=False)
@@ -171,7 +171,7 @@ class _Capped(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule, which has the same name."""
-        return update_kernels[_builtin(type(self))]([self.C])
+        return update_kernel(_builtin(type(self)), [self.C])
 
 
 @dataclass(eq=False, repr=False)
@@ -238,7 +238,7 @@ class PAUM(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["PAUM"]([self.eta, self.radius])
+        return update_kernel("PAUM", [self.eta, self.radius])
 
 
 @dataclass(eq=False, repr=False)
@@ -275,7 +275,7 @@ class CPAPBTable2(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return update_kernels["CPAPBTable2"]([])
+        return update_kernel("CPAPBTable2", [])
 
 
 @dataclass(eq=False, repr=False)
@@ -288,7 +288,7 @@ class _Stepping(UpdateRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule, which has the same name."""
-        return update_kernels[_builtin(type(self))]([self.eta])
+        return update_kernel(_builtin(type(self)), [self.eta])
 
 
 @dataclass(eq=False, repr=False)
