@@ -18,5 +18,6 @@ template <class T> using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, n
 template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
+void bind_ldm(nb::module_ &m);
 
 } // namespace steelyard

@@ -2,4 +2,5 @@
 
 NB_MODULE(_native, m) {
   m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
+  steelyard::bind_ldm(m);
 }
