@@ -1,25 +1,18 @@
 // Dot product and axpy for the LDM solvers. Fixed partial sums, no contraction: the same bits on every machine.
 #pragma once
 
-#include <cstddef>
+#include "simd.hpp"
 
-// The wide clone is chosen at run time; elsewhere the portable code stands alone.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#define STEELYARD_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define STEELYARD_WIDE
-#endif
+#include <cstddef>
 
 namespace steelyard {
 
 using Lanes = double __attribute__((vector_size(32), aligned(8), may_alias));
 constexpr std::size_t kLanes = 4;
 
-inline __attribute__((always_inline)) const Lanes &lanes(const double *at) {
-  return *reinterpret_cast<const Lanes *>(at);
-}
+STEELYARD_INLINE const Lanes &lanes(const double *at) { return *reinterpret_cast<const Lanes *>(at); }
 
-inline __attribute__((always_inline)) double dot(const double *a, const double *b, std::size_t n) {
+STEELYARD_INLINE double dot(const double *a, const double *b, std::size_t n) {
   Lanes even = {}, odd = {};
   std::size_t k = 0;
   for (; k + 2 * kLanes <= n; k += 2 * kLanes) {
@@ -33,7 +26,7 @@ inline __attribute__((always_inline)) double dot(const double *a, const double *
   return sum;
 }
 
-inline __attribute__((always_inline)) void axpy(double factor, const double *x, double *out, std::size_t n) {
+STEELYARD_INLINE void axpy(double factor, const double *x, double *out, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k)
     out[k] += factor * x[k];
 }

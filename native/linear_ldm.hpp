@@ -116,9 +116,9 @@ inline void sparse_quadratic_forms(const SparseRows &rows, std::size_t count, co
 // margins, the pull sum_i c_i h'(r_i) y_i x_i and the curvature sum_i c_i h''(r_i) x_i x_i' (lower triangle, added to).
 // Only rows within the kink bend the objective, so the curvature is cheap. Returns sum_i c_i h(r_i).
 template <class Rows>
-inline __attribute__((always_inline)) double
-smooth_hinge_look(const Rows &rows, std::size_t count, const double *y, const double *cost, const double *w,
-                  double smooth, double *margins, double *pull, double *curvature, std::size_t width) {
+STEELYARD_INLINE double smooth_hinge_look(const Rows &rows, std::size_t count, const double *y, const double *cost,
+                                          const double *w, double smooth, double *margins, double *pull,
+                                          double *curvature, std::size_t width) {
   double loss = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
     const double margin = y[i] * rows.dot(i, w);
