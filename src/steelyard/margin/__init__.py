@@ -2,7 +2,17 @@
 
 from .cs_svm import CSSVMClassifier
 from .kernels import gram
+from .ldm import CSLDMClassifier
 from .one_sided import OneSidedSVR
 from .path import PathPoint, PathSolution, SVMProblem, solve_path
 
-__all__ = ["CSSVMClassifier", "OneSidedSVR", "PathPoint", "PathSolution", "SVMProblem", "gram", "solve_path"]
+__all__ = [
+    "CSLDMClassifier",
+    "CSSVMClassifier",
+    "OneSidedSVR",
+    "PathPoint",
+    "PathSolution",
+    "SVMProblem",
+    "gram",
+    "solve_path",
+]

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from .ldm_problem import Box, Floats
 
 Solve = Callable[[Floats], Floats]
+Done = Callable[[Floats, Floats], bool]
 
 
 class Hessian(Protocol):
@@ -25,6 +27,10 @@ class Hessian(Protocol):
 
     def shifted(self, barrier: Floats) -> Solve:
         """r -> (H + diag(barrier))^-1 r."""
+        ...
+
+    def among(self, some: NDArray[np.intp]) -> Hessian:
+        """H restricted to some coordinates."""
         ...
 
 
@@ -46,6 +52,10 @@ class DenseHessian:
         factor = _cholesky(scaled)
         return lambda r: root * cho_solve(factor, root * r, check_finite=False)
 
+    def among(self, some: NDArray[np.intp]) -> DenseHessian:
+        """H restricted to some coordinates."""
+        return self if len(some) == len(self.matrix) else DenseHessian(self.matrix[np.ix_(some, some)])
+
 
 class LowRankHessian:
     """H = RR' with R of few columns; a step costs O(m d^2)."""
@@ -65,6 +75,10 @@ class LowRankHessian:
         factor = _cholesky(inner)
         return lambda r: (r - R @ cho_solve(factor, R.T @ (r / barrier), check_finite=False)) / barrier
 
+    def among(self, some: NDArray[np.intp]) -> LowRankHessian:
+        """H restricted to some coordinates."""
+        return LowRankHessian(self.factor[some])
+
 
 def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
     """Cholesky factor; the diagonal is lifted by rounding size until it exists."""
@@ -77,63 +91,87 @@ def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
             lift = max(10 * lift, unit)
 
 
-def interior_point(hessian: Hessian, box: Box, done: Callable[[Floats, Floats], bool], max_iter: int) -> tuple[Floats, int]:
-    """The minimiser and the steps made; ``done(x, Hx)`` is asked at every clipped iterate.
+def interior_point(hessian: Hessian, box: Box, done: Done, max_iter: int) -> tuple[Floats, int]:
+    """The minimiser and the steps made; ``done(x, Hx)`` is asked after every step.
 
-    Coordinates of zero width are fixed. Mehrotra's predictor and corrector with one factorisation a step.
+    Coordinates of zero width are fixed and left out.
     """
-    width = box.upper - box.lower
-    free = width > 0
     x = 0.5 * (box.lower + box.upper)
-    if not free.any():
+    free = np.flatnonzero(box.upper > box.lower)
+    if len(free) == 0:
         return x, 0
-    safe = np.where(free, width, 1.0)
-    scale = np.where(free, 1.0, 0.0)
-    down, up = safe / 2, safe / 2
-    gradient = hessian.times(x) - 1.0
-    z_down = np.maximum(gradient, 0.0) + 0.1 * np.abs(gradient).max() + 1e-3
-    z_up = z_down - gradient
-    z_down, z_up = z_down + np.maximum(0.0, -z_up.min()), z_up + np.maximum(0.0, -z_up.min())
-    best, least = x, np.inf
-    for step in range(1, max_iter + 1):
-        barrier = np.where(free, z_down / down + z_up / up, 1e150)
-        solve = hessian.shifted(np.minimum(barrier, 1e150))
-        residual = scale * (gradient - z_down + z_up)
-        mu = float((scale * (down * z_down + up * z_up)).sum()) / (2 * free.sum())
-
-        def direction(pull_down: Floats, pull_up: Floats, residual: Floats = residual, solve: Solve = solve) -> Floats:
-            rhs = scale * (-residual + pull_down / down - pull_up / up)
-            move = solve(rhs)
-            return scale * (move + solve(rhs - scale * (hessian.times(scale * move) + barrier_of(move))))
-
-        def barrier_of(move: Floats, barrier: Floats = barrier) -> Floats:
-            return np.where(free, barrier * move, 0.0)
-
-        affine = direction(-down * z_down, -up * z_up)
-        da_down = -z_down - z_down / down * affine
-        da_up = -z_up + z_up / up * affine
-        a = min(_stretch(down, affine), _stretch(up, -affine), _stretch(z_down, da_down), _stretch(z_up, da_up))
-        after = (scale * ((down + a * affine) * (z_down + a * da_down) + (up - a * affine) * (z_up + a * da_up))).sum()
-        centring = (float(after) / (2 * free.sum()) / mu) ** 3 * mu
-        pull_down = centring - down * z_down - affine * da_down
-        pull_up = centring - up * z_up + affine * da_up
-        move = direction(pull_down, pull_up)
-        d_down = (pull_down - z_down * move) / down
-        d_up = (pull_up + z_up * move) / up
-        a = 0.995 * min(_stretch(down, move), _stretch(up, -move), _stretch(z_down, d_down), _stretch(z_up, d_up))
-        x = x + a * move
-        down, up = down + a * move, up - a * move
-        z_down, z_up = z_down + a * d_down, z_up + a * d_up
-        product = hessian.times(x)
-        gradient = product - 1.0
-        if done(x, product):
-            return x, step
-        now = float((scale * np.where(gradient > 0, gradient * down, -gradient * up)).sum())
-        if now < least:
-            best, least = x, now
-        if a < 1e-8:
+    fixed = x.copy()
+    fixed[free] = 0.0
+    path = _Path(hessian.among(free), hessian.times(fixed)[free] - 1.0, box.lower[free], box.upper[free])
+    best, least, steps = x, np.inf, 0
+    while steps < max_iter:
+        moved = path.step()
+        steps += 1
+        x = x.copy()
+        x[free] = path.x
+        if done(x, hessian.times(x)):
+            return x, steps
+        if path.gap() < least:
+            best, least = x, path.gap()
+        if moved < 1e-8:
             break
-    return best, max_iter
+    return best, steps
+
+
+class _Path:
+    """The iterates of Mehrotra's predictor and corrector for min 1/2 x'Hx + q'x over a box of positive widths.
+
+    down = x - lower and up = upper - x, with multipliers z_down and z_up; all four stay positive.
+    """
+
+    def __init__(self, hessian: Hessian, q: Floats, lower: Floats, upper: Floats) -> None:
+        self.hessian, self.q = hessian, q
+        self.x = 0.5 * (lower + upper)
+        self.down, self.up = 0.5 * (upper - lower), 0.5 * (upper - lower)
+        self.gradient = hessian.times(self.x) + q
+        margin = 0.1 * float(np.abs(self.gradient).max()) + 1e-3
+        self.z_down = np.maximum(self.gradient, 0.0) + margin
+        self.z_up = np.maximum(-self.gradient, 0.0) + margin
+
+    def gap(self) -> float:
+        """The duality gap at x."""
+        g = self.gradient
+        return float(np.where(g > 0, g * self.down, -g * self.up).sum())
+
+    def step(self) -> float:
+        """Predict, correct, move; returns the share of the step that could be made."""
+        self.barrier = self.z_down / self.down + self.z_up / self.up
+        self.solve = self.hessian.shifted(self.barrier)
+        pairs = 2 * len(self.x)
+        mu = float(self.down @ self.z_down + self.up @ self.z_up) / pairs
+        move, d_down, d_up = self._direction(-self.down * self.z_down, -self.up * self.z_up)
+        a = self._reach(move, d_down, d_up)
+        after = (self.down + a * move) @ (self.z_down + a * d_down) + (self.up - a * move) @ (self.z_up + a * d_up)
+        target = (float(after) / pairs / mu) ** 3 * mu
+        move, d_down, d_up = self._direction(
+            target - self.down * self.z_down - move * d_down, target - self.up * self.z_up + move * d_up
+        )
+        a = 0.995 * self._reach(move, d_down, d_up)
+        self.x = self.x + a * move
+        self.down, self.up = self.down + a * move, self.up - a * move
+        self.z_down, self.z_up = self.z_down + a * d_down, self.z_up + a * d_up
+        self.gradient = self.hessian.times(self.x) + self.q
+        return a
+
+    def _direction(self, pull_down: Floats, pull_up: Floats) -> tuple[Floats, Floats, Floats]:
+        """The Newton step towards complementarity products that differ from the present ones by these pulls."""
+        rhs = self.z_down - self.z_up - self.gradient + pull_down / self.down - pull_up / self.up
+        move = self.solve(rhs)
+        move = move + self.solve(rhs - self.hessian.times(move) - self.barrier * move)  # one step of refinement
+        return move, (pull_down - self.z_down * move) / self.down, (pull_up + self.z_up * move) / self.up
+
+    def _reach(self, move: Floats, d_down: Floats, d_up: Floats) -> float:
+        return min(
+            _stretch(self.down, move),
+            _stretch(self.up, -move),
+            _stretch(self.z_down, d_down),
+            _stretch(self.z_up, d_up),
+        )
 
 
 def _stretch(value: Floats, change: Floats) -> float:

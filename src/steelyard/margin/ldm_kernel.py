@@ -8,6 +8,7 @@ S = S0 + (c / m) S0 y y'S0 / (1 - (c / m) y'S0 y).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from .. import _native
@@ -77,7 +78,9 @@ class KernelProblem:
         s = self.spectrum
         return np.asarray(s.root * (s.vectors @ self.spectral_coefficients(nu)))
 
-    def solve(self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto") -> Solution:
+    def solve(
+        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
+    ) -> Solution:
         """Minimise over one box. ``auto`` is greedy, finished by the interior point where greedy is too slow."""
         if solver == "algorithm1":
             return self._algorithm1(box, tol, max_iter)
@@ -90,6 +93,14 @@ class KernelProblem:
             return found
         finished = self._interior(box, tol, max_iter)
         return finished if finished.certificate.gap < found.certificate.gap else found
+
+    def block(self, some: NDArray[np.intp]) -> Floats:
+        """H restricted to some rows and columns."""
+        return np.asarray(self.hessian[np.ix_(some, some)])
+
+    def evaluate(self, nu: Floats) -> tuple[Floats, None]:
+        """Margins at nu."""
+        return self.hessian @ nu, None
 
     def _greedy(self, box: Box, tol: float, sweeps: int, start: Floats | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start)

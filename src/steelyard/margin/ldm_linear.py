@@ -1,13 +1,13 @@
 """Linear CS-LDM by dual coordinates. Paper 004, eq. (18).
 
-``MetricProblem``: with M = I + c (sum_i s_i x_i x_i' - b b'/m), b = sum_i s_i y_i x_i, c = 4 lambda1 / m, the dual Hessian is
-H_ij = y_i y_j x_i' M^-1 x_j, and w = M^-1 sum_i nu_i y_i x_i. M is d x d and depends on lambda1 only.
+``MetricProblem``: with M = I + c (sum_i s_i x_i x_i' - b b'/m), b = sum_i s_i y_i x_i and c = 4 lambda1 / m, the dual
+Hessian is H_ij = y_i y_j x_i' M^-1 x_j, and w = M^-1 sum_i nu_i y_i x_i. M is d x d and depends on lambda1 only.
 ``SdcaProblem``: no d x d matrix; the margin variance is split by a second dual variable a row. For large sparse d.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from .. import _native
 from .._checks import Rows, is_sparse
+from .kernels import csr_arrays
 from .ldm_interior import LowRankHessian, interior_point
 from .ldm_problem import Box, Certificate, Examples, Floats, Solution, certify
 
@@ -22,20 +23,9 @@ PASSES_BETWEEN_LOOKS = 3
 PASSES_BEFORE_INTERIOR = 300
 
 
-class Fitted(NamedTuple):
-    """A solution with its weight vector."""
-
-    solution: Solution
-    w: Floats
-
-
 def native_csr(rows: Rows) -> Any:
     """Sparse rows as the kernels read them."""
-    return _native.LdmCsr(
-        np.ascontiguousarray(rows.data, dtype=np.float64),
-        np.ascontiguousarray(rows.indices, dtype=np.int32),
-        np.ascontiguousarray(rows.indptr, dtype=np.int64),
-    )
+    return _native.LdmCsr(*csr_arrays(rows, np.float64))
 
 
 def metric(rows: Rows, examples: Examples, lambda1: float) -> Floats:
@@ -57,7 +47,9 @@ def _undecided(nu: Floats, margins: Floats, box: Box) -> NDArray[np.int32]:
     """Rows worth visiting: all but those that rest on a bound more firmly than the worst row violates optimality."""
     gradient = margins - 1.0
     at_lower, at_upper = nu <= box.lower, nu >= box.upper
-    violation = np.where(at_lower, np.maximum(-gradient, 0), np.where(at_upper, np.maximum(gradient, 0), np.abs(gradient)))
+    violation = np.where(
+        at_lower, np.maximum(-gradient, 0), np.where(at_upper, np.maximum(gradient, 0), np.abs(gradient))
+    )
     worst = float(violation.max(initial=0.0))
     firm = (at_lower & (gradient > worst)) | (at_upper & (gradient < -worst)) | (box.lower == box.upper)
     return np.flatnonzero(~firm).astype(np.int32)
@@ -80,37 +72,41 @@ class MetricProblem:
             self.factor = self._dense_factor()
             self.diagonal = np.einsum("ij,ij->i", self.factor, self.factor)
 
-    def _dense_factor(self) -> Floats:
+    def _dense_factor(self, some: Any = slice(None)) -> Floats:
         """Rows y_i L^-1 x_i: H = factor factor'."""
-        signed = self.rows.toarray() if is_sparse(self.rows) else self.rows.copy()
-        signed *= self.examples.sign[:, None]
+        rows = self.rows[some]
+        signed = (rows.toarray() if is_sparse(rows) else rows) * self.examples.sign[some, None]
         # L^-1 X' computed in the Fortran order of the transpose, so that the rows come out contiguous.
         return np.ascontiguousarray(
             solve_triangular(self.lower_factor, signed.T, lower=True, overwrite_b=True, check_finite=False).T
         )
 
     def solve(
-        self,
-        box: Box,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.Generator,
-        start: Floats | None = None,
-        solver: str = "auto",
-    ) -> Fitted:
+        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
+    ) -> Solution:
         """Minimise over one box. ``auto`` is coordinate descent, finished by the interior point where that is slow."""
         if solver == "interior":
             return self._interior(box, tol, max_iter)
-        found = self._descend(box, tol, max_iter if solver == "cd" else min(max_iter, PASSES_BEFORE_INTERIOR), rng, start)
-        if solver == "cd" or found.solution.certificate.holds(tol):
+        passes = max_iter if solver == "cd" else min(max_iter, PASSES_BEFORE_INTERIOR)
+        found = self._descend(box, tol, passes, np.random.default_rng(seed), start)
+        if solver == "cd" or found.certificate.holds(tol):
             return found
         finished = self._interior(box, tol, max_iter)
-        return finished if finished.solution.certificate.gap < found.solution.certificate.gap else found
+        return finished if finished.certificate.gap < found.certificate.gap else found
 
     def weights(self, nu: Floats) -> Floats:
         """w = M^-1 sum_i nu_i y_i x_i."""
         return self._back(self._inner(nu))
+
+    def block(self, some: NDArray[np.intp]) -> Floats:
+        """H restricted to some rows and columns."""
+        factor = self._dense_factor(some)
+        return np.asarray(factor @ factor.T)
+
+    def evaluate(self, nu: Floats) -> tuple[Floats, Floats]:
+        """Margins and weights at nu."""
+        state = self._state(nu)
+        return self._margins(state), state if is_sparse(self.rows) else self._back(state)
 
     def _inner(self, nu: Floats) -> Floats:
         """L^-1 sum_i nu_i y_i x_i."""
@@ -134,7 +130,7 @@ class MetricProblem:
         else:
             _native.ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
 
-    def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Floats | None) -> Fitted:
+    def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Floats | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start)
         state = self._state(nu)
         margins = self._margins(state)
@@ -149,16 +145,16 @@ class MetricProblem:
             margins = self._margins(state)
             certificate = certify(nu, margins, box)
         w = state if is_sparse(self.rows) else self._back(state)
-        return Fitted(Solution(nu, margins, certificate, made, "cd"), w)
+        return Solution(nu, margins, certificate, made, "cd", w)
 
-    def _interior(self, box: Box, tol: float, max_iter: int) -> Fitted:
+    def _interior(self, box: Box, tol: float, max_iter: int) -> Solution:
         def done(nu: Floats, margins: Floats) -> bool:
             return certify(nu, margins, box).holds(tol)
 
         factor = self._dense_factor() if is_sparse(self.rows) else self.factor
         nu, steps = interior_point(LowRankHessian(factor), box, done, min(max_iter, 200))
         margins = factor @ (factor.T @ nu)
-        return Fitted(Solution(nu, margins, certify(nu, margins, box), steps, "interior"), self.weights(nu))
+        return Solution(nu, margins, certify(nu, margins, box), steps, "interior", self.weights(nu))
 
 
 class SdcaProblem:
@@ -174,9 +170,10 @@ class SdcaProblem:
         self.total_weight = float(self.pull.sum())
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, rng: np.random.Generator, start: Floats | None = None
-    ) -> Fitted:
+        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "sdca", seed: int = 0
+    ) -> Solution:
         """Minimise over one box."""
+        rng = np.random.default_rng(seed)
         nu = box.lower.copy() if start is None else box.clip(start)
         tau = np.zeros_like(nu)
         w = np.ascontiguousarray(self.rows.T @ (nu * self.examples.sign), dtype=np.float64)
@@ -189,12 +186,22 @@ class SdcaProblem:
                 rng.shuffle(order)
                 stiffness = min(1.0, self.total_weight) if self.total_weight > 0 else 1.0
                 centre = self.native.sdca_pass(
-                    self.examples.sign, self.diagonal, self.pull, box.lower, box.upper, order, nu, tau, w, centre, stiffness
+                    self.examples.sign,
+                    self.diagonal,
+                    self.pull,
+                    box.lower,
+                    box.upper,
+                    order,
+                    nu,
+                    tau,
+                    w,
+                    centre,
+                    stiffness,
                 )
                 made += 1
             margins = self._margins(w)
             certificate = self._certify(nu, tau, w, margins, box)
-        return Fitted(Solution(nu, margins, certificate, made, "sdca"), w)
+        return Solution(nu, margins, certificate, made, "sdca", w)
 
     def _margins(self, w: Floats) -> Floats:
         return np.asarray(self.examples.sign * (self.rows @ w))

@@ -67,13 +67,26 @@ class Certificate(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A dual point, its margins y_i f(x_i), its certificate and how it was found."""
+    """A dual point, its margins y_i f(x_i), its certificate, how it was found, and its weights where linear."""
 
     nu: Floats
     margins: Floats
     certificate: Certificate
     n_iter: int
     solver: str
+    w: Floats | None = None
+
+
+def primal_objective(
+    w: Floats, margins: Floats, examples: Examples, *, C: float, lambda1: float, lambda2: float, rho: float
+) -> float:
+    """Objective (4) at any linear w with margins y_i w'x_i; the variance is the paper's, twice the usual one."""
+    weight, m = examples.weight, examples.size
+    mean = float(weight @ margins) / m
+    variance = 2.0 * float(weight @ (margins - mean) ** 2) / m
+    pull = examples.theta(rho) * weight
+    hinge = C * float(pull @ np.maximum(0.0, 1.0 - margins))
+    return 0.5 * float(w @ w) + lambda1 * variance - lambda2 / m * float(pull @ margins) + hinge
 
 
 def certify(nu: Floats, margins: Floats, box: Box) -> Certificate:
