@@ -76,22 +76,27 @@ void gram(const Csr &rows, In weight, MatrixOut<double> out) {
   sparse_gram(rows.view(), rows.count(), weight.data(), out.shape(1), out.data());
 }
 
-double sparse_look(const Csr &rows, In y, In cost, In w, double smooth, Out margins, Out pull,
-                   MatrixOut<double> curvature) {
+double sparse_hinge(const Csr &rows, In y, In cost, In margins, double smooth, Out pull, MatrixOut<double> curvature) {
   same_size(rows.count(), {y.size(), cost.size(), margins.size()});
-  same_size(w.size(), {pull.size(), curvature.shape(0), curvature.shape(1)});
+  same_size(pull.size(), {curvature.shape(0), curvature.shape(1)});
   nb::gil_scoped_release quiet;
-  return sparse_smooth_hinge(rows.view(), rows.count(), y.data(), cost.data(), w.data(), smooth, margins.data(),
-                             pull.data(), curvature.data(), w.size());
+  return sparse_smooth_hinge(rows.view(), rows.count(), y.data(), cost.data(), margins.data(), smooth, pull.data(),
+                             curvature.data(), pull.size());
 }
 
-double dense_look(Matrix<double> rows, In y, In cost, In w, double smooth, Out margins, Out pull,
-                  MatrixOut<double> curvature) {
+double dense_hinge(Matrix<double> rows, In y, In cost, In margins, double smooth, Out pull,
+                   MatrixOut<double> curvature) {
   same_size(rows.shape(0), {y.size(), cost.size(), margins.size()});
-  same_size(rows.shape(1), {w.size(), pull.size(), curvature.shape(0), curvature.shape(1)});
+  same_size(rows.shape(1), {pull.size(), curvature.shape(0), curvature.shape(1)});
   nb::gil_scoped_release quiet;
-  return dense_smooth_hinge({rows.data(), rows.shape(1)}, rows.shape(0), y.data(), cost.data(), w.data(), smooth,
-                            margins.data(), pull.data(), curvature.data());
+  return dense_smooth_hinge({rows.data(), rows.shape(1)}, rows.shape(0), y.data(), cost.data(), margins.data(), smooth,
+                            pull.data(), curvature.data());
+}
+
+double hinge_slope(In margins, In change, In cost, double smooth, double t) {
+  same_size(margins.size(), {change.size(), cost.size()});
+  nb::gil_scoped_release quiet;
+  return smooth_hinge_slope(margins.data(), change.data(), cost.data(), margins.size(), smooth, t);
 }
 
 double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Order order, Out nu, Out tau, Out w,
@@ -172,8 +177,8 @@ void bind_ldm(nb::module_ &m) {
            "lower"_a.noconvert(), "upper"_a.noconvert(), "order"_a.noconvert(), "nu"_a.noconvert(), "w"_a.noconvert())
       .def("quadratic_forms", quadratic_forms, "matrix"_a.noconvert(), "out"_a.noconvert())
       .def("gram", gram, "weight"_a.noconvert(), "out"_a.noconvert())
-      .def("smooth_hinge", sparse_look, "y"_a.noconvert(), "cost"_a.noconvert(), "w"_a.noconvert(), "smooth"_a,
-           "margins"_a.noconvert(), "pull"_a.noconvert(), "curvature"_a.noconvert())
+      .def("smooth_hinge", sparse_hinge, "y"_a.noconvert(), "cost"_a.noconvert(), "margins"_a.noconvert(), "smooth"_a,
+           "pull"_a.noconvert(), "curvature"_a.noconvert())
       .def("sdca_pass", sdca, "y"_a.noconvert(), "diagonal"_a.noconvert(), "pull"_a.noconvert(), "lower"_a.noconvert(),
            "upper"_a.noconvert(), "order"_a.noconvert(), "nu"_a.noconvert(), "tau"_a.noconvert(), "w"_a.noconvert(),
            "centre"_a, "stiffness"_a)
@@ -194,8 +199,10 @@ void bind_ldm(nb::module_ &m) {
             new (self) Average{weights, sums, factors};
           },
           "weights"_a.noconvert(), "sums"_a.noconvert(), "factors"_a.noconvert());
-  m.def("ldm_smooth_hinge", dense_look, "rows"_a.noconvert(), "y"_a.noconvert(), "cost"_a.noconvert(),
-        "w"_a.noconvert(), "smooth"_a, "margins"_a.noconvert(), "pull"_a.noconvert(), "curvature"_a.noconvert());
+  m.def("ldm_smooth_hinge", dense_hinge, "rows"_a.noconvert(), "y"_a.noconvert(), "cost"_a.noconvert(),
+        "margins"_a.noconvert(), "smooth"_a, "pull"_a.noconvert(), "curvature"_a.noconvert());
+  m.def("ldm_smooth_hinge_slope", hinge_slope, "margins"_a.noconvert(), "change"_a.noconvert(), "cost"_a.noconvert(),
+        "smooth"_a, "t"_a);
   m.def("ldm_pair_steps", dense_steps, "rows"_a.noconvert(), "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(),
         "eta0"_a, "first"_a, "average_from"_a, "average"_a);
 }

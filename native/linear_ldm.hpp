@@ -112,18 +112,16 @@ inline void sparse_quadratic_forms(const SparseRows &rows, std::size_t count, co
   }
 }
 
-// One look at the smoothed hinge h(r) = r^2 / (2 smooth) for 0 <= r <= smooth, r - smooth / 2 above, r = 1 - margin:
-// margins, the pull sum_i c_i h'(r_i) y_i x_i and the curvature sum_i c_i h''(r_i) x_i x_i' (lower triangle, added to).
-// Only rows within the kink bend the objective, so the curvature is cheap. Returns sum_i c_i h(r_i).
+// The smoothed hinge h(r) = r^2 / (2 smooth) for 0 <= r <= smooth, r - smooth / 2 above, of r = 1 - margin: adds the
+// pull sum_i c_i h'(r_i) y_i x_i and the curvature sum_i c_i h''(r_i) x_i x_i' (lower triangle). Only rows within the
+// kink bend the objective, so the curvature is cheap. Returns sum_i c_i h(r_i).
 template <class Rows>
-STEELYARD_INLINE double smooth_hinge_look(const Rows &rows, std::size_t count, const double *y, const double *cost,
-                                          const double *w, double smooth, double *margins, double *pull,
-                                          double *curvature, std::size_t width) {
+STEELYARD_INLINE double smooth_hinge(const Rows &rows, std::size_t count, const double *y, const double *cost,
+                                     const double *margins, double smooth, double *pull, double *curvature,
+                                     std::size_t width) {
   double loss = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
-    const double margin = y[i] * rows.dot(i, w);
-    margins[i] = margin;
-    const double lack = 1.0 - margin;
+    const double lack = 1.0 - margins[i];
     if (lack <= 0.0 || cost[i] == 0.0)
       continue;
     const bool straight = lack >= smooth;
@@ -136,15 +134,34 @@ STEELYARD_INLINE double smooth_hinge_look(const Rows &rows, std::size_t count, c
 }
 
 STEELYARD_WIDE inline double dense_smooth_hinge(const DenseRows64 &rows, std::size_t count, const double *y,
-                                                const double *cost, const double *w, double smooth, double *margins,
-                                                double *pull, double *curvature) {
-  return smooth_hinge_look(rows, count, y, cost, w, smooth, margins, pull, curvature, rows.width);
+                                                const double *cost, const double *margins, double smooth, double *pull,
+                                                double *curvature) {
+  return smooth_hinge(rows, count, y, cost, margins, smooth, pull, curvature, rows.width);
 }
 
 inline double sparse_smooth_hinge(const SparseRows &rows, std::size_t count, const double *y, const double *cost,
-                                  const double *w, double smooth, double *margins, double *pull, double *curvature,
+                                  const double *margins, double smooth, double *pull, double *curvature,
                                   std::size_t width) {
-  return smooth_hinge_look(rows, count, y, cost, w, smooth, margins, pull, curvature, width);
+  return smooth_hinge(rows, count, y, cost, margins, smooth, pull, curvature, width);
+}
+
+// -d/dt of sum_i c_i h(1 - margin_i - t change_i): what a line search needs, without looking at the rows.
+STEELYARD_WIDE inline double smooth_hinge_slope(const double *margins, const double *change, const double *cost,
+                                                std::size_t count, double smooth, double t) {
+  Lanes sums = {};
+  const Lanes none = {}, one = none + 1.0;
+  const double inverse = 1.0 / smooth;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Lanes slope = (one - lanes(margins + i) - t * lanes(change + i)) * inverse;
+    slope = slope < none ? none : slope;
+    slope = slope > one ? one : slope;
+    sums += lanes(cost + i) * slope * lanes(change + i);
+  }
+  double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; i < count; ++i)
+    sum += cost[i] * clamp((1.0 - margins[i] - t * change[i]) * inverse, 0.0, 1.0) * change[i];
+  return sum;
 }
 
 // sum_i weight_i x_i x_i' into the lower triangle of a zeroed d x d matrix.

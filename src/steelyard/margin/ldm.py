@@ -61,7 +61,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters: ``C``, ``lambda1``, ``lambda2`` >= 0; ``rho`` any number; ``kernel``, ``gamma``, ``degree``, ``coef0``
     as in :func:`gram`, positive semi-definite (so not "perceptron"); ``solver`` "auto" or, for kernels, "greedy",
-    "algorithm1", "interior", and for linear also "cd", "sdca", "asgd"; ``fit_intercept`` adds a constant feature;
+    "algorithm1", "interior", and for linear also "newton", "cd", "sdca", "asgd"; ``fit_intercept`` adds a feature of 1;
     ``tol`` duality gap relative to the objective's terms; ``max_iter`` sweeps (None: 1000, 5 for asgd); ``costs`` as
     in :class:`CSSVMClassifier`; ``balance`` "train" or "cv" finds the rho where both classes are recognised equally.
 
@@ -71,7 +71,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0, 0, 0, 0, 1]
     >>> model = CSLDMClassifier(C=10.0, rho=1.0).fit(X, y)
     >>> model.predict(X), model.solver_
-    (array([0, 0, 0, 1, 1]), 'cd')
+    (array([0, 0, 0, 1, 1]), 'newton')
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from .ldm_linear import MetricProblem, SdcaProblem
 from .ldm_problem import Box, Examples, Floats, Solution
 
 KERNEL_SOLVERS = ("greedy", "algorithm1", "interior")
-LINEAR_SOLVERS = ("cd", "sdca", "asgd")
+LINEAR_SOLVERS = ("newton", "cd", "sdca", "asgd")
 SOLVERS = ("auto", *KERNEL_SOLVERS, *LINEAR_SOLVERS)
 DENSE_METRIC = 2000  # features up to which a d x d matrix is cheaper than stochastic passes
 SMALL_SAMPLE = 3000  # rows up to which a Gram matrix is cheaper where features outnumber them
@@ -112,7 +112,7 @@ def resolve_solver(solver: str, kernel: Any, rows: Rows) -> str:
         return solver
     count, features = rows.shape
     if features <= DENSE_METRIC and (features < count or not is_sparse(rows)):
-        return "cd" if features < 4 * count else "greedy"
+        return "newton" if features < 4 * count else "greedy"
     return "greedy" if count <= SMALL_SAMPLE else "sdca"
 
 
@@ -122,6 +122,6 @@ def training_rows(rows: Rows, spec: KernelSpec, solver: str, fit_intercept: bool
     if not linear:
         gram = np.asarray(gram_of(spec, rows, dtype="float64"), dtype=np.float64)
         return GramRows(gram + 1.0 if fit_intercept else gram, solver)
-    if is_sparse(rows) and solver in ("cd", "interior") and rows.nnz > DENSE_ENOUGH * rows.shape[0] * rows.shape[1]:
+    if is_sparse(rows) and solver in ("newton", "cd", "interior") and rows.nnz > DENSE_ENOUGH * rows.shape[0] * rows.shape[1]:
         rows = rows.toarray()
     return LinearRows(with_constant(rows) if fit_intercept else rows, solver)

@@ -1,4 +1,4 @@
-"""Linear CS-LDM by dual coordinates. Paper 004, eq. (18).
+"""Linear CS-LDM: Newton, dual coordinates, interior point. Paper 004, eq. (18).
 
 ``MetricProblem``: with M = I + c (sum_i s_i x_i x_i' - b b'/m), b = sum_i s_i y_i x_i and c = 4 lambda1 / m, the dual
 Hessian is H_ij = y_i y_j x_i' M^-1 x_j, and w = M^-1 sum_i nu_i y_i x_i. M is d x d and depends on lambda1 only.
@@ -7,6 +7,7 @@ Hessian is H_ij = y_i y_j x_i' M^-1 x_j, and w = M^-1 sum_i nu_i y_i x_i. M is d
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from .. import _native
 from .._checks import Rows, is_sparse
 from .kernels import csr_arrays
 from .ldm_interior import LowRankHessian, interior_point
+from .ldm_newton import WIDEST, NewtonPath, newton
 from .ldm_problem import Box, Certificate, Examples, Floats, Solution, certify
 
 PASSES_BETWEEN_LOOKS = 3
-PASSES_BEFORE_INTERIOR = 300
+WARM = 0.5  # the bend to start from near a neighbour's solution
 
 
 def native_csr(rows: Rows) -> Any:
@@ -56,21 +58,34 @@ def _undecided(nu: Floats, margins: Floats, box: Box) -> NDArray[np.int32]:
 
 
 class MetricProblem:
-    """Exact coordinate descent in the metric of M, dense or sparse rows."""
+    """The d x d metric M and what is solved in it, dense or sparse rows."""
 
     def __init__(self, rows: Rows, examples: Examples, lambda1: float) -> None:
         self.rows = rows
         self.examples = examples
-        self.lower_factor = cholesky(metric(rows, examples, lambda1), lower=True, check_finite=False)
-        if is_sparse(rows):
-            self.native = native_csr(rows)
-            half = solve_triangular(self.lower_factor, np.eye(rows.shape[1]), lower=True, check_finite=False)
-            self.inverse = np.ascontiguousarray(half.T @ half)
-            self.diagonal = np.empty(rows.shape[0])
-            self.native.quadratic_forms(self.inverse, self.diagonal)
-        else:
-            self.factor = self._dense_factor()
-            self.diagonal = np.einsum("ij,ij->i", self.factor, self.factor)
+        self.native = native_csr(rows) if is_sparse(rows) else None
+        self.metric = metric(rows, examples, lambda1)
+        self.lower_factor = cholesky(self.metric, lower=True, check_finite=False)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """M^-1, whose rows a step over a sparse row adds up."""
+        half = solve_triangular(self.lower_factor, np.eye(len(self.metric)), lower=True, check_finite=False)
+        return np.ascontiguousarray(half.T @ half)
+
+    @cached_property
+    def factor(self) -> Floats:
+        """Rows y_i L^-1 x_i: H = factor factor'."""
+        return self._dense_factor()
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """H_ii."""
+        if not is_sparse(self.rows):
+            return np.asarray(np.einsum("ij,ij->i", self.factor, self.factor))
+        diagonal = np.empty(self.rows.shape[0])
+        self.native.quadratic_forms(self.inverse, diagonal)
+        return diagonal
 
     def _dense_factor(self, some: Any = slice(None)) -> Floats:
         """Rows y_i L^-1 x_i: H = factor factor'."""
@@ -84,12 +99,13 @@ class MetricProblem:
     def solve(
         self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
     ) -> Solution:
-        """Minimise over one box. ``auto`` is coordinate descent, finished by the interior point where that is slow."""
+        """Minimise over one box. ``auto`` is Newton's method, finished by the interior point where that stalls."""
         if solver == "interior":
             return self._interior(box, tol, max_iter)
-        passes = max_iter if solver == "cd" else min(max_iter, PASSES_BEFORE_INTERIOR)
-        found = self._descend(box, tol, passes, np.random.default_rng(seed), start)
-        if solver == "cd" or found.certificate.holds(tol):
+        if solver == "cd":
+            return self._descend(box, tol, max_iter, np.random.default_rng(seed), start)
+        found = self._newton(box, tol, max_iter, start)
+        if solver == "newton" or found.certificate.holds(tol):
             return found
         finished = self._interior(box, tol, max_iter)
         return finished if finished.certificate.gap < found.certificate.gap else found
@@ -129,6 +145,12 @@ class MetricProblem:
             self.native.metric_pass(sign, self.inverse, self.diagonal, box.lower, box.upper, order, nu, state)
         else:
             _native.ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
+
+    def _newton(self, box: Box, tol: float, max_iter: int, start: Floats | None) -> Solution:
+        w = np.zeros(len(self.metric)) if start is None else self.weights(box.clip(start))
+        factor = (self.lower_factor, True)
+        path = NewtonPath(self.rows, self.native, self.examples.sign, self.metric, factor, box, w)
+        return newton(path, tol, max_iter, WIDEST if start is None else WARM)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Floats | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start)
