@@ -3,11 +3,13 @@
 from .cs_svm import CSSVMClassifier
 from .kernels import gram
 from .ldm import CSLDMClassifier
+from .ldm_cv import CSLDMClassifierCV
 from .one_sided import OneSidedSVR
 from .path import PathPoint, PathSolution, SVMProblem, solve_path
 
 __all__ = [
     "CSLDMClassifier",
+    "CSLDMClassifierCV",
     "CSSVMClassifier",
     "OneSidedSVR",
     "PathPoint",

@@ -4,52 +4,27 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import (
-    Rows,
-    check_choice,
-    check_count,
-    check_flag,
-    check_labels,
-    check_number,
-    check_rows,
-    check_same_length,
-    check_sample_weight,
-    complain,
-    is_sparse,
-)
-from ..costs import as_costs
-from .cs_svm import _cheaper_answer
-from .kernels import Gamma, KernelFunction, KernelSpec, gram_of, kernel_spec
+from .._checks import Rows, check_rows, complain
+from .kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .ldm_balance import balance_point, cross_validated_advantage, training_advantage
-from .ldm_data import TrainingRows, resolve_solver, training_rows, with_constant
+from .ldm_data import TrainingRows, training_rows, with_constant
 from .ldm_polish import polished
 from .ldm_problem import Examples, Floats, Solution, primal_objective
+from .ldm_reading import Ready, Settings, read_examples, read_fit, read_settings, seed_of, two_classes
 from .ldm_sgd import PairSgd, Pulls
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
 EPOCHS = 5  # T of the paper's Algorithm 2
-MAX_ITER = 1000
-
-
-class Settings(NamedTuple):
-    """The numeric parameters, checked."""
-
-    C: float
-    lambda1: float
-    lambda2: float
-    rho: float
-    tol: float
-    max_iter: int | None
 
 
 class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,59 +94,49 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
-        rows, spec = self._check_rows(X)
-        settings = self._settings()
-        solver = resolve_solver(self.solver, spec.kernel, rows)
-        classes, examples, kept = self._check_examples(y, sample_weight, costs, rows)
-        rows = rows if kept is None else _take(rows, kept, square=spec.kernel == "precomputed")
-        seed = _seed(self.random_state)
-        if solver == "asgd":
-            self._fit_pairs(rows, examples, settings, seed)
+        ready = read_fit(self, X, y, sample_weight, costs)
+        if ready.solver == "asgd":
+            self._fit_pairs(ready)
         else:
-            data = training_rows(rows, spec, solver, self.fit_intercept)
-            self._fit_dual(data, rows, spec, examples, settings, seed)
-        self.classes_, self._seen = classes, _class_weights(examples)
-        if spec.kernel == "precomputed" and kept is not None:
-            self.support_ = kept[self.support_]
+            self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
+        self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
+        if ready.spec.kernel == "precomputed" and ready.kept is not None:
+            self.support_ = ready.kept[self.support_]
         return self
 
-    def _fit_dual(
-        self, data: TrainingRows, rows: Rows, spec: KernelSpec, examples: Examples, settings: Settings, seed: int
-    ) -> None:
-        problem = data.prepare(examples)(settings.lambda1)
-        limits = {"tol": settings.tol, "max_iter": settings.max_iter or MAX_ITER, "seed": seed}
-        solver = self.solver if self.solver in ("auto", "interior") else data.solver
+    def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
+        problem = data.prepare(ready.examples)(ready.settings.lambda1)
 
         def solve(problem: Any, examples: Examples, rho: float, start: Floats | None) -> Solution:
-            box = examples.box(settings.C, settings.lambda2, rho)
-            return cast("Solution", problem.solve(box, start=start, solver=solver, **limits))
+            return ready.solve(problem, self.solver, examples, rho, start)
 
-        rho, interval = settings.rho, (settings.rho, settings.rho)
+        rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
         if self.balance is not None:
             if self.balance == "train":
-                advantage = training_advantage(problem, examples, solve)
+                advantage = training_advantage(problem, ready.examples, solve)
             else:
-                advantage = cross_validated_advantage(data, examples, settings.lambda1, solve, seed)
-            found_balance = balance_point(advantage)
-            rho, interval = found_balance.rho, found_balance.interval
-        box = examples.box(settings.C, settings.lambda2, rho)
-        found = solve(problem, examples, rho, None)
-        found = found if found.solver == "sdca" else polished(problem, found, box)
-        self._warn_unless_converged(found, settings)
+                advantage = cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed)
+            rho, interval, _ = balance_point(advantage)
+        found = solve(problem, ready.examples, rho, None)
+        if found.solver != "sdca":
+            found = polished(problem, found, ready.settings.box(ready.examples, rho))
+        self._warn_unless_converged(found, ready.settings)
         self.rho_, self.rho_interval_ = rho, interval
         self.solver_, self.n_iter_ = found.solver, max(1, found.n_iter)
         self.objective_, self.duality_gap_ = found.certificate.objective, found.certificate.gap
-        self._keep(found.w if found.w is not None else problem.coefficients(found.nu), rows, spec, found.w is not None)
+        learned = problem.coefficients(found.nu) if found.w is None else found.w
+        self._keep(learned, ready.rows, ready.spec, is_weights=found.w is not None)
 
-    def _fit_pairs(self, rows: Rows, examples: Examples, settings: Settings, seed: int) -> None:
+    def _fit_pairs(self, ready: Ready) -> None:
         if self.balance is not None:
             raise complain("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
+        settings, examples = ready.settings, ready.examples
         epochs = settings.max_iter or EPOCHS
-        full = with_constant(rows) if self.fit_intercept else rows
+        full = with_constant(ready.rows) if self.fit_intercept else ready.rows
         stream = PairSgd.start(np.zeros(full.shape[1]), average_from=full.shape[0])
         theta = examples.theta(settings.rho)
         pulls = Pulls(examples.sign, theta, examples.size, settings.C, settings.lambda1, settings.lambda2)
-        stream.run(full, pulls, examples.weight, epochs * full.shape[0], np.random.default_rng(seed))
+        stream.run(full, pulls, examples.weight, epochs * full.shape[0], np.random.default_rng(ready.seed))
         self._keep_stream(stream, epochs, settings.rho)
         w = stream.average()
         terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
@@ -186,10 +151,11 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kernel != "linear":
             raise complain("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
         first = not hasattr(self, "classes_")
-        settings = self._settings()
+        settings = read_settings(self)
         rows = check_rows(self, X, reset=first, dtype=np.float64)
-        known = _two_classes(np.unique(np.asarray(classes)) if first and classes is not None else None, y, self)
-        examples = self._examples(y, known, sample_weight, costs, rows)
+        known = getattr(self, "classes_", None if classes is None else np.unique(np.asarray(classes)))
+        known = two_classes(y, known)
+        examples = read_examples(self, rows, y, known, sample_weight, costs)
         keep = examples.weight > 0
         rows, examples = rows[keep], examples.rows(np.flatnonzero(keep))
         full = with_constant(rows) if self.fit_intercept else rows
@@ -199,7 +165,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pulls = Pulls(
             examples.sign, examples.cost * power, float(seen.sum()), settings.C, settings.lambda1, settings.lambda2
         )
-        rng = np.random.default_rng([_seed(self.random_state), stream.steps])
+        rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
         stream.run(full, pulls, examples.weight, full.shape[0], rng)
         self.classes_, self._seen = known, seen
         self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
@@ -219,7 +185,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 
-    def _keep(self, found: Floats, rows: Rows, spec: KernelSpec, is_weights: bool) -> None:
+    def _keep(self, found: Floats, rows: Rows, spec: KernelSpec, *, is_weights: bool) -> None:
         """Weights, or coefficients over the training rows; of a linear kernel the weights either way."""
         for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "stream_"):
             self.__dict__.pop(name, None)
@@ -280,89 +246,12 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return answer
 
-    # -- checking ----------------------------------------------------------------------------------------------------
-
-    def _settings(self) -> Settings:
-        if self.balance is not None:
-            check_choice("balance", self.balance, ("train", "cv"))
-        check_flag("fit_intercept", self.fit_intercept)
-        return Settings(
-            C=check_number("C", self.C, at_least=0),
-            lambda1=check_number("lambda1", self.lambda1, at_least=0),
-            lambda2=check_number("lambda2", self.lambda2, at_least=0),
-            rho=check_number("rho", self.rho),
-            tol=check_number("tol", self.tol, above=0),
-            max_iter=None if self.max_iter is None else check_count("max_iter", self.max_iter),
-        )
-
-    def _check_rows(self, X: Any) -> tuple[Rows, KernelSpec]:
-        rows = check_rows(self, X, reset=True, dtype=np.float64)
-        if str(self.kernel) == "perceptron":
-            raise complain(
-                "kernel",
-                "be positive semi-definite",
-                self.kernel,
-                "-|x - z| is only conditionally so and needs a free bias: use CSSVMClassifier for it.",
-            )
-        spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        if spec.kernel == "precomputed":
-            if rows.shape[0] != rows.shape[1]:
-                raise complain("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
-            rows = rows.toarray() if is_sparse(rows) else rows
-        return rows, spec
-
-    def _check_examples(
-        self, y: Any, sample_weight: Any, costs: Any, rows: Rows
-    ) -> tuple[NDArray[Any], Examples, NDArray[np.intp] | None]:
-        """Classes, examples of positive weight, and which rows those are (None for all)."""
-        classes = _two_classes(None, y, None)
-        examples = self._examples(y, classes, sample_weight, costs, rows)
-        kept = None if (examples.weight > 0).all() else np.flatnonzero(examples.weight > 0)
-        examples = examples if kept is None else examples.rows(kept)
-        if abs(float(examples.sign.sum())) == len(examples.sign):
-            raise complain("y", "have two classes among rows of positive weight", "one class")
-        return classes, examples, kept
-
-    def _examples(self, y: Any, classes: NDArray[Any], sample_weight: Any, costs: Any, rows: Rows) -> Examples:
-        check_same_length(X=rows, y=np.asarray(y))
-        known = as_costs(self.costs, y, classes, per_example=costs)
-        codes = known.codes(y)
-        sign, cost = _cheaper_answer(known.table(y), codes)
-        return Examples(sign, check_sample_weight(sample_weight, len(codes)), cost)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return cast("Tags", tags)
-
-
-def _two_classes(given: NDArray[Any] | None, y: Any, fitted: Any) -> NDArray[Any]:
-    """The two labels: those learned, those given, or those of y."""
-    present, _ = check_labels(y)
-    classes = fitted.classes_ if fitted is not None and hasattr(fitted, "classes_") else given
-    if classes is None:
-        classes = present
-    unknown = np.setdiff1d(present, classes)
-    if len(unknown):
-        raise complain("y", f"hold the classes {classes.tolist()}", unknown.tolist()[0])
-    if len(classes) != 2:
-        raise complain(
-            "y",
-            "have two classes",
-            f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
-            "Only binary classification is supported. For more classes use a reduction, e.g. OneVsAllClassifier.",
-        )
-    return np.asarray(classes)
-
-
-def _take(rows: Rows, kept: NDArray[np.intp], *, square: bool) -> Rows:
-    return np.ascontiguousarray(rows[np.ix_(kept, kept)]) if square else rows[kept]
-
-
-def _seed(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _class_weights(examples: Examples) -> Floats:

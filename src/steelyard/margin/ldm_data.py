@@ -95,10 +95,17 @@ class GramRows:
 
 def with_constant(rows: Rows) -> Rows:
     """The rows with a last feature of ones: the intercept as a regularised weight."""
-    ones = np.ones((rows.shape[0], 1))
-    if is_sparse(rows):
-        return sparse.hstack([rows, sparse.csr_array(ones)], format="csr")
-    return np.hstack([rows, ones])
+    count, features = rows.shape
+    if not is_sparse(rows):
+        full = np.ones((count, features + 1))
+        full[:, :-1] = rows
+        return full
+    starts = rows.indptr + np.arange(count + 1, dtype=rows.indptr.dtype)
+    old = np.ones(starts[-1], dtype=bool)
+    old[starts[1:] - 1] = False
+    values, columns = np.ones(len(old)), np.full(len(old), features, dtype=rows.indices.dtype)
+    values[old], columns[old] = rows.data, rows.indices
+    return sparse.csr_array((values, columns, starts), shape=(count, features + 1))
 
 
 def resolve_solver(solver: str, kernel: Any, rows: Rows) -> str:
@@ -122,6 +129,10 @@ def training_rows(rows: Rows, spec: KernelSpec, solver: str, fit_intercept: bool
     if not linear:
         gram = np.asarray(gram_of(spec, rows, dtype="float64"), dtype=np.float64)
         return GramRows(gram + 1.0 if fit_intercept else gram, solver)
-    if is_sparse(rows) and solver in ("newton", "cd", "interior") and rows.nnz > DENSE_ENOUGH * rows.shape[0] * rows.shape[1]:
+    if (
+        is_sparse(rows)
+        and solver in ("newton", "cd", "interior")
+        and rows.nnz > DENSE_ENOUGH * rows.shape[0] * rows.shape[1]
+    ):
         rows = rows.toarray()
     return LinearRows(with_constant(rows) if fit_intercept else rows, solver)

@@ -63,20 +63,13 @@ class KernelProblem:
         H *= scale[:, None]
         self.hessian = np.ascontiguousarray(H)
 
-    def spectral_coefficients(self, nu: Floats) -> Floats:
-        """U' of the coefficients (over weighted rows), for one nu or for the columns of many."""
-        s = self.spectrum
-        scale = self.examples.sign / s.root
-        v = s.vectors.T @ (nu * (scale if nu.ndim == 1 else scale[:, None]))
-        lift = self.rate / self.examples.size / self.rest * ((s.projected * s.values * self.shrink) @ v)
-        if nu.ndim == 1:
-            return np.asarray(self.shrink * (v + s.projected * lift))
-        return np.asarray(self.shrink[:, None] * (v + s.projected[:, None] * lift))
-
     def coefficients(self, nu: Floats) -> Floats:
-        """alpha with f(x) = sum_i alpha_i k(x_i, x): (I + B G)^-1 Y nu."""
+        """alpha with f(x) = sum_i alpha_i k(x_i, x): (I + B G)^-1 Y nu, for one nu or for the columns of many."""
         s = self.spectrum
-        return np.asarray(s.root * (s.vectors @ self.spectral_coefficients(nu)))
+        v = (nu.T * (self.examples.sign / s.root)) @ s.vectors
+        lift = self.rate / self.examples.size / self.rest * (v @ (s.projected * s.values * self.shrink))
+        v = (v + np.multiply.outer(lift, s.projected)) * self.shrink
+        return np.asarray(((v @ s.vectors.T) * s.root).T)
 
     def solve(
         self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
@@ -127,7 +120,7 @@ class KernelProblem:
     def _algorithm1(self, box: Box, tol: float, sweeps: int) -> Solution:
         """The paper's Algorithm 1: cyclic coordinates, alpha kept along, the gradient computed at every coordinate."""
         signed_gram = np.ascontiguousarray(self.spectrum.gram * self.examples.sign[:, None])
-        update = np.ascontiguousarray(self.coefficients_of_units().T)
+        update = np.ascontiguousarray(self.coefficients(np.eye(len(box.lower))).T)  # (Q^-1 G Y)'
         nu = box.lower.copy()  # mu = 0
         alpha = self.coefficients(nu)
         diagonal = np.ascontiguousarray(np.diagonal(self.hessian))
@@ -140,8 +133,3 @@ class KernelProblem:
             certificate = certify(nu, margins, box)
             sweep += 1
         return Solution(nu, margins, certificate, sweep, "algorithm1")
-
-    def coefficients_of_units(self) -> Floats:
-        """(I + B G)^-1 Y: what a unit of each nu_i adds to alpha."""
-        s = self.spectrum
-        return np.asarray(s.root[:, None] * (s.vectors @ self.spectral_coefficients(np.eye(len(s.root)))))

@@ -18,11 +18,14 @@ from .. import _native
 from .._checks import Rows, is_sparse
 from .kernels import csr_arrays
 from .ldm_interior import LowRankHessian, interior_point
-from .ldm_newton import WIDEST, NewtonPath, newton
+from .ldm_newton import WIDEST, Metric, NewtonPath, Part, newton
 from .ldm_problem import Box, Certificate, Examples, Floats, Solution, certify
 
 PASSES_BETWEEN_LOOKS = 3
 WARM = 0.5  # the bend to start from near a neighbour's solution
+ROUGH = 0.1  # relative gap at which a sample of the rows has told what it can
+SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 50
+REACH = 0.5  # rows with margins above 1 + REACH are left out until the next look at all rows
 
 
 def native_csr(rows: Rows) -> Any:
@@ -38,7 +41,8 @@ def metric(rows: Rows, examples: Examples, lambda1: float) -> Floats:
         native_csr(rows).gram(examples.weight, second)
         second += np.tril(second, -1).T
     else:
-        second = rows.T @ (rows * examples.weight[:, None])
+        scaled = rows if (examples.weight == 1).all() else rows * np.sqrt(examples.weight)[:, None]
+        second = scaled.T @ scaled  # one operand, so that BLAS computes a triangle only
     first = rows.T @ (examples.weight * examples.sign)
     M = rate * (second - np.outer(first, first) / examples.size)
     M[np.diag_indices_from(M)] += 1.0
@@ -63,7 +67,7 @@ class MetricProblem:
     def __init__(self, rows: Rows, examples: Examples, lambda1: float) -> None:
         self.rows = rows
         self.examples = examples
-        self.native = native_csr(rows) if is_sparse(rows) else None
+        self.native: Any = native_csr(rows) if is_sparse(rows) else None
         self.metric = metric(rows, examples, lambda1)
         self.lower_factor = cholesky(self.metric, lower=True, check_finite=False)
 
@@ -147,10 +151,40 @@ class MetricProblem:
             _native.ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
 
     def _newton(self, box: Box, tol: float, max_iter: int, start: Floats | None) -> Solution:
+        """Newton on a sample, then on the rows near the hinge, then a look at all of them."""
         w = np.zeros(len(self.metric)) if start is None else self.weights(box.clip(start))
-        factor = (self.lower_factor, True)
-        path = NewtonPath(self.rows, self.native, self.examples.sign, self.metric, factor, box, w)
-        return newton(path, tol, max_iter, WIDEST if start is None else WARM)
+        delta, steps = WIDEST if start is None else WARM, 0
+        pull = np.asarray(self.rows.T @ (box.lower * self.examples.sign))
+        cost = np.ascontiguousarray(box.upper - box.lower)
+        sample = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE * len(w))
+        if start is None and 2 * sample <= len(cost):
+            every = len(cost) // sample
+            path = self._path(slice(None, None, every), every * cost, pull, w)
+            newton(path, max(tol, ROUGH), max_iter, delta)
+            w, delta = path.w, WARM
+        whole = self._path(slice(None), cost, pull, w)
+        steps = newton(whole, max(tol, ROUGH), max_iter, delta)
+        while not (certificate := whole.gap_parts()[2]).holds(tol) and steps < max_iter:
+            near = np.flatnonzero(whole.margins < 1.0 + REACH)
+            path = self._path(near, cost, pull, whole.w)
+            made = newton(path, tol, max_iter - steps, whole.delta)
+            steps += made
+            whole = self._path(slice(None), cost, pull, path.w)
+            whole.bend(path.delta)
+            if made == 0:
+                break
+        nu = box.lower + cost * np.clip((1.0 - whole.margins) / whole.delta, 0.0, 1.0)
+        return Solution(nu, whole.margins, certificate, steps, "newton", whole.w)
+
+    def _path(self, some: Any, cost: Floats, pull: Floats, w: Floats) -> NewtonPath:
+        whole = isinstance(some, slice) and some == slice(None)
+        rows = self.rows if whole else self.rows[some]
+        if is_sparse(rows):
+            native = self.native if whole else native_csr(rows)
+        else:
+            native = rows = np.ascontiguousarray(rows)
+        sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
+        return NewtonPath(Part(rows, native, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Floats | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start)

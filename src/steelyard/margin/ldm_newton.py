@@ -8,58 +8,73 @@ a bent row, which shrinking delta does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .. import _native
 from .._checks import Rows, is_sparse
-from .ldm_problem import Box, Certificate, Floats, Solution
+from .ldm_problem import Certificate, Floats
 
 WIDEST = 2.0  # at w = 0 every row bends, so that the first step is a ridge regression
 HALVINGS = 10
 
 
-class NewtonPath:
-    """Iterates w with their margins and products, for one box."""
+class Part(NamedTuple):
+    """Rows whose hinge counts, with sign and cost; rows left out must have margins above 1."""
 
-    def __init__(self, rows: Rows, native: Any, sign: Floats, metric: Floats, factor: Any, box: Box, w: Floats) -> None:
-        self.rows, self.native, self.sign, self.metric, self.factor = rows, native, sign, metric, factor
-        self.lower_pull = np.asarray(rows.T @ (box.lower * sign))
-        self.cost = np.ascontiguousarray(box.upper - box.lower)
-        self.box = box
+    rows: Rows
+    native: Any  # the same for the kernels
+    sign: Floats
+    cost: Floats
+
+
+class Metric(NamedTuple):
+    """M and its Cholesky factor as SciPy gives it."""
+
+    matrix: Floats
+    factor: tuple[Floats, bool]
+
+
+class NewtonPath:
+    """Iterates w with their margins and products, for one box: |w|_M^2 / 2 - lower_pull'w + sum cost_i hinge_i."""
+
+    def __init__(self, part: Part, metric: Metric, lower_pull: Floats, w: Floats) -> None:
+        self.part, self.metric, self.lower_pull = part, metric, lower_pull
         self.w = w
-        self.metric_w = metric @ w
-        self.margins = np.asarray(sign * (rows @ w))
+        self.metric_w = metric.matrix @ w
+        self.margins = np.asarray(part.sign * (part.rows @ w))
 
     def bend(self, delta: float) -> None:
         """Pull and curvature of the smoothed hinge at w."""
         self.delta = delta
         self.pull = np.zeros(len(self.w))
         self.curvature = np.zeros((len(self.w), len(self.w)))
-        look = self.native.smooth_hinge if is_sparse(self.rows) else _native.ldm_smooth_hinge
-        first = () if is_sparse(self.rows) else (self.rows,)
-        look(*first, self.sign, self.cost, self.margins, delta, self.pull, self.curvature)
+        sign, cost = self.part.sign, self.part.cost
+        if is_sparse(self.part.rows):
+            self.part.native.smooth_hinge(sign, cost, self.margins, delta, self.pull, self.curvature)
+        else:
+            _native.ldm_smooth_hinge(self.part.native, sign, cost, self.margins, delta, self.pull, self.curvature)
 
     def gap_parts(self) -> tuple[float, float, Certificate]:
         """|w - w(nu)|_M^2 / 2, the part due to the bend, and both as a certificate of w."""
         lack = np.maximum(1.0 - self.margins, 0.0)
-        bent = float(self.cost @ (lack * (1.0 - np.minimum(lack / self.delta, 1.0))))
-        off = self.w - cho_solve(self.factor, self.lower_pull + self.pull, check_finite=False)
-        astray = 0.5 * float(off @ (self.metric @ off))
+        bent = float(self.part.cost @ (lack * (1.0 - np.minimum(lack / self.delta, 1.0))))
+        off = self.w - cho_solve(self.metric.factor, self.lower_pull + self.pull, check_finite=False)
+        astray = 0.5 * float(off @ (self.metric.matrix @ off))
         quadratic, mean = 0.5 * float(self.w @ self.metric_w), float(self.lower_pull @ self.w)
-        hinge = float(self.cost @ lack)
+        hinge = float(self.part.cost @ lack)
         certificate = Certificate(quadratic - mean + hinge, astray + bent, quadratic + abs(mean) + hinge)
         return astray, bent, certificate
 
     def step(self) -> bool:
         """A Newton step with an exact line search; False where it no longer moves."""
         gradient = self.metric_w - self.lower_pull - self.pull
-        hessian = self.metric + self.curvature  # only its lower triangle is read
+        hessian = self.metric.matrix + self.curvature  # only its lower triangle is read
         move = -cho_solve(cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False), gradient)
-        change = np.asarray(self.sign * (self.rows @ move))
-        metric_move = self.metric @ move
+        change = np.asarray(self.part.sign * (self.part.rows @ move))
+        metric_move = self.metric.matrix @ move
         t = self._search(float(self.metric_w @ move - self.lower_pull @ move), float(move @ metric_move), change)
         self.w = self.w + t * move
         self.metric_w = self.metric_w + t * metric_move
@@ -70,7 +85,9 @@ class NewtonPath:
         """The minimum along the step: its derivative slope + t bend - hinge slope rises with t."""
 
         def derivative(t: float) -> float:
-            return slope + t * bend - _native.ldm_smooth_hinge_slope(self.margins, change, self.cost, self.delta, t)
+            return (
+                slope + t * bend - _native.ldm_smooth_hinge_slope(self.margins, change, self.part.cost, self.delta, t)
+            )
 
         if derivative(1.0) <= 0:
             return 1.0
@@ -80,29 +97,22 @@ class NewtonPath:
             low, high = (middle, high) if derivative(middle) <= 0 else (low, middle)
         return low if low > 0 else high
 
-    def nu(self) -> Floats:
-        """The dual point of w."""
-        return np.asarray(self.box.lower + self.cost * np.clip((1.0 - self.margins) / self.delta, 0.0, 1.0))
 
-
-def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -> Solution:
-    """Follow the minimiser as the bend narrows, until the gap is small enough or no step helps."""
+def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -> int:
+    """Follow the minimiser as the bend narrows, until the gap is small enough or no step helps; the steps made."""
     path.bend(delta)
-    steps = 0
-    while True:
+    for made in range(max_iter):
         astray, bent, certificate = path.gap_parts()
         goal = tol * certificate.scale
-        if certificate.gap <= goal or steps >= max_iter:
-            break
+        if certificate.gap <= goal:
+            return made
         if bent > 0.6 * goal and astray < max(2.0 * bent, goal):
             # The bent part falls with the square of delta: aim at half the goal, but keep within Newton's reach.
             path.bend(path.delta * min(0.7, max(0.5, float(np.sqrt(0.5 * goal / bent)))))
         moved = path.step()
         path.bend(path.delta)
-        steps += 1
         if not moved:
             if bent <= 0.6 * goal:
-                certificate = path.gap_parts()[2]
-                break
+                return made + 1
             path.bend(0.5 * path.delta)
-    return Solution(path.nu(), path.margins, certificate, steps, "newton", path.w)
+    return max_iter

@@ -1,7 +1,7 @@
 """Averaged stochastic gradient descent on pairs: the paper's Algorithm 2, also for streams. Paper 004, eq. (19).
 
 The objective (18) is divided by m C + lambda2, the size of its linear pull. Steps are eta0 (1 + eta0 decay t)^-0.75
-with decay = 1 / (m C + lambda2); eta0 is doubled or halved on a sample of the rows while the objective there falls.
+with decay = 1 / (m C + lambda2); eta0 is halved on a sample of the rows while the objective there falls.
 A quick rough answer, never a numeric reference: there is no duality gap.
 """
 
@@ -103,14 +103,12 @@ class PairSgd:
         self.steps += len(i_of)
 
     def _first_step(self, rows: Rows, pulls: Pulls, rng: np.random.Generator) -> float:
-        """eta0 by doubling and halving on a sample, from the largest stable power of two down or up."""
+        """eta0 by halving on a sample, from 1 down until the averaged weights there have got worse twice."""
         keep = rng.permutation(rows.shape[0])[:SAMPLE]
         sample, sample_pulls = rows[keep], pulls.rows(keep)
         view, loss = _view(sample), sample_pulls.native()
-        i_of = rng.permutation(len(keep)).astype(np.int32)
-        j_of = rng.permutation(len(keep)).astype(np.int32)
+        i_of, j_of = (np.tile(rng.permutation(len(keep)), 2).astype(np.int32) for _ in range(2))
         start = self.weights * self.factors[0]
-        ceiling = 0.5 * pulls.scale if pulls.scale > 0 else 1.0  # keeps 1 - eta decay positive
 
         def outcome(eta: float) -> float:
             trial = PairSgd.start(start, average_from=len(keep))
@@ -121,15 +119,15 @@ class PairSgd:
                 value = sample_pulls.value(sample_pulls.sign * (sample @ w), w)
             return value if np.isfinite(value) else np.inf
 
-        eta = min(1.0, ceiling)
-        best = outcome(eta)
-        factor = 0.5 if 2 * eta > ceiling or outcome(0.5 * eta) < best else 2.0
-        for _ in range(40):
-            value = outcome(eta * factor) if eta * factor <= ceiling else np.inf
-            if not value < best and np.isfinite(best):
-                break
-            eta, best = eta * factor, value
-        return eta
+        eta = min(1.0, 0.5 * pulls.scale) if pulls.scale > 0 else 1.0  # keeps 1 - eta decay positive
+        best, least, worse = eta, outcome(eta), 0
+        while worse < 2 and eta > 1e-12:
+            eta *= 0.5
+            value = outcome(eta)
+            worse = 0 if not np.isfinite(least) else worse + (value >= least)
+            if value < least:
+                best, least, worse = eta, value, 0
+        return best
 
 
 class _Drawer:
