@@ -3,6 +3,7 @@
 from .cs_svm import CSSVMClassifier
 from .kernels import gram
 from .ldm import CSLDMClassifier
+from .ldm_curves import RhoCurveDisplay, RhoCurves, RhoMetrics, rho_curves
 from .ldm_cv import CSLDMClassifierCV
 from .one_sided import OneSidedSVR
 from .path import PathPoint, PathSolution, SVMProblem, solve_path
@@ -14,7 +15,11 @@ __all__ = [
     "OneSidedSVR",
     "PathPoint",
     "PathSolution",
+    "RhoCurveDisplay",
+    "RhoCurves",
+    "RhoMetrics",
     "SVMProblem",
     "gram",
+    "rho_curves",
     "solve_path",
 ]

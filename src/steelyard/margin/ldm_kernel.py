@@ -45,6 +45,8 @@ class Spectrum:
 class KernelProblem:
     """H for one lambda1; any number of boxes can be solved on it."""
 
+    plain_solver = "greedy"  # what "auto" tries first
+
     def __init__(self, spectrum: Spectrum, lambda1: float) -> None:
         self.spectrum = spectrum
         self.examples = spectrum.examples

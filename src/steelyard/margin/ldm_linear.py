@@ -64,6 +64,8 @@ def _undecided(nu: Floats, margins: Floats, box: Box) -> NDArray[np.int32]:
 class MetricProblem:
     """The d x d metric M and what is solved in it, dense or sparse rows."""
 
+    plain_solver = "newton"  # what "auto" tries first
+
     def __init__(self, rows: Rows, examples: Examples, lambda1: float) -> None:
         self.rows = rows
         self.examples = examples
@@ -215,6 +217,8 @@ class MetricProblem:
 
 class SdcaProblem:
     """Stochastic dual coordinate ascent: O(nnz) a pass whatever d is."""
+
+    plain_solver = "sdca"  # what "auto" tries first
 
     def __init__(self, rows: Rows, examples: Examples, lambda1: float) -> None:
         self.rows = rows
