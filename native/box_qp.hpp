@@ -27,9 +27,9 @@ inline double inverse_curvature(double h) { return 1.0 / (h > 1e-300 ? h : 1e-30
 
 // One greedy step: moves the gradient by delta * row and returns the coordinate whose own exact step promises most.
 // room_down = lower - x <= 0 and room_up = upper - x >= 0; promise = -g * step, between one and two times the decrease.
-STEELYARD_WIDE inline std::size_t shift_and_choose(double delta, const double *row, double *gradient,
-                                                   const double *inverse, const double *room_down,
-                                                   const double *room_up, std::size_t n, double *promise) {
+STEELYARD_CLONES inline std::size_t shift_and_choose(double delta, const double *row, double *gradient,
+                                                     const double *inverse, const double *room_down,
+                                                     const double *room_up, std::size_t n, double *promise) {
   using Index = std::int64_t __attribute__((vector_size(32), aligned(8)));
   Lanes best = {};
   Index at = {}, here = {0, 1, 2, 3};
@@ -93,9 +93,9 @@ inline std::size_t greedy_box_qp(const double *hessian, const Box &box, double *
 
 // One sweep of the paper's Algorithm 1 (mu = x - lower): `signed_gram` = YG, `update` = (Q^-1 G Y)' row by row,
 // coefficients alpha kept along. Returns the largest projected gradient met.
-STEELYARD_WIDE inline double algorithm1_sweep(const double *signed_gram, const double *update, const double *diagonal,
-                                              const double *lower, const double *upper, std::size_t n, double *x,
-                                              double *alpha) {
+STEELYARD_CLONES inline double algorithm1_sweep(const double *signed_gram, const double *update, const double *diagonal,
+                                                const double *lower, const double *upper, std::size_t n, double *x,
+                                                double *alpha) {
   double largest = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
     const double gradient = dot(signed_gram + i * n, alpha, n) - 1.0;

@@ -56,9 +56,9 @@ struct DenseRows64 {
 };
 
 // Exact coordinate descent on rows y_i L^-1 x_i with M = LL': v = sum_i nu_i row_i, H_ii = |row_i|^2.
-STEELYARD_WIDE inline void metric_pass(const double *rows, std::size_t width, const double *diagonal,
-                                       const double *lower, const double *upper, const std::int32_t *order,
-                                       std::size_t count, double *nu, double *v) {
+STEELYARD_CLONES inline void metric_pass(const double *rows, std::size_t width, const double *diagonal,
+                                         const double *lower, const double *upper, const std::int32_t *order,
+                                         std::size_t count, double *nu, double *v) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = static_cast<std::size_t>(order[k]);
     const double *row = rows + i * width;
@@ -77,10 +77,10 @@ STEELYARD_WIDE inline void metric_pass(const double *rows, std::size_t width, co
 }
 
 // The same on sparse rows: w = sum_i nu_i y_i M^-1 x_i; a step adds a few rows of the d x d inverse.
-STEELYARD_WIDE inline void sparse_metric_pass(const SparseRows &rows, const double *y, const double *inverse,
-                                              std::size_t width, const double *diagonal, const double *lower,
-                                              const double *upper, const std::int32_t *order, std::size_t count,
-                                              double *nu, double *w) {
+STEELYARD_CLONES inline void sparse_metric_pass(const SparseRows &rows, const double *y, const double *inverse,
+                                                std::size_t width, const double *diagonal, const double *lower,
+                                                const double *upper, const std::int32_t *order, std::size_t count,
+                                                double *nu, double *w) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = static_cast<std::size_t>(order[k]);
     if (k + 4 < count)
@@ -116,9 +116,9 @@ inline void sparse_quadratic_forms(const SparseRows &rows, std::size_t count, co
 // pull sum_i c_i h'(r_i) y_i x_i and the curvature sum_i c_i h''(r_i) x_i x_i' (lower triangle). Only rows within the
 // kink bend the objective, so the curvature is cheap. Returns sum_i c_i h(r_i).
 template <class Rows>
-STEELYARD_INLINE double smooth_hinge(const Rows &rows, std::size_t count, const double *y, const double *cost,
-                                     const double *margins, double smooth, double *pull, double *curvature,
-                                     std::size_t width) {
+STEELYARD_INTO_CLONES double smooth_hinge(const Rows &rows, std::size_t count, const double *y, const double *cost,
+                                          const double *margins, double smooth, double *pull, double *curvature,
+                                          std::size_t width) {
   double loss = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
     const double lack = 1.0 - margins[i];
@@ -133,9 +133,9 @@ STEELYARD_INLINE double smooth_hinge(const Rows &rows, std::size_t count, const 
   return loss;
 }
 
-STEELYARD_WIDE inline double dense_smooth_hinge(const DenseRows64 &rows, std::size_t count, const double *y,
-                                                const double *cost, const double *margins, double smooth, double *pull,
-                                                double *curvature) {
+STEELYARD_CLONES inline double dense_smooth_hinge(const DenseRows64 &rows, std::size_t count, const double *y,
+                                                  const double *cost, const double *margins, double smooth,
+                                                  double *pull, double *curvature) {
   return smooth_hinge(rows, count, y, cost, margins, smooth, pull, curvature, rows.width);
 }
 
@@ -146,8 +146,8 @@ inline double sparse_smooth_hinge(const SparseRows &rows, std::size_t count, con
 }
 
 // -d/dt of sum_i c_i h(1 - margin_i - t change_i): what a line search needs, without looking at the rows.
-STEELYARD_WIDE inline double smooth_hinge_slope(const double *margins, const double *change, const double *cost,
-                                                std::size_t count, double smooth, double t) {
+STEELYARD_CLONES inline double smooth_hinge_slope(const double *margins, const double *change, const double *cost,
+                                                  std::size_t count, double smooth, double t) {
   Lanes sums = {};
   const Lanes none = {}, one = none + 1.0;
   const double inverse = 1.0 / smooth;

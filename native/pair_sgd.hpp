@@ -25,9 +25,10 @@ struct Averaged {
 
 // Steps first..first+count-1 of the stream; step size eta0 (1 + eta0 decay t)^-0.75, average from step `from` on.
 template <class Rows>
-STEELYARD_INLINE void pair_steps(const Rows &rows, const PairLoss &loss, const std::int32_t *i_of,
-                                 const std::int32_t *j_of, std::size_t count, double eta0, std::int64_t first,
-                                 std::int64_t from, double *weights, double *sums, std::size_t width, Averaged *state) {
+STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, const std::int32_t *i_of,
+                                      const std::int32_t *j_of, std::size_t count, double eta0, std::int64_t first,
+                                      std::int64_t from, double *weights, double *sums, std::size_t width,
+                                      Averaged *state) {
   constexpr std::size_t ahead = 6;
   const bool paired = loss.variance > 0.0;
   Averaged s = *state;
@@ -78,10 +79,10 @@ STEELYARD_INLINE void pair_steps(const Rows &rows, const PairLoss &loss, const s
   *state = s;
 }
 
-STEELYARD_WIDE inline void dense_pair_steps(const DenseRows64 &rows, const PairLoss &loss, const std::int32_t *i_of,
-                                            const std::int32_t *j_of, std::size_t count, double eta0,
-                                            std::int64_t first, std::int64_t from, double *weights, double *sums,
-                                            Averaged *state) {
+STEELYARD_CLONES inline void dense_pair_steps(const DenseRows64 &rows, const PairLoss &loss, const std::int32_t *i_of,
+                                              const std::int32_t *j_of, std::size_t count, double eta0,
+                                              std::int64_t first, std::int64_t from, double *weights, double *sums,
+                                              Averaged *state) {
   pair_steps(rows, loss, i_of, j_of, count, eta0, first, from, weights, sums, rows.width, state);
 }
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from .. import _native
 from .._checks import complain
+from .._native import ldm_algorithm1_sweep, ldm_greedy
 from .ldm_interior import DenseHessian, interior_point
 from .ldm_problem import Box, Examples, Floats, Solution, certify
 
@@ -104,7 +104,7 @@ class KernelProblem:
         certificate = certify(nu, gradient + 1.0, box)
         while not certificate.holds(tol) and steps < limit:
             target = tol * certificate.scale
-            made = _native.ldm_greedy(self.hessian, box.lower, box.upper, nu, gradient, target, limit - steps)
+            made = ldm_greedy(self.hessian, box.lower, box.upper, nu, gradient, target, limit - steps)
             steps += made
             certificate = certify(nu, gradient + 1.0, box)
             if made == 0:
@@ -130,7 +130,7 @@ class KernelProblem:
         certificate = certify(nu, margins, box)
         sweep = 0
         while not certificate.holds(tol) and sweep < sweeps:
-            _native.ldm_algorithm1_sweep(signed_gram, update, diagonal, box.lower, box.upper, nu, alpha)
+            ldm_algorithm1_sweep(signed_gram, update, diagonal, box.lower, box.upper, nu, alpha)
             margins = signed_gram @ alpha
             certificate = certify(nu, margins, box)
             sweep += 1

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from .. import _native
 from .._checks import Rows, is_sparse
+from .._native import LdmCsr, ldm_metric_pass
 from .kernels import csr_arrays
 from .ldm_interior import LowRankHessian, interior_point
 from .ldm_newton import WIDEST, Metric, NewtonPath, Part, newton
@@ -30,7 +30,7 @@ REACH = 0.5  # rows with margins above 1 + REACH are left out until the next loo
 
 def native_csr(rows: Rows) -> Any:
     """Sparse rows as the kernels read them."""
-    return _native.LdmCsr(*csr_arrays(rows, np.float64))
+    return LdmCsr(*csr_arrays(rows, np.float64))
 
 
 def metric(rows: Rows, examples: Examples, lambda1: float) -> Floats:
@@ -150,7 +150,7 @@ class MetricProblem:
             sign = self.examples.sign
             self.native.metric_pass(sign, self.inverse, self.diagonal, box.lower, box.upper, order, nu, state)
         else:
-            _native.ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
+            ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
 
     def _newton(self, box: Box, tol: float, max_iter: int, start: Floats | None) -> Solution:
         """Newton on a sample, then on the rows near the hinge, then a look at all of them."""

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from .. import _native
 from .._checks import Rows, is_sparse
+from .._native import ldm_smooth_hinge, ldm_smooth_hinge_slope
 from .ldm_problem import Certificate, Floats
 
 WIDEST = 2.0  # at w = 0 every row bends, so that the first step is a ridge regression
@@ -55,7 +55,7 @@ class NewtonPath:
         if is_sparse(self.part.rows):
             self.part.native.smooth_hinge(sign, cost, self.margins, delta, self.pull, self.curvature)
         else:
-            _native.ldm_smooth_hinge(self.part.native, sign, cost, self.margins, delta, self.pull, self.curvature)
+            ldm_smooth_hinge(self.part.native, sign, cost, self.margins, delta, self.pull, self.curvature)
 
     def gap_parts(self) -> tuple[float, float, Certificate]:
         """|w - w(nu)|_M^2 / 2, the part due to the bend, and both as a certificate of w."""
@@ -85,9 +85,7 @@ class NewtonPath:
         """The minimum along the step: its derivative slope + t bend - hinge slope rises with t."""
 
         def derivative(t: float) -> float:
-            return (
-                slope + t * bend - _native.ldm_smooth_hinge_slope(self.margins, change, self.part.cost, self.delta, t)
-            )
+            return slope + t * bend - ldm_smooth_hinge_slope(self.margins, change, self.part.cost, self.delta, t)
 
         if derivative(1.0) <= 0:
             return 1.0

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _native
 from .._checks import Rows, is_sparse
+from .._native import LdmAverage, LdmCsr, LdmPairLoss, ldm_pair_steps
 from .kernels import csr_arrays
 from .ldm_problem import Floats
 
@@ -40,7 +40,7 @@ class Pulls(NamedTuple):
     def native(self) -> Any:
         """The loss of eq. (19) over ``scale``; zero where nothing pulls."""
         scale = self.scale if self.scale > 0 else 1.0
-        return _native.LdmPairLoss(
+        return LdmPairLoss(
             self.sign,
             self.lambda2 / scale * self.theta,
             self.size * self.C / scale * self.theta,
@@ -95,11 +95,11 @@ class PairSgd:
             steps -= now
 
     def _steps(self, view: Any, loss: Any, i_of: NDArray[np.int32], j_of: NDArray[np.int32]) -> None:
-        average = _native.LdmAverage(self.weights, self.sums, self.factors)
-        if isinstance(view, _native.LdmCsr):
+        average = LdmAverage(self.weights, self.sums, self.factors)
+        if isinstance(view, LdmCsr):
             view.pair_steps(loss, i_of, j_of, self.eta0, self.steps, self.average_from, average)
         else:
-            _native.ldm_pair_steps(view, loss, i_of, j_of, self.eta0, self.steps, self.average_from, average)
+            ldm_pair_steps(view, loss, i_of, j_of, self.eta0, self.steps, self.average_from, average)
         self.steps += len(i_of)
 
     def _first_step(self, rows: Rows, pulls: Pulls, rng: np.random.Generator) -> float:
@@ -146,4 +146,4 @@ class _Drawer:
 
 
 def _view(rows: Rows) -> Any:
-    return _native.LdmCsr(*csr_arrays(rows, np.float64)) if is_sparse(rows) else np.ascontiguousarray(rows)
+    return LdmCsr(*csr_arrays(rows, np.float64)) if is_sparse(rows) else np.ascontiguousarray(rows)
