@@ -11,36 +11,16 @@
 
 namespace steelyard {
 
-// sums[j] += sum_r weight[r] * row[r][j], four rows to a pass because the sums are the larger stream.
-template <class T>
-STEELYARD_INLINE void add_rows_body(const T *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  constexpr std::size_t piece = 2048; // of the sums, so that they stay in the first-level cache
-  for (std::size_t start = 0; start < n; start += piece) {
-    const std::size_t stop = std::min(n, start + piece);
-    std::size_t r = 0;
-    for (; r + 4 <= count; r += 4) {
-      const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
-      const double wa = weight[r], wb = weight[r + 1], wc = weight[r + 2], wd = weight[r + 3];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
-    }
-    for (; r < count; ++r) {
-      const T *a = rows[r];
-      const double wa = weight[r];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += wa * a[j];
-    }
-  }
-}
-STEELYARD_WIDE inline void add_rows(const float *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
-STEELYARD_WIDE inline void add_rows(const double *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
+constexpr std::size_t LARGEST_BLOCK = 4096; // 64 MB in single precision
+
+using Examples = std::vector<std::int32_t>; // their positions within a problem
+constexpr std::int32_t NO_EXAMPLE = -1;
+
+// Examples seated side by side, whole cache lines of them, with the kernel among them; some seats may be empty.
+template <class T> struct Seats {
+  Examples examples;
+  std::vector<const T *> rows;
+};
 
 // The kernel among the examples of one problem. Sums over examples are kept in a vector of `width()` entries in which
 // example i owns entry `place(i)`: a problem on most rows of a shared Gram sums whole rows, which are contiguous.
@@ -50,33 +30,73 @@ template <class T> class KernelSource {
   virtual std::size_t examples() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t place(std::size_t i) const = 0;
-  virtual void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) = 0;
-  virtual void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) = 0;
+  // Seats for (nearly) all examples on the memory of the kernel itself, from its first or to its last row; none if the
+  // examples do not lie that way.
+  virtual Seats<T> everyone(bool from_first) const {
+    (void)from_first;
+    return {};
+  }
+  // How many examples the solver may hold the kernel among, within the memory this source is meant to take.
+  virtual std::size_t largest_block() const = 0;
+  // K(i, .) over the examples; valid until the next call.
+  virtual const T *row(std::size_t i) = 0;
+  // out[k, l] = K(rows[k], columns[l])
+  virtual void cross(const Examples &rows, const Examples &columns, T *out) = 0;
+  // sums += sum_k weight[k] K(which[k], .)
+  virtual void add(const Examples &which, const std::vector<double> &weight, double *sums) = 0;
 };
 
 template <class T> class SharedGram final : public KernelSource<T> {
  public:
-  // `index` may be null: then the examples are all rows of the Gram.
-  SharedGram(const T *gram, std::size_t rows, const std::int64_t *index, std::size_t examples)
-      : gram_(gram), rows_(rows), index_(index), examples_(index ? examples : rows),
+  SharedGram(const T *gram, std::size_t rows, const std::int64_t *index, std::size_t examples,
+             std::size_t largest_block)
+      : gram_(gram), rows_(rows), index_(index), examples_(examples), largest_block_(largest_block),
         whole_rows_(2 * examples_ >= rows) {}
 
   std::size_t examples() const override { return examples_; }
   std::size_t width() const override { return whole_rows_ ? rows_ : examples_; }
   std::size_t place(std::size_t i) const override { return whole_rows_ ? at(i) : i; }
 
-  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
-    places_.resize(which.size());
-    for (std::size_t k = 0; k < which.size(); ++k)
-      places_[k] = at(which[k]);
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      const T *row = gram_ + places_[k] * rows_;
-      for (std::size_t l = 0; l < which.size(); ++l)
-        out[k * stride + l] = row[places_[l]];
+  std::size_t largest_block() const override { return largest_block_; }
+
+  Seats<T> everyone(bool from_first) const override {
+    Examples example(rows_, NO_EXAMPLE);
+    for (std::size_t i = 0; i < examples_; ++i) {
+      if (example[at(i)] != NO_EXAMPLE)
+        return {}; // one row is two examples
+      example[at(i)] = static_cast<std::int32_t>(i);
+    }
+    const std::size_t lanes = CACHE_LINE / sizeof(float), seats = rows_ / lanes * lanes;
+    const std::size_t start = from_first ? 0 : rows_ - seats;
+    if (!whole_rows_ || seats == 0)
+      return {};
+    Seats<T> found;
+    found.examples.assign(example.begin() + start, example.begin() + start + seats);
+    for (std::size_t k = 0; k < seats; ++k)
+      found.rows.push_back(gram_ + (start + k) * rows_ + start);
+    return found;
+  }
+
+  const T *row(std::size_t i) override {
+    const T *whole = gram_ + at(i) * rows_;
+    row_.resize(examples_);
+    for (std::size_t j = 0; j < examples_; ++j)
+      row_[j] = whole[at(j)];
+    return row_.data();
+  }
+
+  void cross(const Examples &rows, const Examples &columns, T *out) override {
+    places_.resize(columns.size());
+    for (std::size_t l = 0; l < columns.size(); ++l)
+      places_[l] = at(columns[l]);
+    for (const std::int32_t i : rows) {
+      const T *row = gram_ + at(i) * rows_;
+      for (std::size_t l = 0; l < columns.size(); ++l)
+        *out++ = row[places_[l]];
     }
   }
 
-  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
+  void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
     pointers_.resize(which.size());
     for (std::size_t k = 0; k < which.size(); ++k)
       pointers_[k] = gram_ + at(which[k]) * rows_;
@@ -88,15 +108,16 @@ template <class T> class SharedGram final : public KernelSource<T> {
   }
 
  private:
-  std::size_t at(std::size_t i) const { return index_ ? static_cast<std::size_t>(index_[i]) : i; }
+  std::size_t at(std::size_t i) const { return static_cast<std::size_t>(index_[i]); }
 
   const T *gram_;
   std::size_t rows_;
   const std::int64_t *index_;
-  std::size_t examples_;
+  std::size_t examples_, largest_block_;
   bool whole_rows_;
   std::vector<std::size_t> places_;
   std::vector<const T *> pointers_;
+  std::vector<T> row_;
 };
 
 // Rows of examples that can be compared by a kernel: dense or CSR.
@@ -110,12 +131,12 @@ template <class T> class DenseExamples {
     const T *x = X_.row(i);
     kernel_rows(kernel_, &x, 1, all_, out, X_.rows);
   }
-  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
-    std::vector<const T *> rows;
-    for (const std::int32_t i : which)
-      rows.push_back(X_.row(i));
-    some_.pack(rows.size(), [&](std::size_t k) { return rows[k]; });
-    kernel_rows(kernel_, rows.data(), rows.size(), some_, out, stride);
+  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
+    some_.pack(columns.size(), [&](std::size_t k) { return X_.row(columns[k]); });
+    std::vector<const T *> pointers;
+    for (const std::int32_t i : rows)
+      pointers.push_back(X_.row(i));
+    kernel_rows(kernel_, pointers.data(), pointers.size(), some_, out, columns.size());
   }
 
  private:
@@ -136,13 +157,13 @@ template <class T> class SparseExamples {
       base_[j] = x_.base(kernel_.of_distance(), X_, j);
     finish(kernel_, base_.data(), X_.rows, out);
   }
-  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
-    base_.resize(which.size());
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      x_.load(X_, which[k]);
-      for (std::size_t l = 0; l < which.size(); ++l)
-        base_[l] = x_.base(kernel_.of_distance(), X_, which[l]);
-      finish(kernel_, base_.data(), which.size(), out + k * stride);
+  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
+    base_.resize(columns.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      x_.load(X_, rows[k]);
+      for (std::size_t l = 0; l < columns.size(); ++l)
+        base_[l] = x_.base(kernel_.of_distance(), X_, columns[l]);
+      finish(kernel_, base_.data(), columns.size(), out + k * columns.size());
     }
   }
 
@@ -154,33 +175,20 @@ template <class T> class SparseExamples {
 };
 
 // Kernel rows in at most `bytes` of memory, the least recently used given up first.
-template <class T, class Examples> class CachedRows final : public KernelSource<T> {
+template <class T, class Rows> class CachedRows final : public KernelSource<T> {
  public:
-  CachedRows(Examples examples, std::size_t bytes)
-      : of_(std::move(examples)), slots_(std::max<std::size_t>(1, bytes / (of_.size() * sizeof(T) + 1))),
+  CachedRows(Rows examples, std::size_t bytes)
+      : of_(std::move(examples)), block_(block_within(bytes)),
+        slots_(std::max<std::size_t>(1, (bytes - std::min(bytes, block_ * block_ * sizeof(T))) /
+                                            (of_.size() * sizeof(T)))),
         slot_of_(of_.size(), used_.end()) {}
 
   std::size_t examples() const override { return of_.size(); }
   std::size_t width() const override { return of_.size(); }
   std::size_t place(std::size_t i) const override { return i; }
-  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
-    of_.block(which, out, stride);
-  }
-  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      const T *values = row(which[k]);
-      add_rows(&values, &weight[k], 1, of_.size(), sums);
-    }
-  }
+  std::size_t largest_block() const override { return block_; }
 
- private:
-  struct Row {
-    std::int32_t example;
-    std::vector<T> values;
-  };
-  using Slot = typename std::list<Row>::iterator;
-
-  const T *row(std::int32_t i) {
+  const T *row(std::size_t i) override {
     if (slot_of_[i] != used_.end()) {
       used_.splice(used_.begin(), used_, slot_of_[i]);
       return used_.front().values.data();
@@ -197,8 +205,28 @@ template <class T, class Examples> class CachedRows final : public KernelSource<
     return used_.front().values.data();
   }
 
-  Examples of_;
-  std::size_t slots_;
+  void cross(const Examples &rows, const Examples &columns, T *out) override { of_.cross(rows, columns, out); }
+  void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const T *values = row(static_cast<std::size_t>(which[k]));
+      add_rows(&values, &weight[k], 1, of_.size(), sums);
+    }
+  }
+
+ private:
+  struct Row {
+    std::size_t example;
+    std::vector<T> values;
+  };
+  using Slot = typename std::list<Row>::iterator;
+
+  static std::size_t block_within(std::size_t bytes) { // half of the memory, if that is enough to work with
+    const std::size_t size = static_cast<std::size_t>(std::sqrt(double(bytes / 2) / sizeof(T)));
+    return std::max<std::size_t>(64, std::min(size, LARGEST_BLOCK));
+  }
+
+  Rows of_;
+  std::size_t block_, slots_;
   std::list<Row> used_; // most recently used first
   std::vector<Slot> slot_of_;
 };

@@ -16,13 +16,13 @@ def axes(ax: Any, why: str) -> Any:
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def finish(ax: Any, x: str, y: str) -> None:
+def finish(ax: Any, x: str, y: str, *, legend: str = "best") -> None:
     """Labels, a light grid, and a legend where something is named."""
     ax.set(xlabel=x, ylabel=y)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, alpha=0.25)
     if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc=legend)
 
 
 def words(measure: str) -> str:

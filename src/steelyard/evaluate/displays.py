@@ -21,6 +21,8 @@ def score_of(estimator: Any, X: Any, *, costs: Any = None, positive: Any = None,
         raise complain("estimator", "tell two classes apart for a curve", labels)
     if positive is None and costs is not None:
         positive = read_costs(costs, labels).aligned(labels).positive
+    if positive is not None and positive not in labels:
+        raise complain("positive", f"be a class of the estimator ({', '.join(map(repr, labels))})", positive)
     at = 1 if positive is None else labels.index(positive)
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, at]
@@ -115,7 +117,7 @@ class CostCurveDisplay(_CurveDisplay):
         )
         ax.plot([curve.operating], [curve.at(curve.operating)], "o", color=ACCENT, label="given costs")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
-        finish(ax, "probability cost of the positives", "normalised expected cost")
+        finish(ax, "probability cost of the positives", "normalised expected cost", legend="upper right")
 
 
 @dataclass(eq=False)
@@ -180,7 +182,7 @@ class RocHullDisplay(_CurveDisplay):
         ax.plot(*best, "o", color=ACCENT)
         ax.plot([0, 1], [0, 1], color=FAINT, linestyle=":", linewidth=1)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        finish(ax, "false positive rate", "true positive rate")
+        finish(ax, "false positive rate", "true positive rate", legend="lower right")
 
 
 @dataclass(eq=False)
