@@ -23,5 +23,6 @@ void register_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_data(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_ldm(nb::module_ &m);
 
 } // namespace steelyard

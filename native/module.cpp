@@ -8,4 +8,5 @@ NB_MODULE(_native, m) {
   steelyard::bind_tree(m);
   steelyard::bind_data(m);
   steelyard::bind_online(m);
+  steelyard::bind_ldm(m);
 }

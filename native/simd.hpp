@@ -13,6 +13,20 @@
 #define STEELYARD_HAS_WIDE 0
 #endif
 
+// For short loops whose bits do not depend on the vector width: one definition, cloned for wider machines. Its body must
+// be inlined into each clone to be compiled for it.
+#if defined(__clang__)
+#define STEELYARD_CAN_CLONE (__clang_major__ >= 17)
+#else
+#define STEELYARD_CAN_CLONE (__GNUC__ >= 12)
+#endif
+#if defined(__x86_64__) && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
+#define STEELYARD_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define STEELYARD_WIDE
+#endif
+#define STEELYARD_INLINE __attribute__((always_inline)) inline
+
 namespace steelyard {
 
 enum class Isa { portable, avx2, avx512 };
