@@ -2,6 +2,8 @@
 
 from .adaptive import AdaptiveBalanced
 from .classifier import OnlineClassifier
+from .hashing import RecordHasher
+from .scaler import StreamScaler
 from .second_order import ACOG, AROW, SCW1, SCW2, Doubt, SecondOrderRule, Turn
 from .updates import (
     CPAPB,
@@ -41,9 +43,11 @@ __all__ = [
     "Doubt",
     "OnlineClassifier",
     "Perceptron",
+    "RecordHasher",
     "SecondOrderRule",
     "Seen",
     "Step",
+    "StreamScaler",
     "Turn",
     "UpdateRule",
 ]
