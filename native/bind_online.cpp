@@ -271,15 +271,6 @@ Floats copied(const double *from, std::size_t n) {
   return Floats(to, {n}, owner);
 }
 
-using Floats = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-Floats copied(const double *from, std::size_t n) {
-  double *to = new double[n];
-  std::copy(from, from + n, to);
-  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-  return Floats(to, {n}, owner);
-}
-
 void bind_queries(nb::module_ &m) {
   nb::class_<AskAll>(m, "AskAllKernel").def(nb::init<>());
   nb::class_<AskRandom>(m, "AskRandomKernel").def("__init__", [](AskRandom *q, double rate) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lanes.hpp"
+#include "simd.hpp"
 
 namespace steelyard {
 

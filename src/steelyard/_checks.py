@@ -91,8 +91,6 @@ def check_rows(
     dtype: Any = (np.float64, np.float32),
     allow_nan: bool = False,
     looked_at: bool = True,
-    looked_at: bool = True,
-    allow_nan: bool = False,
 ) -> Rows:
     """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``.
 
