@@ -109,8 +109,8 @@ def test_coordinate_solvers_reach_the_same_optimum(lambda1, lambda2):
         (MetricProblem(thin, examples, lambda1), {"solver": "cd"}),
         (SdcaProblem(thin, examples, lambda1), {}),
     ):
-        found = problem.solve(box, tol=1e-6, max_iter=3000, **options)
-        assert found.certificate.holds(1e-6)
+        found = problem.solve(box, tol=1e-4, max_iter=3000, **options)
+        assert found.certificate.holds(1e-4)
         assert -1e-7 <= found.certificate.objective - expected <= found.certificate.gap + 1e-7
         np.testing.assert_allclose(found.margins, examples.sign * (X @ found.w), atol=1e-9)
 
