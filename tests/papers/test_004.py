@@ -42,7 +42,7 @@ SPREAD = {"heart": 0.018, "breast": 0.026, "wdbc": 0.012, "pima": 0.014}
 
 MISSED = pytest.mark.xfail(
     strict=False,
-    reason="0.783: parameters chosen on one half of 135 rows, nearly balanced, so that rho is ill-determined",
+    reason="0.783: parameters chosen on 135 nearly balanced rows, where rho is ill-determined",
 )
 
 
