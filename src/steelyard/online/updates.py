@@ -110,8 +110,8 @@ class ROMMA(UpdateRule):
     With g = \\|x\\|^2 \\|w\\|^2 - f^2:  keep = (\\|x\\|^2 \\|w\\|^2 - y f) / g,  add = \\|w\\|^2 (y - f) / g.
     Parameters: ``aggressive`` learns from margin errors (y f < 1) too, not from mistakes only.
 
-    >>> ROMMA().step(Seen(0.0, 1.0, 1.0, 4.0, 0.0)).add
-    0.25
+    >>> ROMMA().step(Seen(0.0, -1.0, 1.0, 4.0, 0.0)).add
+    -0.25
     """
 
     aggressive: bool = False
