@@ -28,15 +28,16 @@ template <class T> class SvmSolver {
     measure();
   }
 
-  // A shorter or longer box, all else in proportion: b and Kb scale, so no kernel value is needed.
+  // A shorter or longer box. b and Kb scale in proportion or stay as they are, so no kernel value is needed.
   void rescale(double ratio) {
+    const double growth = ratio < 1 || mostly_at_bounds() ? ratio : 1.0;
     for (std::size_t i = 0; i < n_; ++i) {
-      b_[i] *= ratio;
+      b_[i] *= growth;
       lo_[i] *= ratio;
       hi_[i] *= ratio;
     }
     for (double &v : kb_)
-      v *= ratio;
+      v *= growth;
     refresh();
   }
 
@@ -89,6 +90,16 @@ template <class T> class SvmSolver {
   }
 
  private:
+  // Examples at their bounds follow a growing box; where few are, b is nearly the solution as it stands.
+  bool mostly_at_bounds() const {
+    std::size_t used = 0, bounded = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      used += b_[i] != 0;
+      bounded += b_[i] != 0 && (b_[i] == lo_[i] || b_[i] == hi_[i]);
+    }
+    return 3 * bounded > used;
+  }
+
   bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
   bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
 
