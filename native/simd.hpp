@@ -1,7 +1,7 @@
-// Wider SIMD chosen at run time. Two ways:
-// - plain loops in a STEELYARD_WIDE function, which compilers vectorize for each of its clones;
-// - loops on vector types, which are lowered where a function is defined and so need the target on the definition
-//   itself: svm_loops.inl is included once per instruction set by svm_loops.hpp.
+// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine. (clones.hpp is for the others.)
+//
+// Such loops live in svm_loops.inl, which svm_loops.hpp includes once per instruction set: vector types are lowered
+// where a function is defined, so the target must stand on the definition itself.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,6 @@
 #else
 #define STEELYARD_HAS_WIDE 0
 #endif
-
-#if defined(__clang__)
-#define STEELYARD_CAN_CLONE (__clang_major__ >= 17)
-#else
-#define STEELYARD_CAN_CLONE (__GNUC__ >= 12)
-#endif
-#if STEELYARD_HAS_WIDE && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
-#define STEELYARD_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define STEELYARD_WIDE
-#endif
-// The body of a STEELYARD_WIDE function must be inlined into each of its clones to be compiled for it.
-#define STEELYARD_INLINE __attribute__((always_inline)) inline
 
 namespace steelyard {
 
