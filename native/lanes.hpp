@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "simd.hpp"
+#include "clones.hpp"
 
 namespace steelyard {
 
@@ -16,13 +16,13 @@ constexpr std::size_t lanes = 16;
 using Four = double __attribute__((vector_size(32)));
 using FourFloats = float __attribute__((vector_size(16)));
 
-STEELYARD_INLINE void load(Four &to, const double *from) { std::memcpy(&to, from, sizeof to); }
-STEELYARD_INLINE void load(Four &to, const float *from) {
+STEELYARD_INTO_CLONES void load(Four &to, const double *from) { std::memcpy(&to, from, sizeof to); }
+STEELYARD_INTO_CLONES void load(Four &to, const float *from) {
   FourFloats narrow;
   std::memcpy(&narrow, from, sizeof narrow);
   to = __builtin_convertvector(narrow, Four);
 }
-template <class T> STEELYARD_INLINE void add_product(Four &sum, const T *x, const double *w) {
+template <class T> STEELYARD_INTO_CLONES void add_product(Four &sum, const T *x, const double *w) {
   Four a, b;
   load(a, x);
   load(b, w);
@@ -31,7 +31,7 @@ template <class T> STEELYARD_INLINE void add_product(Four &sum, const T *x, cons
 
 // Sum of x[j] w[j]: blocks of sixteen columns, then fours, then single columns. The loads of w match the stores of
 // add_scaled below, so that a row need not wait for the step before it to reach the cache.
-template <class T> STEELYARD_INLINE double lane_dot(const T *x, const double *w, std::size_t n) {
+template <class T> STEELYARD_INTO_CLONES double lane_dot(const T *x, const double *w, std::size_t n) {
   Four s0 = {}, s1 = {}, s2 = {}, s3 = {};
   std::size_t j = 0;
   for (; j + lanes <= n; j += lanes) {
@@ -49,7 +49,7 @@ template <class T> STEELYARD_INLINE double lane_dot(const T *x, const double *w,
   return ((all[0] + all[1]) + (all[2] + all[3])) + rest;
 }
 
-template <class T> STEELYARD_INLINE void lane_add(const T *x, double a, double *w, std::size_t n) {
+template <class T> STEELYARD_INTO_CLONES void lane_add(const T *x, double a, double *w, std::size_t n) {
   const Four factor = {a, a, a, a};
   std::size_t j = 0;
   for (; j + 4 <= n; j += 4) {
@@ -63,24 +63,24 @@ template <class T> STEELYARD_INLINE void lane_add(const T *x, double a, double *
     w[j] += a * static_cast<double>(x[j]);
 }
 
-STEELYARD_WIDE static double dot(const double *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
-STEELYARD_WIDE static double dot(const float *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
+STEELYARD_CLONES static double dot(const double *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
+STEELYARD_CLONES static double dot(const float *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
 
 // w += a x.
-STEELYARD_WIDE static void add_scaled(const double *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
-STEELYARD_WIDE static void add_scaled(const float *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
+STEELYARD_CLONES static void add_scaled(const double *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
+STEELYARD_CLONES static void add_scaled(const float *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
 
 // Whether every column lies in 0 .. bound - 1; a negative one counts as a very great one.
-template <class U, class I> STEELYARD_INLINE bool below(const I *column, std::size_t n, std::size_t bound) {
+template <class U, class I> STEELYARD_INTO_CLONES bool below(const I *column, std::size_t n, std::size_t bound) {
   U greatest = 0;
   for (std::size_t k = 0; k < n; ++k)
     greatest = static_cast<U>(column[k]) > greatest ? static_cast<U>(column[k]) : greatest;
   return greatest < bound || n == 0;
 }
-STEELYARD_WIDE static bool all_below(const std::int32_t *column, std::size_t n, std::size_t bound) {
+STEELYARD_CLONES static bool all_below(const std::int32_t *column, std::size_t n, std::size_t bound) {
   return below<std::uint32_t>(column, n, bound);
 }
-STEELYARD_WIDE static bool all_below(const std::int64_t *column, std::size_t n, std::size_t bound) {
+STEELYARD_CLONES static bool all_below(const std::int64_t *column, std::size_t n, std::size_t bound) {
   return below<std::uint64_t>(column, n, bound);
 }
 

@@ -3,14 +3,7 @@
 
 #include <cstddef>
 
-// The wide clone is chosen at run time; elsewhere, and under sanitizers, the portable code stands alone. Bodies shared
-// by several such functions are always inlined, so that each clone compiles them for itself.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#define STEELYARD_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define STEELYARD_CLONES
-#endif
-#define STEELYARD_INTO_CLONES __attribute__((always_inline)) inline
+#include "clones.hpp"
 
 namespace steelyard {
 

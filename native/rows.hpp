@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lanes.hpp"
+#include "simd.hpp"
 
 namespace steelyard {
 
@@ -47,7 +48,7 @@ template <class T, class I> struct CsrRows {
   const I *columns;
   const I *starts;
   std::size_t n, d, stored;
-  static constexpr std::size_t ahead = 8;
+  static constexpr std::size_t ahead = 8, in_cache = 20'000; // weights
 
   std::size_t begin(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
   std::size_t end(std::size_t i) const { return static_cast<std::size_t>(starts[i + 1]); }
@@ -57,14 +58,18 @@ template <class T, class I> struct CsrRows {
       return false;
     const I *column = columns + begin(i);
     const std::size_t count = end(i) - begin(i);
-    // Scattered requests drive the hardware off the two streams, so these are asked for as well.
-    for (std::size_t byte = 0; byte < count * sizeof(T); byte += CACHE_LINE)
-      __builtin_prefetch(reinterpret_cast<const char *>(values + begin(i)) + 4096 + byte);
-    for (std::size_t byte = 0; byte < count * sizeof(I); byte += CACHE_LINE)
-      __builtin_prefetch(reinterpret_cast<const char *>(column) + 2048 + byte);
-    for (std::size_t k = 0; k < count; ++k)
-      __builtin_prefetch(w + column[k]);
+    if (d > in_cache)
+      ask_for(i, w);
     return all_below(column, count, d);
+  }
+  // Scattered requests drive the hardware off the two streams, so these are asked for as well.
+  void ask_for(std::size_t i, const double *w) const {
+    for (std::size_t k = begin(i); k < end(i); ++k)
+      __builtin_prefetch(w + columns[k]);
+    for (std::size_t k = begin(i); k < end(i); k += CACHE_LINE / sizeof(T))
+      __builtin_prefetch(reinterpret_cast<const char *>(values + k) + 4096);
+    for (std::size_t k = begin(i); k < end(i); k += CACHE_LINE / sizeof(I))
+      __builtin_prefetch(reinterpret_cast<const char *>(columns + k) + 2048);
   }
   double dot(std::size_t i, const double *w) const {
     double sum[4] = {};

@@ -1,4 +1,4 @@
-// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine.
+// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine. (clones.hpp is for the others.)
 //
 // Such loops live in svm_loops.inl, which svm_loops.hpp includes once per instruction set: vector types are lowered
 // where a function is defined, so the target must stand on the definition itself.
@@ -12,20 +12,6 @@
 #else
 #define STEELYARD_HAS_WIDE 0
 #endif
-
-// For short loops whose bits do not depend on the vector width: one definition, cloned for wider machines. Its body must
-// be inlined into each clone to be compiled for it.
-#if defined(__clang__)
-#define STEELYARD_CAN_CLONE (__clang_major__ >= 17)
-#else
-#define STEELYARD_CAN_CLONE (__GNUC__ >= 12)
-#endif
-#if defined(__x86_64__) && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
-#define STEELYARD_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define STEELYARD_WIDE
-#endif
-#define STEELYARD_INLINE __attribute__((always_inline)) inline
 
 namespace steelyard {
 

@@ -210,6 +210,7 @@ def solve_boxes(
     seed: int = 0,
     *,
     tol: float = FOLD_TOL,
+    sweeps: int = FOLD_SWEEPS,
 ) -> list[Solution]:
     """Every box of the grid on one H, in the order of ``product(lambda2s, Cs, rhos)``, each from its neighbour."""
     found: list[Solution] = []
@@ -218,7 +219,7 @@ def solve_boxes(
         for C, rho in product(Cs, rhos):
             box = examples.box(C, lambda2, rho)
             solution = problem.solve(
-                box, tol=tol, max_iter=FOLD_SWEEPS, start=starts[rho], solver=problem.plain_solver, seed=seed
+                box, tol=tol, max_iter=sweeps, start=starts[rho], solver=problem.plain_solver, seed=seed
             )
             starts[rho] = solution.nu
             found.append(solution)

@@ -239,12 +239,12 @@ class SdcaProblem:
         w = np.ascontiguousarray(self.rows.T @ (nu * self.examples.sign), dtype=np.float64)
         order = np.arange(len(nu), dtype=np.int32)
         centre, made = 0.0, 0
+        stiffness = min(1.0, self.total_weight) if self.total_weight > 0 else 1.0
         margins = self._margins(w)
         certificate = self._certify(nu, tau, w, margins, box)
         while not certificate.holds(tol) and made < max_iter:
             for _ in range(min(PASSES_BETWEEN_LOOKS, max_iter - made)):
                 rng.shuffle(order)
-                stiffness = min(1.0, self.total_weight) if self.total_weight > 0 else 1.0
                 centre = self.native.sdca_pass(
                     self.examples.sign,
                     self.diagonal,
@@ -259,6 +259,7 @@ class SdcaProblem:
                     stiffness,
                 )
                 made += 1
+            centre += float(tau.sum()) / stiffness  # the centre is now held near where it has come to
             margins = self._margins(w)
             certificate = self._certify(nu, tau, w, margins, box)
         return Solution(nu, margins, certificate, made, "sdca", w)

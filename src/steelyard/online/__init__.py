@@ -3,6 +3,7 @@
 from .adaptive import AdaptiveBalanced
 from .classifier import OnlineClassifier
 from .hashing import RecordHasher
+from .multiclass import OnlineCostClassifier
 from .scaler import StreamScaler
 from .second_order import ACOG, AROW, SCW1, SCW2, Doubt, SecondOrderRule, Turn
 from .updates import (
@@ -42,6 +43,7 @@ __all__ = [
     "CSOALHinge",
     "Doubt",
     "OnlineClassifier",
+    "OnlineCostClassifier",
     "Perceptron",
     "RecordHasher",
     "SecondOrderRule",

@@ -61,6 +61,7 @@ def run_stream(
     chunks = rest_of(iter_chunks(sys.stdin.buffer if source == "-" else source, rows=chunk, **reader), skip)
     file = DecisionFile(decisions, session.written if resumed else 0)
     console = Console(stderr=True, quiet=quiet)
+    settled = True  # false while decisions are learned from and not yet written
     try:
         with Progress(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
@@ -70,15 +71,17 @@ def run_stream(
             for part in chunks:
                 start = session.rounds
                 trace = session.take(part, settings.positive)
+                settled = False
                 assert session.labels is not None
                 session.written = file.write(start, trace, session.labels)
+                settled = True
                 progress.update(task, description=described(session))
                 if state is not None and time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
                     session.save(state)
                     saved = time.monotonic()
     finally:
         file.close()
-        if state is not None and session.rounds:
+        if state is not None and session.rounds and settled:
             session.save(state)
     if session.rounds == 0:
         raise complain("the stream", "hold at least one row", "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import zipfile
 from pathlib import Path
@@ -59,11 +60,19 @@ class Session:
         return float(miss * self.tally.misses + alarm * self.tally.alarms)
 
     def take(self, chunk: Dataset, positive: str | None) -> Trace:
-        """Decide and learn the rows of a chunk; labels that are missing are decided only."""
+        """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
         if chunk.y is None:
             raise complain("--target", "name the column of labels", None)
         if self.labels is None:
             self.labels = two_labels(chunk.y, positive)
+        before = copy.copy(self.preparation.scaler), self.preparation.columns
+        try:
+            return self._taken(chunk)
+        except BaseException:
+            self.preparation.scaler, self.preparation.columns = before
+            raise
+
+    def _taken(self, chunk: Dataset) -> Trace:
         y = np.asarray(chunk.y)
         known = np.array([label is not None for label in y]) if y.dtype == object else np.ones(len(y), dtype=bool)
         truth = self._truth(y, known)
@@ -79,22 +88,24 @@ class Session:
         for i in np.flatnonzero(known & ~truth):
             if not same(y[i], negative):
                 where = f"See row {self.rounds + int(i)} of the stream."
-                raise complain("labels", f"be {negative!r} or {positive!r}", y[i], where)
+                raise complain("labels", f"be {negative!r} or {positive!r}", y.tolist()[i], where)
         return truth
 
     def _live(self, rows: Any, truth: NDArray[np.bool_], known: NDArray[np.bool_]) -> Trace:
         """Row by row: an asked label that is not there gives its part of the budget back."""
+        model = copy.deepcopy(self.model)  # stays aside until the whole chunk is done
         if self.rounds == 0:
-            self.model.start(rows.shape[1], [False, True])
+            model.start(rows.shape[1], [False, True])
         decisions = []
         for i in range(rows.shape[0]):
             x = rows[i : i + 1]
-            decision = self.model.decide(x)
+            decision = model.decide(x)
             decisions.append(decision)
             if decision.ask and known[i]:
-                self.model.learn(x, bool(truth[i]))
+                model.learn(x, bool(truth[i]))
             elif decision.ask:
-                self.model.release()
+                model.release()
+        self.model = model
         _, score, answer, chance, ask = zip(*decisions, strict=True)
         return Trace(np.array(score), np.array(answer), np.array(ask), np.array(chance), truth)
 
