@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import murmurhash3_32
 
-from .._checks import check_count, complain
+from .._checks import check_count, complain, is_sparse
 
 __all__ = ["RecordHasher"]
 
@@ -42,6 +42,7 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Nothing to learn; checks the parameter."""
         self._width()
+        _refuse_sparse(X)
         return self
 
     def partial_fit(self, X: Any = None, y: Any = None) -> Self:
@@ -51,6 +52,7 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> sparse.csr_matrix:
         """One sparse row for every record."""
         width = self._width()
+        _refuse_sparse(X)
         frame = nw.from_native(X, pass_through=True, eager_only=True)
         if isinstance(frame, nw.DataFrame):
             return _of_columns([(name, frame[name].to_numpy()) for name in frame.columns], len(frame), width)
@@ -76,9 +78,14 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.input_tags.two_d_array = False
-        tags.input_tags.dict = True
+        tags.no_validation = True  # any record fits: there is no width to keep
+        tags.input_tags.dict = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
+
+
+def _refuse_sparse(X: Any) -> None:
+    if is_sparse(X):
+        raise complain("X", "hold records, not sparse rows", type(X).__name__, "Sparse rows need no hashing.")
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _native
 from .._checks import (
     Rows,
     check_finite,
@@ -20,15 +22,18 @@ from .._checks import (
     complain,
     is_sparse,
 )
-from .._native import cost_table, run_costs
 from ..costs import CostRule, as_costs
 from ..errors import CostsError, DivergedError, StateError
 from ..trace import Trace
 from ._engine import arrays_of
+from ._labels import as_column
 
 __all__ = ["OnlineCostClassifier"]
 
 Floats = NDArray[np.float64]
+# Overloaded over the kinds of rows, which are known when they run.
+run_costs: Callable[..., tuple[int, int]] = _native.run_costs
+cost_table: Callable[..., int] = _native.cost_table
 FORMAT = "steelyard.OnlineCostClassifier"
 
 
@@ -47,6 +52,12 @@ class OnlineCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     >>> OnlineCostClassifier().fit(X, ["low", "mid", "top"] * 20).predict(np.eye(3)).tolist()
     ['low', 'mid', 'top']
     """
+
+    classes_: NDArray[Any]
+    coef_: Floats
+    intercept_: Floats
+    n_rounds_: int
+    n_updates_: int
 
     def __init__(self, *, eta: float = 0.1, costs: Any = None, fit_intercept: bool = False) -> None:
         self.eta = eta
@@ -72,9 +83,9 @@ class OnlineCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         before = dict(self.__dict__)
         try:
             rows = _canonical(check_rows(self, X, reset=new))
-            found, _ = check_labels(y)
-            check_same_length(X=rows, y=y)
-            labels = np.asarray(y).ravel()
+            labels = as_column(y)
+            check_same_length(X=rows, y=labels)
+            found, _ = check_labels(labels)
             known = self._classes(found, classes, new)
             target, cheapest = self._targets(labels, known, costs, whole=not in_parts)
             start = (
@@ -100,7 +111,9 @@ class OnlineCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if not new and not np.array_equal(known, self.classes_):
             raise complain("classes", f"stay {self.classes_.tolist()}", classes)
         if len(known) < 2:
-            raise complain("y", "have two classes or more", known.tolist(), "Give all of them in classes=.")
+            raise complain(
+                "y", "have two classes or more", known.tolist(), "For one class in the first part give classes=."
+            )
         strange = [label for label in found.tolist() if label not in known.tolist()]
         if strange:
             raise complain("y", f"hold the classes {known.tolist()}", strange[0])

@@ -80,13 +80,13 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         if not self.unit_norm:
             return rows
         length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-        return np.divide(rows, length, out=np.zeros_like(rows), where=length > 0)
+        return np.asarray(np.divide(rows, length, out=np.zeros_like(rows), where=length > 0))
 
     @property
     def scale_(self) -> Floats:
         """Standard deviation of every feature so far."""
         check_is_fitted(self, "counts_")
-        return np.sqrt(self.squares_ / np.maximum(self.counts_, 1.0))
+        return np.asarray(np.sqrt(self.squares_ / np.maximum(self.counts_, 1.0)))
 
     def state(self) -> dict[str, Any]:
         """All that a resumed stream needs: arrays under ``"arrays"``, everything else JSON."""
