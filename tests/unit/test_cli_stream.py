@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import CSOGD2, AskAsymmetric, Costs, OnlineClassifier, StreamScaler, cli
+from steelyard import (
+    CSOGD2,
+    AskAsymmetric,
+    AskAtLeast,
+    AskUncertain,
+    Costs,
+    InvalidInputError,
+    OnlineClassifier,
+    StateError,
+    StreamScaler,
+    cli,
+)
+from steelyard.lab.stream.spelled import query_rule
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(157, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
@@ -81,7 +93,7 @@ def test_a_second_file_goes_on(table: Path, tmp_path: Path) -> None:
     assert json.loads(both) == json.loads(alone)
 
 
-def test_standard_input_with_texts_and_missing_labels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_standard_input_with_texts_and_missing_labels(tmp_path: Path) -> None:
     records = [{"n": float(x[0]), "city": "Oslo" if x[0] > 0 else "Rome", "y": int(x[0] > 0)} for x in X]
     records[3]["y"] = records[40]["y"] = None  # type: ignore[typeddict-item]
     records[5]["n"] = None  # type: ignore[typeddict-item]
@@ -135,9 +147,7 @@ def test_mistakes_are_one_sentence(
     assert said.count("\n") == 1
 
 
-def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steelyard import StateError
-
+def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path) -> None:
     state = tmp_path / "state.npz"
     state.write_bytes(b"PK nothing")
     with pytest.raises(StateError, match="whole state of steelyard stream"):
@@ -145,7 +155,19 @@ def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path, monkeypatch: 
 
 
 def test_rules_within_rules() -> None:
-    from steelyard import AskAtLeast, AskUncertain
-    from steelyard.lab.stream.spelled import query_rule
-
     assert query_rule("AtLeast(0.2, rule=AskUncertain(c=0.5))") == AskAtLeast(0.2, AskUncertain(0.5))
+
+
+def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Path) -> None:
+    text = table.read_text().splitlines(keepends=True)
+    broken = text[:100] + [text[100].rsplit(",", 1)[0] + ",ugly\n"] + text[101:]
+    bad, state, out = tmp_path / "bad.csv", tmp_path / "state.npz", tmp_path / "out.jsonl"
+    bad.write_text("".join(broken))
+    options = ["--target", "outcome", *RULES, *COSTS, "--state", state, "--decisions", out, "--chunk", 30, "--quiet"]
+    with pytest.raises(InvalidInputError, match="See row 99 of the stream"):
+        run(bad, *options)
+    assert len(lines(out)) == 90
+    run(table, *options, "--again")
+    whole = tmp_path / "whole.jsonl"
+    run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
+    assert out.read_bytes() == whole.read_bytes()

@@ -113,7 +113,7 @@ class _SoftConfidence(SecondOrderRule):
         """The quantile of the standard normal distribution at ``eta``."""
         return NormalDist().inv_cdf(self.eta)
 
-    def alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: Doubt) -> float:
         """Length of the step; called where the confidence is too small."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class _SoftConfidence(SecondOrderRule):
         phi, v = self.phi(), doubt.variance
         if v <= 0 or phi * math.sqrt(v) <= doubt.margin():
             return Turn()
-        alpha = self.alpha(doubt)
+        alpha = self._alpha(doubt)
         if alpha <= 0:
             return Turn()
         push = alpha * v * phi
@@ -146,7 +146,7 @@ class SCW1(_SoftConfidence):
     -0.1
     """
 
-    def alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: Doubt) -> float:
         """The step that reaches the confidence, cut at C cost."""
         phi2 = self.phi() * self.phi()
         psi, zeta = 1.0 + phi2 / 2.0, 1.0 + phi2
@@ -166,7 +166,7 @@ class SCW2(_SoftConfidence):
     Turn(add=0.0, gain=0.0, after=False)
     """
 
-    def alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: Doubt) -> float:
         """The step that balances confidence and loss."""
         phi = self.phi()
         phi2, m, v = phi * phi, doubt.margin(), doubt.variance
