@@ -160,7 +160,7 @@ def test_rules_within_rules() -> None:
 
 def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Path) -> None:
     text = table.read_text().splitlines(keepends=True)
-    broken = text[:100] + [text[100].rsplit(",", 1)[0] + ",ugly\n"] + text[101:]
+    broken = [*text[:100], text[100].rsplit(",", 1)[0] + ",ugly\n", *text[101:]]
     bad, state, out = tmp_path / "bad.csv", tmp_path / "state.npz", tmp_path / "out.jsonl"
     bad.write_text("".join(broken))
     options = ["--target", "outcome", *RULES, *COSTS, "--state", state, "--decisions", out, "--chunk", 30, "--quiet"]
