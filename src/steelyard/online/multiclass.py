@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _native
 from .._checks import (
     Rows,
     check_finite,
@@ -22,6 +21,7 @@ from .._checks import (
     complain,
     is_sparse,
 )
+from .._native import cost_table, run_costs
 from ..costs import CostRule, as_costs
 from ..errors import CostsError, DivergedError, StateError
 from ..trace import Trace
@@ -32,8 +32,8 @@ __all__ = ["OnlineCostClassifier"]
 
 Floats = NDArray[np.float64]
 # Overloaded over the kinds of rows, which are known when they run.
-run_costs: Callable[..., tuple[int, int]] = _native.run_costs
-cost_table: Callable[..., int] = _native.cost_table
+RUN: Callable[..., tuple[int, int]] = run_costs
+PREDICT: Callable[..., int] = cost_table
 FORMAT = "steelyard.OnlineCostClassifier"
 
 
@@ -93,7 +93,7 @@ class OnlineCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
             coef, intercept = start[0].copy(), start[1].copy()  # a part that fails leaves no trace
             gap, answer = np.empty(len(labels)), np.empty(len(labels), dtype=np.int64)
-            end, updates = run_costs(coef, intercept, *arrays_of(rows), target, cheapest, eta, constant, gap, answer)
+            end, updates = RUN(coef, intercept, *arrays_of(rows), target, cheapest, eta, constant, gap, answer)
             if end != -1:
                 raise _diverged()
         except BaseException:
@@ -140,7 +140,7 @@ class OnlineCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         check_is_fitted(self, "coef_")
         rows = _canonical(check_rows(self, X, reset=False))
         out = np.empty((rows.shape[0], len(self.classes_)))
-        if cost_table(self.coef_, self.intercept_, *arrays_of(rows), out) != -1:
+        if PREDICT(self.coef_, self.intercept_, *arrays_of(rows), out) != -1:
             raise _diverged()
         return out
 
