@@ -82,6 +82,9 @@ def _stream(
         int | None, typer.Option(min=1, max=30, help="Hash into 2^bits columns; texts are hashed into 2^18.")
     ] = None,
     format: Annotated[str | None, typer.Option(help="csv, libsvm, jsonl or parquet; else from the name.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
+    ] = False,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 1000,
@@ -100,7 +103,9 @@ def _stream(
     settings = Settings(
         update, query, budget, costs, classes, positive, threshold, after_budget, intercept, seed, scale, hash_bits
     )
-    reader = {"format": format, "target": target, "n_features": n_features, "drop": drop or None}
+    column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
+    header = False if no_header else None
+    reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
     run_stream(
         file,
         settings,
