@@ -23,6 +23,7 @@ void bind_data(nb::module_ &m);
 void bind_ldm(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_scaler(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 

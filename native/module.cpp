@@ -8,6 +8,7 @@ NB_MODULE(_native, m) {
   steelyard::bind_ldm(m);
   steelyard::bind_multiclass(m);
   steelyard::bind_online(m);
+  steelyard::bind_scaler(m);
   steelyard::bind_svm(m);
   steelyard::bind_tree(m);
 }

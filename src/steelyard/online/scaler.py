@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_flag, check_rows
+from .._native import scale_rows
 from ..errors import StateError
 
 __all__ = ["StreamScaler"]
@@ -52,26 +53,20 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def run(self, X: Any) -> Floats:
         """Scale every row by the rows before it, then learn from it."""
         new = not hasattr(self, "counts_")
-        rows = check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True).astype(np.float64)
-        counts, mean, squares = self._begun(rows, new)
-        out = np.empty_like(rows)
-        for x, z in zip(rows, out, strict=True):
-            z[:] = _scaled(x, counts, mean, squares)
-            _learn(x, counts, mean, squares)
-        self.counts_, self.mean_, self.squares_ = counts, mean, squares
+        rows = check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True)
+        out = np.empty(rows.shape)
+        self._learned(rows, new=new, out=out)
         return self._shortened(out)
 
-    def _learned(self, rows: Any, *, new: bool) -> Self:
+    def _learned(self, rows: Any, *, new: bool, out: Floats | None = None) -> Self:
         check_flag("unit_norm", self.unit_norm)
         counts, mean, squares = self._begun(rows, new)
-        for x in rows.astype(np.float64):
-            _learn(x, counts, mean, squares)
+        scale_rows(np.ascontiguousarray(rows, dtype=np.float64), counts, mean, squares, out)
         self.counts_, self.mean_, self.squares_ = counts, mean, squares
         return self
 
     def _begun(self, rows: Any, new: bool) -> tuple[Floats, Floats, Floats]:
         """Copies of the sums, so that a call that fails changes nothing."""
-        check_flag("unit_norm", self.unit_norm)
         if new:
             return np.zeros(rows.shape[1]), np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
         return self.counts_.copy(), self.mean_.copy(), self.squares_.copy()
@@ -114,15 +109,6 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _learn(x: Floats, counts: Floats, mean: Floats, squares: Floats) -> None:
-    """One row of Welford's recurrence; missing cells change nothing."""
-    known = ~np.isnan(x)
-    counts += known
-    before = np.where(known, x - mean, 0.0)
-    mean += before / np.maximum(counts, 1.0)
-    squares += before * np.where(known, x - mean, 0.0)
 
 
 def _scaled(x: Floats, counts: Floats, mean: Floats, squares: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """StreamScaler: the numbers, and that the future never leaks."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,27 @@ def test_fit_gives_mean_and_deviation() -> None:
     np.testing.assert_allclose(scaler.mean_, X.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(scaler.scale_, X.std(axis=0), rtol=1e-9)
     np.testing.assert_allclose(scaler.transform(X), (X - X.mean(axis=0)) / X.std(axis=0), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.kernel
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.floats(0, 0.5))
+def test_the_kernel_is_welfords_recurrence_to_the_last_bit(seed: int, holes: float) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-5, 6, 3) + rng.integers(-5, 6, 3)
+    rows[rng.random(rows.shape) < holes] = np.nan
+    scaler = StreamScaler()
+    out = scaler.run(rows)
+    for j in range(3):
+        n, mean, squares = 0.0, 0.0, 0.0
+        for i, x in enumerate(rows[:, j].tolist()):
+            deviation = math.sqrt(squares / max(n, 1.0))
+            assert out[i, j] == ((x - mean) / deviation if deviation > 0 and not math.isnan(x) else 0.0)
+            if not math.isnan(x):
+                n, before = n + 1, x - mean
+                mean += before / n
+                squares += before * (x - mean)
+        assert (scaler.counts_[j], scaler.mean_[j], scaler.squares_[j]) == (n, mean, squares)
 
 
 @pytest.mark.parametrize("unit_norm", [False, True])
