@@ -62,7 +62,7 @@ def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs
     values = {}
     for spec in specs:
         function = named(str(spec["use"]))
-        extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale")}
+        extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale", "item")}
         if "costs" in inspect.signature(function).parameters:
             extra["costs"] = costs
         values[str(spec.get("name", spec["use"]))] = float(function(y, predicted, **extra)) * spec.get("scale", 1)
@@ -174,3 +174,15 @@ class Holdout:
 def take(X: Any, rows: NDArray[np.intp]) -> Any:
     """Rows of an array, sparse matrix or frame."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """How many rows each class has: a paper's table of its data."""
+
+    runs: int = 1
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Count."""
+        labels, counts = np.unique(task.y, return_counts=True)
+        return Outcome({str(label): float(count) for label, count in zip(labels, counts, strict=True)}, 0.0)

@@ -18,7 +18,7 @@ from ..costs import Costs
 from ..errors import InvalidInputError
 
 _ROOTS = ("steelyard", "sklearn", "imblearn")
-_NOT_HASHED = ("claim", "note", "quick", "figure")  # changing these leaves the numbers as they are
+_NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired")  # changing these leaves the numbers as they are
 
 
 def named(name: str) -> Any:
@@ -69,6 +69,7 @@ class Recipe:
     costs: Mapping[str, Any] | None
     quick: Mapping[str, Any]
     figure: Mapping[str, Any] | None
+    paired: Mapping[str, Any] | None
     skip: str | None
     digest: str
 
@@ -76,6 +77,22 @@ class Recipe:
     def name(self) -> str:
         """The file's name without its suffix; also that of its results."""
         return self.path.stem
+
+    @property
+    def data_name(self) -> str:
+        """What the paper calls the data: ``label`` where given, else the catalogue's name."""
+        return str(self.data.get("label", self.data["name"]))
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Every table and figure this recipe speaks to; a measure may belong to another table than the recipe's own."""
+        others = [str(m["item"]) for m in self.measures if "item" in m]
+        paired = [] if self.paired is None else [str(self.paired["item"])]
+        return tuple(dict.fromkeys([self.item, *others, *paired]))
+
+    def item_of(self, measure: str) -> str:
+        """The table a measure stands in."""
+        return next((str(m["item"]) for m in self.measures if m.get("name") == measure and "item" in m), self.item)
 
     @property
     def results(self) -> Path:
@@ -90,11 +107,13 @@ def read_recipe(path: Path) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"recipe {path} is not TOML: {error}.") from error
     needed = {"paper", "item", "claim", "data"} | (set() if "skip" in raw else {"protocol", "learner"})
-    known = needed | {"protocol", "learner", "measure", "prepare", "costs", "quick", "figure", "skip", "note"}
+    known = needed | {"protocol", "learner", "measure", "prepare", "costs", "quick", "figure", "paired", "skip", "note"}
     if missing := needed - set(raw):
         raise InvalidInputError(f"recipe {path} must state {', '.join(sorted(missing))}.")
     if unknown := set(raw) - known:
-        raise InvalidInputError(f"recipe {path} states {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}.")
+        raise InvalidInputError(
+            f"recipe {path} states {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}."
+        )
     hashed = json.dumps({k: v for k, v in raw.items() if k not in _NOT_HASHED}, sort_keys=True)
     return Recipe(
         path=path,
@@ -109,6 +128,7 @@ def read_recipe(path: Path) -> Recipe:
         costs=raw.get("costs"),
         quick=raw.get("quick", {}),
         figure=raw.get("figure"),
+        paired=raw.get("paired"),
         skip=raw.get("skip"),
         digest=hashlib.sha256(hashed.encode()).hexdigest()[:12],
     )
@@ -138,11 +158,11 @@ def find_recipes(paper: str, *, item: str | None = None, data: str | None = None
     chosen = [
         recipe
         for recipe in everything
-        if (item is None or recipe.item == item) and (data is None or recipe.data.get("name") == data)
+        if (item is None or item in recipe.items) and (data is None or recipe.data_name == data)
     ]
     if not chosen:
-        items = sorted({recipe.item for recipe in everything})
-        names = sorted({str(recipe.data.get("name")) for recipe in everything})
+        items = sorted({each for recipe in everything for each in recipe.items})
+        names = sorted({recipe.data_name for recipe in everything})
         raise InvalidInputError(
             f"paper {paper} has no recipe for {item or 'any item'} on {data or 'any data'}; "
             f"items: {', '.join(items)}; data: {', '.join(names)}."

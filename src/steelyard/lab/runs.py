@@ -46,7 +46,7 @@ def protocol_of(recipe: Recipe, *, runs: int | None = None, quick: bool = False)
 
 def task_of(recipe: Recipe) -> tuple[Task, str]:
     """The recipe's data and measures, and the digest of the rows and labels they were run on."""
-    dataset = load_dataset(**recipe.data)
+    dataset = load_dataset(**{k: v for k, v in recipe.data.items() if k != "label"})
     y = np.asarray(dataset.y)
     task = Task(dataset.X, y, recipe.prepare, build(recipe.costs), recipe.measures)
     return task, data_digest(dataset.X, y)
@@ -73,7 +73,7 @@ def run_recipe(
     finished = {(run.learner, run.run) for run in done}
     left = [(name, r) for r in range(protocol.runs) for name in learners if (name, r) not in finished]
     with _progress(console) as progress:
-        bar = progress.add_task(f"{recipe.paper} {recipe.item}, {recipe.data['name']}", total=len(done) + len(left))
+        bar = progress.add_task(f"{recipe.paper} {recipe.item}, {recipe.data_name}", total=len(done) + len(left))
         progress.advance(bar, len(done))
         for (name, r), outcome in _outcomes(protocol, task, learners, left, jobs):
             run = Run(name, r, outcome.seconds, outcome.values)

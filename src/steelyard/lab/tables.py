@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from scipy.stats import ttest_1samp
 
 from .recipe import Recipe
 from .runs import Run
@@ -57,7 +60,9 @@ class Line:
         """Difference to the printed mean in standard errors of the difference; None where nothing is printed."""
         if self.printed is None:
             return None
-        spread = math.hypot(self.standard_error, self.printed.standard_error)
+        # A paper without +- had much the same spread over its fewer runs as we have.
+        theirs = self.printed.standard_error or self.std / math.sqrt(self.printed.runs or 1)
+        spread = math.hypot(self.standard_error, theirs)
         difference = self.mean - self.printed.mean
         if spread == 0:
             return 0.0 if self.equal else math.copysign(math.inf, difference)
@@ -99,7 +104,7 @@ def read_printed(folder: Path) -> list[Printed]:
 
 def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
     """Mean and standard deviation of every measure of every learner, joined with what the paper prints."""
-    data = str(recipe.data["name"])
+    data = recipe.data_name
     printed = {(p.item, p.data, p.learner, p.measure): p for p in read_printed(recipe.path.parent)}
     lines = []
     for learner in dict.fromkeys(run.learner for run in runs):
@@ -108,8 +113,37 @@ def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
             values = [run.values[measure] for run in mine if not math.isnan(run.values[measure])]
             mean = math.fsum(values) / len(values)
             std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
-            key = (recipe.item, data, learner, measure)
+            key = (recipe.item_of(measure), data, learner, measure)
             lines.append(Line(*key, mean, std, len(values), printed.get(key)))
+    return lines + paired_lines(recipe, runs, printed)
+
+
+def paired_lines(
+    recipe: Recipe, runs: Sequence[Run], printed: Mapping[tuple[str, str, str, str], Printed]
+) -> list[Line]:
+    """A table of verdicts: 1 where the reference learner is significantly better, -1 worse, 0 otherwise.
+
+    The one-tailed paired t-test over runs, as in paper 002, Table 1; a lower value is better.
+    """
+    if recipe.paired is None:
+        return []
+    measure, level = str(recipe.paired["measure"]), float(recipe.paired["level"])
+    by_learner: dict[str, dict[int, float]] = {}
+    for run in runs:
+        by_learner.setdefault(run.learner, {})[run.run] = run.values[measure]
+    reference = by_learner.pop(str(recipe.paired["reference"]))
+    lines = []
+    for learner, values in by_learner.items():
+        both = sorted(set(values) & set(reference))
+        if len(both) < 2:
+            continue
+        differences = np.array([values[r] - reference[r] for r in both])
+        word = 0.0
+        if differences.std() > 0:
+            better, worse = (ttest_1samp(differences, 0, alternative=side).pvalue for side in ("greater", "less"))
+            word = 1.0 if better < level else -1.0 if worse < level else 0.0
+        key = (str(recipe.paired["item"]), recipe.data_name, learner, "reference better")
+        lines.append(Line(*key, word, 0.0, len(both), printed.get(key)))
     return lines
 
 
