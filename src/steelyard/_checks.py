@@ -83,7 +83,13 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_rows(
-    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, dtype: Any = (np.float64, np.float32)
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    accept_sparse: bool = True,
+    dtype: Any = (np.float64, np.float32),
+    allow_nan: bool = False,
 ) -> Rows:
     """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``."""
     rows = validate_data(
@@ -97,7 +103,7 @@ def check_rows(
     )
     if is_sparse(rows) and not rows.has_sorted_indices:
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
-    check_finite("X", rows)
+    check_finite("X", rows, allow_nan=allow_nan)
     return rows
 
 
@@ -106,12 +112,12 @@ def is_sparse(rows: Any) -> bool:
     return bool(sparse.issparse(rows))
 
 
-def check_finite(name: str, rows: Rows) -> None:
+def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
     """Complain about the first NaN or infinity, by row and column."""
     values = rows.data if is_sparse(rows) else np.asarray(rows)
     if values.dtype.kind != "f" or values.size == 0 or math.isfinite(_quick_sum(values)):
         return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return  # the sum overflowed, the values did not
     first = int(np.argmax(bad)) if values.ndim == 1 else int(np.argmax(bad.ravel()))

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_labels, check_number, complain
+from .._checks import check_finite, check_labels, check_number, complain
 from ..errors import CostsError
 from ._reading import (
     ORIENTATION,
@@ -29,6 +29,7 @@ from ._reading import (
     from_frame,
     from_nested,
     html_table,
+    in_order,
     is_frame,
     labels_of,
     listed,
@@ -44,7 +45,8 @@ class Costs:
 
     Build one with :meth:`of_pair`, :meth:`of_classes`, :meth:`of_matrix`, :meth:`of_rows`, :meth:`zero_one` or
     :meth:`read`. Costs made without labels (``classes`` is None) take the sorted labels of the data they first meet.
-    ``positive`` is the class that sensitivity, ``miss`` and ``ratio()`` speak of; by default the last of two classes.
+    ``positive`` is the class that sensitivity, ``miss`` and ``ratio()`` speak of; by default the last of two classes as
+    they were listed (a dict lists its classes sorted).
 
     >>> costs = Costs.of_pair(miss=5, alarm=1, classes=["good", "bad"], positive="bad")
     >>> costs.table(["bad", "good"])
@@ -95,8 +97,8 @@ class Costs:
         """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was."""
         if not isinstance(cost_of, Mapping) or len(cost_of) < 2:
             raise complain("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
-        labels = labels_of(list(cost_of))
-        per_class = floats("cost_of", list(cost_of.values()))
+        labels = labels_of(in_order(cost_of))
+        per_class = floats("cost_of", [cost_of[label] for label in in_order(cost_of)])
         return Costs.of_matrix(np.where(np.eye(len(per_class)), 0.0, per_class[:, None]), classes=labels)
 
     @staticmethod
@@ -109,7 +111,7 @@ class Costs:
         """
         if isinstance(C, Mapping):
             if classes is None:
-                classes = list(C)
+                classes = in_order(C)
             C = from_nested(cast("Mapping[Any, Mapping[Any, float]]", C), list(classes))
         elif is_frame(C):
             C, found = from_frame(C)
@@ -202,9 +204,14 @@ class Costs:
         where = positions(self.classes, labels)
         if len(where) == len(self.classes) and (where == np.arange(len(where))).all():
             return replace(self, classes=labels)
-        at: Any = [] if self.positive is None else np.flatnonzero(where == positive_index(self.classes, self.positive))
-        kept = labels[at[0]] if len(at) else None
-        return replace(self._taken(where), classes=labels, positive=kept)
+        return replace(self._taken(where), classes=labels, positive=self._positive_among(labels, where))
+
+    def _positive_among(self, labels: NDArray[Any], where: NDArray[np.intp]) -> Any:
+        """The positive class under its new label: reordered classes must not change what a miss is."""
+        if self.positive is None and self.n_classes != 2:
+            return None
+        at = np.flatnonzero(where == positive_index(self.classes, self.positive))
+        return labels[at[0]] if len(at) else None
 
     def _taken(self, where: NDArray[np.intp]) -> Costs:
         assert self.matrix is not None
@@ -255,6 +262,7 @@ class Costs:
         p = floats("proba", proba)
         if p.ndim != 2 or p.shape[1] != self.n_classes:
             raise complain("proba", f"be an (n, {self.n_classes}) array", f"shape {p.shape}", error=CostsError)
+        check_finite("proba", p)
         return p
 
     def _need_two(self, what: str) -> None:
@@ -366,9 +374,10 @@ class ExampleCosts(Costs):
 
     def __repr__(self) -> str:
         kind = "rows c[i, answer]" if self.rows is not None else "matrices C[i, true, predicted]"
-        return f"Costs({len(self)} {kind} over {', '.join(self._names())}; mean {self._cells.mean():g})"
+        mean = f"; mean {self._cells.mean():g}" if len(self) else ""
+        return f"Costs({len(self)} {kind} over {', '.join(self._names())}{mean})"
 
     def _repr_html_(self) -> str:
-        if self.matrices is not None:
+        if self.matrices is not None and len(self):
             return html_table(self._names(), self.matrices.mean(axis=0), f"mean cost over {len(self)} examples")
         return f"<p>{html.escape(repr(self))}</p>"

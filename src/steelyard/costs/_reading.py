@@ -74,16 +74,23 @@ def labels_of(classes: Any) -> NDArray[Any] | None:
     return labels
 
 
+def in_order(labels: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a dict sorted, since a dict has no order that means anything; as they come if they cannot be."""
+    try:
+        return sorted(labels)
+    except TypeError:
+        return list(labels)
+
+
 def as_text(label: Any) -> str:
-    """Labels read from text files match numbers of the same value: "1" is 1 and 1.0."""
-    if isinstance(label, (float, np.floating)) and float(label).is_integer():
-        return str(int(label))
-    return str(label)
+    """Labels read from text files match numbers of the same value: "1" and "1.0" are 1 and 1.0."""
+    whole, point, rest = str(label).partition(".")
+    return whole if point and rest and not rest.strip("0") and whole.lstrip("-").isdigit() else str(label)
 
 
 def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:
-    at = {label: i for i, label in enumerate(known.tolist())}
     by_text = known.dtype.kind in "UO" and wanted.dtype.kind not in "UO"
+    at = {as_text(label) if by_text else label: i for i, label in enumerate(known.tolist())}
     found = [at.get(as_text(label) if by_text else label, -1) for label in wanted.tolist()]
     missing = [label for label, i in zip(wanted.tolist(), found, strict=True) if i < 0]
     if missing:
@@ -102,7 +109,10 @@ def positive_index(classes: NDArray[Any] | None, positive: Any) -> int:
         return 1
     if classes is None:
         raise complain("positive", "come with classes=", positive, "Name both classes.", CostsError)
-    return int(positions(classes, np.asarray([positive]))[0])
+    try:
+        return int(positions(classes, np.asarray([positive]))[0])
+    except CostsError:
+        raise complain("positive", f"be one of the classes {listed(classes)}", positive, error=CostsError) from None
 
 
 def common_shape(pair: list[NDArray[Any]]) -> tuple[int, ...]:
@@ -138,19 +148,21 @@ def is_frame(value: Any) -> bool:
 
 
 def from_frame(value: Any) -> tuple[Floats, list[Any]]:
+    """Cells and labels. The truths stand in a first column of their own, in the index, or follow the columns."""
     frame = nw.from_native(value, eager_only=True)
-    first = frame[frame.columns[0]]
-    if not first.dtype.is_numeric():
-        truths, frame = first.to_list(), frame.drop(frame.columns[0])
+    index = nw.maybe_get_index(frame)
+    if len(frame.columns) == len(frame) + 1:
+        truths, frame = frame[:, 0].to_list(), frame[:, 1:]
     else:
-        index = nw.maybe_get_index(frame)
-        truths = list(frame.columns) if index is None else list(index)
+        truths = list(frame.columns if index is None else index)
     answers = list(frame.columns)
-    if sorted(map(str, truths)) != sorted(map(str, answers)):
+    columns = [as_text(label) for label in answers]
+    rows = [as_text(label) for label in truths]
+    if truths == list(range(len(frame))) and sorted(rows) != sorted(columns):  # pandas' numbering is no labelling
+        rows = columns
+    if sorted(rows) != sorted(columns) or len(rows) != len(frame):
         raise complain("C", f"have a row for each column ({answers})", truths, ORIENTATION, CostsError)
-    cells = frame.to_numpy()
-    order = [[str(t) for t in truths].index(str(a)) for a in answers]
-    return floats("C", cells)[order], answers
+    return floats("C", frame.to_numpy())[[rows.index(a) for a in columns]], answers
 
 
 def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[str]]:
@@ -164,6 +176,8 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
     for number, row in enumerate(lines[1:], start=2):
         if len(row) != len(answers) + 1:
             raise CostsError(f"{path}, line {number}: expected {len(answers) + 1} cells, got {len(row)}.")
+        if row[0].strip() in nested:
+            raise CostsError(f"{path}, line {number}: a second row for {row[0].strip()!r}; give every class one row.")
         try:
             nested[row[0].strip()] = dict(zip(answers, map(float, row[1:]), strict=True))
         except ValueError:

@@ -40,7 +40,7 @@ class Balanced:
     def costs_for(self, y: Any) -> Costs:
         """The costs for data with these labels."""
         eta = check_number("eta_pos", self.eta_pos, above=0, below=1)
-        classes, codes = check_labels(y)
+        classes, codes = _two_or_more(y)
         counts = np.bincount(codes).astype(float)
         if len(classes) == 2:
             plus = positive_index(classes, self.positive)
@@ -69,13 +69,20 @@ class InverseFrequency:
         """The costs for data with these labels."""
         power = check_number("power", self.power)
         check_choice("relative_to", self.relative_to, ("others", "rarest"))
-        classes, codes = check_labels(y)
+        classes, codes = _two_or_more(y)
         log_counts = np.log(np.bincount(codes))
         if self.relative_to == "others":
             reference = (log_counts.sum() - log_counts) / (len(classes) - 1)
         else:
             reference = np.full(len(classes), log_counts.min())
         return Costs.of_classes(dict(zip(classes.tolist(), np.exp(power * (reference - log_counts)), strict=True)))
+
+
+def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    classes, codes = check_labels(y)
+    if len(classes) < 2:
+        raise complain("y", "hold two or more classes for costs by frequency", classes.tolist(), error=CostsError)
+    return classes, codes
 
 
 def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = None) -> Costs:
@@ -88,12 +95,15 @@ def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = No
         if isinstance(per_example, (Costs, Mapping, CostRule)):
             return as_costs(per_example, y, classes)
         return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
-    if costs is None:
-        return Costs.zero_one(classes)
+    return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
+
+
+def read_costs(costs: Any, y: Any) -> Costs:
+    """Costs from any form a caller may state them in, with class labels where that form has them."""
     if isinstance(costs, Costs):
-        return costs.aligned(classes)
+        return costs
     if isinstance(costs, CostRule):
-        return costs.costs_for(y).aligned(classes)
+        return costs.costs_for(y)
     if isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values()):
-        return Costs.of_classes(costs).aligned(classes)
-    return Costs.of_matrix(costs).aligned(classes)
+        return Costs.of_classes(costs)
+    return Costs.of_matrix(costs)

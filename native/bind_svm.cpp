@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "bindings.hpp"
+#include "gram.hpp"
+#include "smo.hpp"
+
+namespace steelyard {
+namespace {
+
+template <class T> DenseView<T> view(const Matrix<T> &X) { return {X.data(), X.shape(0), X.shape(1)}; }
+
+template <class T>
+CsrView<T> view(const Vector<T> &values, const Vector<std::int32_t> &indices, const Vector<std::int64_t> &starts,
+                std::size_t features) {
+  if (starts.shape(0) == 0 || indices.shape(0) != values.shape(0))
+    throw nb::value_error("CSR arrays do not fit each other");
+  return {values.data(), indices.data(), starts.data(), starts.shape(0) - 1, features};
+}
+
+void need(bool holds, const char *complaint) {
+  if (!holds)
+    throw nb::value_error(complaint);
+}
+
+template <class T, class Out> void bind_gram(nb::module_ &m) {
+  m.def(
+      "gram_dense",
+      [](const Kernel &kernel, Matrix<T> X, Matrix<T> Z, MatrixOut<Out> out) {
+        need(X.shape(1) == Z.shape(1) && out.shape(0) == X.shape(0) && out.shape(1) == Z.shape(0), "shapes differ");
+        nb::gil_scoped_release release;
+        const DenseView<T> rows = view(Z);
+        const Panels<T> panels(rows.rows, rows.features, [&](std::size_t i) { return rows.row(i); });
+        gram(kernel, view(X), 0, X.shape(0), panels, out.data());
+      },
+      nb::arg("kernel"), nb::arg("X").noconvert(), nb::arg("Z").noconvert(), nb::arg("out").noconvert());
+  m.def(
+      "gram_csr",
+      [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> x_indices,
+         Vector<std::int64_t> x_starts, Vector<T> z, Vector<std::int32_t> z_indices, Vector<std::int64_t> z_starts,
+         std::size_t begin, MatrixOut<Out> out) {
+        const CsrView<T> X = view(x, x_indices, x_starts, features), Z = view(z, z_indices, z_starts, features);
+        need(begin + out.shape(0) <= X.rows && out.shape(1) == Z.rows, "shapes differ");
+        nb::gil_scoped_release release;
+        gram(kernel, X, begin, begin + out.shape(0), Z, out.data());
+      },
+      nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("x_indices").noconvert(),
+      nb::arg("x_starts").noconvert(), nb::arg("z").noconvert(), nb::arg("z_indices").noconvert(),
+      nb::arg("z_starts").noconvert(), nb::arg("begin"), nb::arg("out").noconvert());
+}
+
+using Numbers = Vector<double>;
+
+template <class T>
+SvmSolver<T> make_solver(std::unique_ptr<KernelSource<T>> kernel, const Numbers &c, const Numbers &lo,
+                         const Numbers &hi, double tol, std::size_t working_set) {
+  const std::size_t n = kernel->examples();
+  need(n > 0 && c.shape(0) == n && lo.shape(0) == n && hi.shape(0) == n, "c, lo and hi need one entry per example");
+  return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol, working_set);
+}
+
+template <class T> nb::ndarray<nb::numpy, double, nb::ndim<1>> copied(const std::vector<T> &from) {
+  double *to = new double[from.size()];
+  std::copy(from.begin(), from.end(), to);
+  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+  return {to, {from.size()}, owner};
+}
+
+template <class T> void bind_solver(nb::module_ &m, const char *name, const char *on_gram) {
+  using Solver = SvmSolver<T>;
+  nb::class_<Solver>(m, name)
+      .def("run", &Solver::run, nb::arg("max_steps"), nb::call_guard<nb::gil_scoped_release>())
+      .def("rescale", &Solver::rescale, nb::arg("ratio"), nb::call_guard<nb::gil_scoped_release>())
+      .def("violation", &Solver::violation)
+      .def("objective", &Solver::objective)
+      .def("level", &Solver::level)
+      .def("gap", &Solver::gap, nb::arg("level"))
+      .def("coefficients", [](const Solver &s) { return copied(s.b()); })
+      .def("gradient", [](const Solver &s) { return copied(s.gradient()); });
+  m.def(
+      on_gram,
+      [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol,
+         std::size_t working_set) {
+        const std::size_t rows = gram.shape(0);
+        need(gram.shape(1) == rows, "the Gram matrix must be square");
+        for (std::size_t k = 0; k < index.shape(0); ++k)
+          need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
+        auto source = std::make_unique<SharedGram<T>>(gram.data(), rows, index.data(), index.shape(0));
+        return make_solver<T>(std::move(source), c, lo, hi, tol, working_set);
+      },
+      nb::arg("gram").noconvert(), nb::arg("index").noconvert(), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"), nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>());
+}
+
+template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense, const char *csr) {
+  m.def(
+      dense,
+      [](const Kernel &kernel, Matrix<T> X, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol,
+         std::size_t working_set) {
+        using Source = CachedRows<Out, DenseExamples<T>>;
+        need(X.shape(0) > 0, "no rows");
+        auto source = std::make_unique<Source>(DenseExamples<T>(kernel, view(X)), cache_bytes);
+        return make_solver<Out>(std::move(source), c, lo, hi, tol, working_set);
+      },
+      nb::arg("kernel"), nb::arg("X").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(),
+      nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"),
+      nb::keep_alive<0, 2>());
+  m.def(
+      csr,
+      [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> indices,
+         Vector<std::int64_t> starts, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol,
+         std::size_t working_set) {
+        using Source = CachedRows<Out, SparseExamples<T>>;
+        const CsrView<T> X = view(x, indices, starts, features);
+        need(X.rows > 0, "no rows");
+        auto source = std::make_unique<Source>(SparseExamples<T>(kernel, X), cache_bytes);
+        return make_solver<Out>(std::move(source), c, lo, hi, tol, working_set);
+      },
+      nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("indices").noconvert(),
+      nb::arg("starts").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(),
+      nb::keep_alive<0, 5>());
+}
+
+} // namespace
+
+void register_svm(nb::module_ &m) {
+  nb::class_<Kernel>(m, "Kernel")
+      .def(
+          "__init__",
+          [](Kernel *self, int kind, double gamma, double degree, double coef0) {
+            new (self) Kernel{static_cast<KernelKind>(kind), gamma, degree, coef0};
+          },
+          nb::arg("kind"), nb::arg("gamma"), nb::arg("degree"), nb::arg("coef0"));
+  bind_gram<float, float>(m);
+  bind_gram<double, float>(m);
+  bind_gram<double, double>(m);
+  bind_solver<float>(m, "SvmSolver32", "svm_on_gram32");
+  bind_solver<double>(m, "SvmSolver64", "svm_on_gram64");
+  bind_cached<float, float>(m, "svm_dense32", "svm_csr32");
+  bind_cached<double, float>(m, "svm_dense32", "svm_csr32");
+  bind_cached<double, double>(m, "svm_dense64", "svm_csr64");
+}
+
+} // namespace steelyard

@@ -1,0 +1,206 @@
+// Where the solver gets kernel values from: a shared Gram matrix, or rows computed on demand in a bounded LRU cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "gram.hpp"
+
+namespace steelyard {
+
+// sums[j] += sum_r weight[r] * row[r][j], four rows to a pass because the sums are the larger stream.
+template <class T>
+STEELYARD_INLINE void add_rows_body(const T *const *rows, const double *weight, std::size_t count, std::size_t n,
+                                    double *sums) {
+  constexpr std::size_t piece = 2048; // of the sums, so that they stay in the first-level cache
+  for (std::size_t start = 0; start < n; start += piece) {
+    const std::size_t stop = std::min(n, start + piece);
+    std::size_t r = 0;
+    for (; r + 4 <= count; r += 4) {
+      const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
+      const double wa = weight[r], wb = weight[r + 1], wc = weight[r + 2], wd = weight[r + 3];
+      for (std::size_t j = start; j < stop; ++j)
+        sums[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
+    }
+    for (; r < count; ++r) {
+      const T *a = rows[r];
+      const double wa = weight[r];
+      for (std::size_t j = start; j < stop; ++j)
+        sums[j] += wa * a[j];
+    }
+  }
+}
+STEELYARD_WIDE inline void add_rows(const float *const *rows, const double *weight, std::size_t count, std::size_t n,
+                                    double *sums) {
+  add_rows_body(rows, weight, count, n, sums);
+}
+STEELYARD_WIDE inline void add_rows(const double *const *rows, const double *weight, std::size_t count, std::size_t n,
+                                    double *sums) {
+  add_rows_body(rows, weight, count, n, sums);
+}
+
+// The kernel among the examples of one problem. Sums over examples are kept in a vector of `width()` entries in which
+// example i owns entry `place(i)`: a problem on most rows of a shared Gram sums whole rows, which are contiguous.
+template <class T> class KernelSource {
+ public:
+  virtual ~KernelSource() = default;
+  virtual std::size_t examples() const = 0;
+  virtual std::size_t width() const = 0;
+  virtual std::size_t place(std::size_t i) const = 0;
+  virtual void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) = 0;
+  virtual void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) = 0;
+};
+
+template <class T> class SharedGram final : public KernelSource<T> {
+ public:
+  // `index` may be null: then the examples are all rows of the Gram.
+  SharedGram(const T *gram, std::size_t rows, const std::int64_t *index, std::size_t examples)
+      : gram_(gram), rows_(rows), index_(index), examples_(index ? examples : rows),
+        whole_rows_(2 * examples_ >= rows) {}
+
+  std::size_t examples() const override { return examples_; }
+  std::size_t width() const override { return whole_rows_ ? rows_ : examples_; }
+  std::size_t place(std::size_t i) const override { return whole_rows_ ? at(i) : i; }
+
+  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
+    places_.resize(which.size());
+    for (std::size_t k = 0; k < which.size(); ++k)
+      places_[k] = at(which[k]);
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const T *row = gram_ + places_[k] * rows_;
+      for (std::size_t l = 0; l < which.size(); ++l)
+        out[k * stride + l] = row[places_[l]];
+    }
+  }
+
+  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
+    pointers_.resize(which.size());
+    for (std::size_t k = 0; k < which.size(); ++k)
+      pointers_[k] = gram_ + at(which[k]) * rows_;
+    if (whole_rows_)
+      return add_rows(pointers_.data(), weight.data(), which.size(), rows_, sums);
+    for (std::size_t k = 0; k < which.size(); ++k)
+      for (std::size_t j = 0; j < examples_; ++j)
+        sums[j] += weight[k] * pointers_[k][index_[j]];
+  }
+
+ private:
+  std::size_t at(std::size_t i) const { return index_ ? static_cast<std::size_t>(index_[i]) : i; }
+
+  const T *gram_;
+  std::size_t rows_;
+  const std::int64_t *index_;
+  std::size_t examples_;
+  bool whole_rows_;
+  std::vector<std::size_t> places_;
+  std::vector<const T *> pointers_;
+};
+
+// Rows of examples that can be compared by a kernel: dense or CSR.
+template <class T> class DenseExamples {
+ public:
+  using Value = T;
+  DenseExamples(const Kernel &kernel, const DenseView<T> &X)
+      : kernel_(kernel), X_(X), all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }), some_(X.features) {}
+  std::size_t size() const { return X_.rows; }
+  template <class Out> void row(std::size_t i, Out *out) {
+    const T *x = X_.row(i);
+    kernel_rows(kernel_, &x, 1, all_, out, X_.rows);
+  }
+  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
+    std::vector<const T *> rows;
+    for (const std::int32_t i : which)
+      rows.push_back(X_.row(i));
+    some_.pack(rows.size(), [&](std::size_t k) { return rows[k]; });
+    kernel_rows(kernel_, rows.data(), rows.size(), some_, out, stride);
+  }
+
+ private:
+  Kernel kernel_;
+  DenseView<T> X_;
+  Panels<T> all_, some_;
+};
+
+template <class T> class SparseExamples {
+ public:
+  using Value = T;
+  SparseExamples(const Kernel &kernel, const CsrView<T> &X) : kernel_(kernel), X_(X), x_(X.features) {}
+  std::size_t size() const { return X_.rows; }
+  template <class Out> void row(std::size_t i, Out *out) {
+    base_.resize(X_.rows);
+    x_.load(X_, i);
+    for (std::size_t j = 0; j < X_.rows; ++j)
+      base_[j] = x_.base(kernel_.of_distance(), X_, j);
+    finish(kernel_, base_.data(), X_.rows, out);
+  }
+  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
+    base_.resize(which.size());
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      x_.load(X_, which[k]);
+      for (std::size_t l = 0; l < which.size(); ++l)
+        base_[l] = x_.base(kernel_.of_distance(), X_, which[l]);
+      finish(kernel_, base_.data(), which.size(), out + k * stride);
+    }
+  }
+
+ private:
+  Kernel kernel_;
+  CsrView<T> X_;
+  SparseRow<T> x_;
+  std::vector<double> base_;
+};
+
+// Kernel rows in at most `bytes` of memory, the least recently used given up first.
+template <class T, class Examples> class CachedRows final : public KernelSource<T> {
+ public:
+  CachedRows(Examples examples, std::size_t bytes)
+      : of_(std::move(examples)), slots_(std::max<std::size_t>(1, bytes / (of_.size() * sizeof(T) + 1))),
+        slot_of_(of_.size(), used_.end()) {}
+
+  std::size_t examples() const override { return of_.size(); }
+  std::size_t width() const override { return of_.size(); }
+  std::size_t place(std::size_t i) const override { return i; }
+  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
+    of_.block(which, out, stride);
+  }
+  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const T *values = row(which[k]);
+      add_rows(&values, &weight[k], 1, of_.size(), sums);
+    }
+  }
+
+ private:
+  struct Row {
+    std::int32_t example;
+    std::vector<T> values;
+  };
+  using Slot = typename std::list<Row>::iterator;
+
+  const T *row(std::int32_t i) {
+    if (slot_of_[i] != used_.end()) {
+      used_.splice(used_.begin(), used_, slot_of_[i]);
+      return used_.front().values.data();
+    }
+    if (used_.size() < slots_) {
+      used_.push_front({i, std::vector<T>(of_.size())});
+    } else {
+      used_.splice(used_.begin(), used_, std::prev(used_.end()));
+      slot_of_[used_.front().example] = used_.end();
+      used_.front().example = i;
+    }
+    slot_of_[i] = used_.begin();
+    of_.row(i, used_.front().values.data());
+    return used_.front().values.data();
+  }
+
+  Examples of_;
+  std::size_t slots_;
+  std::list<Row> used_; // most recently used first
+  std::vector<Slot> slot_of_;
+};
+
+} // namespace steelyard

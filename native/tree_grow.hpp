@@ -1,0 +1,393 @@
+// Growing, collapsing and pruning in one depth-first pass with an explicit stack, so that depth costs no C++ stack.
+//
+// A node is finished after its children. Collapsing looks only at the untouched subtree, pruning only at the finished
+// one, so both can be decided there, while the node's rows still lie on the row stack.
+#pragma once
+
+#include <limits>
+
+#include "tree_prune.hpp"
+#include "tree_split.hpp"
+
+namespace steelyard::tree {
+
+struct Options {
+  double min_obj = 2;          // weight that at least two branches must hold
+  double confidence = 0.25;    // of the error estimate, (0, 1/2]
+  bool prune = true;           // error-based pruning
+  bool collapse = true;        // drop splits that save no training error
+  bool raising = true;         // pruning may replace a node by its largest branch
+  bool binary_nominal = false; // category against the rest instead of one branch per category
+  std::size_t max_depth = std::numeric_limits<std::size_t>::max();
+};
+
+struct GrowingNode {
+  Question question;
+  std::size_t first_child = 0, n_children = 0;
+  std::uint32_t branch = 0;
+  Range rows;
+  double weight = 0, errors = 0; // errors: of the node as a leaf
+  double subtree_errors = 0;     // training errors of all that was grown below
+  double estimate = 0;           // pessimistic errors of the finished subtree
+};
+
+// A node being worked on: first grown, and examined again without growing whenever it was replaced by a branch.
+struct Visit {
+  std::size_t node;
+  bool growing, entered = false;
+  std::size_t depth, top, next_child = 0;
+  Groups groups;
+};
+
+// A part of a branch on trial as a replacement.
+struct Trial {
+  std::size_t node;
+  Range rows;
+};
+
+// All buffers of one thread. Reuse it: its capacity stays.
+struct Workspace {
+  RowStack rows;
+  SplitScratch split;
+  Occurrence occurs;
+  std::vector<std::uint8_t> closed, few_values;
+  std::vector<GrowingNode> nodes;
+  std::vector<double> classes; // (nodes x classes)
+  std::vector<Visit> visits;   // only the first n_visits are in use; the others keep their capacity
+  std::size_t n_visits = 0;
+  std::vector<Trial> trials;
+  Groups trial_groups;
+  std::vector<double> trial_classes;
+  std::vector<std::size_t> queue;
+  std::vector<std::int32_t> leaf_of_row; // leaf that holds all of a row, -1 if there is none
+  std::vector<std::int32_t> leaf_label;
+  std::vector<double> share;
+  std::vector<Step> pending;
+};
+
+class Grower {
+ public:
+  Grower(const Table &table, const double *weights, const Options &options, Workspace &workspace)
+      : table_(table), weights_(weights), options_(options), ws_(workspace), K_(table.n_classes()),
+        estimate_(options.confidence) {}
+
+  void run(Tree &out) {
+    load_rows();
+    if (whole_)
+      run_with<WholeXLogX>(out);
+    else
+      run_with<RealXLogX>(out);
+  }
+
+ private:
+  template <class XLogX> void run_with(Tree &out) {
+    SplitSearch<XLogX> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj, options_.binary_nominal);
+    ws_.nodes.assign(1, {});
+    ws_.classes.assign(K_, 0.0);
+    ws_.nodes[0].rows = {0, ws_.rows.top};
+    open(0, true, 0, ws_.rows.top);
+    while (ws_.n_visits > 0) {
+      Visit &visit = ws_.visits[ws_.n_visits - 1];
+      if (!visit.entered)
+        enter(visit, search);
+      else if (visit.next_child < ws_.nodes[visit.node].n_children)
+        open_next_child(visit);
+      else
+        leave(visit);
+    }
+    write(out);
+  }
+
+  void load_rows() {
+    RowStack &rows = ws_.rows;
+    rows.top = 0;
+    rows.reserve(table_.n_rows());
+    double total = 0;
+    bool whole = !table_.has_missing();
+    for (std::size_t i = 0; i < table_.n_rows(); ++i) {
+      if (!(weights_[i] > 0))
+        continue;
+      rows.row[rows.top] = static_cast<std::uint32_t>(i);
+      rows.weight[rows.top++] = weights_[i];
+      total += weights_[i];
+      whole = whole && weights_[i] == std::floor(weights_[i]);
+    }
+    whole_ = whole && total <= static_cast<double>(kWhole);
+    note_occurrence();
+    ws_.closed.assign(table_.n_columns(), 0);
+    choose_columns_of_mean_gain(total);
+  }
+
+  void note_occurrence() {
+    ws_.occurs.flag.clear();
+    if (ws_.rows.top == table_.n_rows())
+      return;
+    ws_.occurs.flag.assign(table_.n_cells() / K_, 0);
+    for (std::size_t a = 0; a < table_.n_columns(); ++a) {
+      std::uint8_t *flag = ws_.occurs.flag.data() + table_.column(a).first_cell / K_;
+      for (std::size_t i = 0; i < ws_.rows.top; ++i)
+        flag[table_.column(a).codes[ws_.rows.row[i]]] = 1;
+    }
+  }
+
+  // Nominal columns with very many categories do not take part in the mean gain, unless there are no others.
+  void choose_columns_of_mean_gain(double total) {
+    bool any = false;
+    ws_.few_values.assign(table_.n_columns(), 0);
+    for (std::size_t a = 0; a < table_.n_columns(); ++a) {
+      const Column &column = table_.column(a);
+      std::size_t categories = 0;
+      for (std::uint32_t code = 0; column.nominal && code < column.missing(); ++code)
+        categories += ws_.occurs.at(column, code, K_);
+      ws_.few_values[a] = !column.nominal || static_cast<double>(categories) < 0.3 * total - kTolerance;
+      any = any || ws_.few_values[a];
+    }
+    if (!any)
+      std::fill(ws_.few_values.begin(), ws_.few_values.end(), 1);
+  }
+
+  void open(std::size_t node, bool growing, std::size_t depth, std::size_t top) {
+    if (ws_.n_visits == ws_.visits.size())
+      ws_.visits.emplace_back();
+    Visit &visit = ws_.visits[ws_.n_visits++];
+    visit.node = node;
+    visit.growing = growing;
+    visit.entered = false;
+    visit.depth = depth;
+    visit.top = top;
+    visit.next_child = 0;
+  }
+
+  // Counts the classes, finds a question if the node is new, and sorts the rows by its answers.
+  template <class Search> void enter(Visit &visit, Search &search) {
+    visit.entered = true;
+    visit.next_child = 0;
+    GrowingNode &node = ws_.nodes[visit.node];
+    count_classes(node, visit.node);
+    if (visit.growing && may_split(node, visit))
+      node.question = search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.few_values);
+    if (node.question.test == Test::leaf)
+      return;
+    ws_.rows.divide(table_, node.question, node.rows, visit.groups);
+    split_by_missing_ = split_by_missing_ || visit.groups.missing.size() > 0;
+    if (visit.growing && node.question.test == Test::each)
+      ws_.closed[static_cast<std::size_t>(node.question.column)] = 1;
+    match_children(visit);
+  }
+
+  void count_classes(GrowingNode &node, std::size_t id) {
+    double *classes = classes_of(id);
+    std::fill_n(classes, K_, 0.0);
+    add_classes(node.rows, 1.0, classes);
+    node.weight = 0;
+    for (std::size_t c = 0; c < K_; ++c)
+      node.weight += classes[c];
+    node.errors = errors(classes, node.weight);
+  }
+
+  void add_classes(Range range, double factor, double *classes) const {
+    const std::int32_t *labels = table_.labels().data();
+    for (std::size_t i = range.begin; i < range.end; ++i)
+      classes[labels[ws_.rows.row[i]]] += ws_.rows.weight[i] * factor;
+  }
+
+  double errors(const double *classes, double total) const { return total - *std::max_element(classes, classes + K_); }
+
+  bool may_split(const GrowingNode &node, const Visit &visit) const {
+    return visit.depth < options_.max_depth && node.weight > 2 * options_.min_obj - kTolerance &&
+           node.errors > kTolerance;
+  }
+
+  // One child per branch that has rows. A replaced node may meet categories that its branch had not seen: new leaves.
+  void match_children(Visit &visit) {
+    const std::vector<Group> &groups = visit.groups.branches;
+    const std::size_t first = ws_.nodes.size();
+    ws_.nodes.resize(first + groups.size());
+    ws_.classes.resize(ws_.nodes.size() * K_);
+    GrowingNode &node = ws_.nodes[visit.node];
+    for (std::size_t k = 0, old = 0; k < groups.size(); ++k) {
+      while (old < node.n_children && ws_.nodes[node.first_child + old].branch < groups[k].key)
+        ++old;
+      GrowingNode &child = ws_.nodes[first + k];
+      if (old < node.n_children && ws_.nodes[node.first_child + old].branch == groups[k].key)
+        child = ws_.nodes[node.first_child + old];
+      child.branch = groups[k].key;
+    }
+    node.first_child = first;
+    node.n_children = groups.size();
+  }
+
+  void open_next_child(Visit &visit) {
+    ws_.rows.top = visit.top;
+    const std::size_t k = visit.next_child++;
+    const std::size_t child = ws_.nodes[visit.node].first_child + k;
+    ws_.nodes[child].rows = ws_.rows.branch_rows(visit.groups, visit.groups.branches[k]);
+    open(child, visit.growing, visit.depth + 1, ws_.rows.top);
+  }
+
+  void leave(Visit &visit) {
+    GrowingNode &node = ws_.nodes[visit.node];
+    ws_.rows.top = visit.top;
+    if (visit.growing)
+      collapse(node);
+    if (options_.prune && node.question.test != Test::leaf) {
+      const Verdict verdict = judge(node);
+      if (verdict == Verdict::leaf)
+        make_leaf(node);
+      if (verdict == Verdict::raise) {
+        raise_largest_branch(node);
+        visit.growing = visit.entered = false;
+        return;
+      }
+    }
+    node.estimate = node.question.test == Test::leaf ? estimate_(node.weight, node.errors) : sum_of_estimates(node);
+    --ws_.n_visits;
+  }
+
+  void collapse(GrowingNode &node) {
+    node.subtree_errors = node.question.test == Test::leaf ? node.errors : 0.0;
+    for (std::size_t k = 0; k < node.n_children; ++k)
+      node.subtree_errors += ws_.nodes[node.first_child + k].subtree_errors;
+    if (node.question.test == Test::each)
+      ws_.closed[static_cast<std::size_t>(node.question.column)] = 0;
+    if (options_.collapse && node.subtree_errors >= node.errors - kSlackOfCollapse)
+      make_leaf(node);
+  }
+
+  static void make_leaf(GrowingNode &node) {
+    node.question = {};
+    node.n_children = 0;
+  }
+
+  enum class Verdict { keep, leaf, raise };
+
+  Verdict judge(const GrowingNode &node) {
+    const double as_tree = sum_of_estimates(node);
+    const double as_leaf = estimate_(node.weight, node.errors);
+    const double worth_knowing = std::max(as_tree + kSlackOfErrors, as_leaf - kSlackOfErrors) + kTolerance;
+    const double as_branch = options_.raising ? estimate_of_branch(largest_branch(node), node.rows, worth_knowing)
+                                              : std::numeric_limits<double>::infinity();
+    if (as_leaf < as_tree + kSlackOfErrors + kTolerance && as_leaf < as_branch + kSlackOfErrors + kTolerance)
+      return Verdict::leaf;
+    return as_branch < as_tree + kSlackOfErrors + kTolerance ? Verdict::raise : Verdict::keep;
+  }
+
+  double sum_of_estimates(const GrowingNode &node) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < node.n_children; ++k)
+      sum += ws_.nodes[node.first_child + k].estimate;
+    return sum;
+  }
+
+  // The last of the largest.
+  std::size_t largest_branch(const GrowingNode &node) const {
+    std::size_t largest = node.first_child;
+    for (std::size_t k = 1; k < node.n_children; ++k)
+      if (ws_.nodes[node.first_child + k].weight > ws_.nodes[largest].weight - kTolerance)
+        largest = node.first_child + k;
+    return largest;
+  }
+
+  void raise_largest_branch(GrowingNode &node) {
+    const GrowingNode &branch = ws_.nodes[largest_branch(node)];
+    node.question = branch.question;
+    node.n_children = branch.n_children;
+    node.first_child = branch.first_child;
+  }
+
+  // Pessimistic errors if all these rows went down that branch, or infinity as soon as they exceed the limit.
+  double estimate_of_branch(std::size_t branch, Range rows, double limit) {
+    const std::size_t top = ws_.rows.top;
+    double sum = 0;
+    ws_.trials.assign(1, {branch, ws_.rows.copy_to_top(rows)});
+    while (!ws_.trials.empty() && sum <= limit) {
+      const Trial trial = ws_.trials.back();
+      ws_.trials.pop_back();
+      ws_.rows.top = trial.rows.end; // trials further down the list lie below
+      const GrowingNode &node = ws_.nodes[trial.node];
+      if (node.question.test == Test::leaf)
+        sum += estimate_of_leaf(trial.rows, {0, 0}, 0);
+      else
+        sum += try_question(node, trial.rows);
+    }
+    ws_.rows.top = top;
+    return sum <= limit ? sum : std::numeric_limits<double>::infinity();
+  }
+
+  // Adds up the leaves below a node and puts its other children on the list.
+  double try_question(const GrowingNode &node, Range rows) {
+    Groups &groups = ws_.trial_groups;
+    ws_.rows.divide(table_, node.question, rows, groups);
+    double sum = 0;
+    std::size_t k = 0;
+    for (const Group &group : groups.branches) {
+      while (k < node.n_children && ws_.nodes[node.first_child + k].branch < group.key)
+        ++k;
+      const std::size_t child = node.first_child + k;
+      const bool known = k < node.n_children && ws_.nodes[child].branch == group.key;
+      if (known && ws_.nodes[child].question.test != Test::leaf)
+        ws_.trials.push_back({child, ws_.rows.branch_rows(groups, group)});
+      else
+        sum += estimate_of_leaf(group.known, groups.missing, groups.share(group));
+    }
+    return sum;
+  }
+
+  double estimate_of_leaf(Range known, Range missing, double share) {
+    ws_.trial_classes.assign(K_, 0.0);
+    add_classes(known, 1.0, ws_.trial_classes.data());
+    if (share > 0)
+      add_classes(missing, share, ws_.trial_classes.data());
+    double total = 0;
+    for (double w : ws_.trial_classes)
+      total += w;
+    return estimate_(total, errors(ws_.trial_classes.data(), total));
+  }
+
+  double *classes_of(std::size_t node) { return ws_.classes.data() + node * K_; }
+
+  // Breadth first, so that the children of a node stand side by side.
+  void write(Tree &out) {
+    out = Tree{};
+    out.n_classes = K_;
+    ws_.leaf_of_row.assign(table_.n_rows(), -1);
+    ws_.queue.assign(1, 0);
+    for (std::size_t at = 0; at < ws_.queue.size(); ++at)
+      write_node(ws_.queue[at], out);
+  }
+
+  void write_node(std::size_t id, Tree &out) {
+    const GrowingNode &node = ws_.nodes[id];
+    const bool leaf = node.question.test == Test::leaf;
+    const auto at = static_cast<std::int32_t>(out.size());
+    out.test.push_back(static_cast<std::uint8_t>(node.question.test));
+    out.column.push_back(node.question.column);
+    const bool has_threshold = node.question.test == Test::at_most || node.question.test == Test::equals;
+    const auto column = static_cast<std::size_t>(std::max(node.question.column, 0));
+    out.threshold.push_back(has_threshold ? table_.column(column).values[node.question.code] : 0.0);
+    out.first_child.push_back(leaf ? -1 : static_cast<std::int32_t>(ws_.queue.size()));
+    out.n_children.push_back(static_cast<std::int32_t>(node.n_children));
+    if (id == 0)
+      out.branch.push_back(0.0);
+    for (std::size_t k = 0; k < node.n_children; ++k) {
+      const std::uint32_t branch = ws_.nodes[node.first_child + k].branch;
+      out.branch.push_back(node.question.test == Test::each ? table_.column(column).values[branch] : branch);
+      ws_.queue.push_back(node.first_child + k);
+    }
+    out.weight.insert(out.weight.end(), classes_of(id), classes_of(id) + K_);
+    if (leaf && !split_by_missing_)
+      for (std::size_t i = node.rows.begin; i < node.rows.end; ++i)
+        ws_.leaf_of_row[ws_.rows.row[i]] = at;
+  }
+
+  const Table &table_;
+  const double *weights_;
+  const Options &options_;
+  Workspace &ws_;
+  std::size_t K_;
+  ErrorEstimate estimate_;
+  bool whole_ = false;            // all weights are whole numbers in the range of the table of x log2 x
+  bool split_by_missing_ = false; // some row lies in several leaves
+};
+
+} // namespace steelyard::tree

@@ -1,0 +1,133 @@
+// The training data of a tree, encoded once: every value becomes its rank among the distinct values of its column.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace steelyard::tree {
+
+// One attribute. Code k stands for values[k]; code values.size() stands for a missing value.
+struct Column {
+  bool nominal = false;
+  bool has_missing = false;
+  std::vector<double> values;       // distinct, ascending
+  std::vector<std::uint32_t> codes; // one per row
+  std::size_t first_cell = 0;       // where this column starts in a histogram of (column, value, class)
+
+  std::uint32_t missing() const { return static_cast<std::uint32_t>(values.size()); }
+};
+
+// Immutable after construction: any number of threads may grow trees on one table at the same time.
+class Table {
+ public:
+  // X is row-major (rows x columns), NaN is a missing value; labels lie in [0, classes).
+  Table(const double *X, std::size_t rows, std::size_t columns, const std::uint8_t *nominal, const std::int32_t *labels,
+        std::size_t classes)
+      : n_rows_(rows), n_classes_(classes), labels_(labels, labels + rows), columns_(columns) {
+    std::vector<double> column(rows);
+    for (std::size_t a = 0; a < columns; ++a) {
+      for (std::size_t i = 0; i < rows; ++i)
+        column[i] = X[i * columns + a];
+      encode(column, columns_[a]);
+      columns_[a].nominal = nominal[a] != 0;
+      columns_[a].first_cell = n_cells_;
+      n_cells_ += (columns_[a].values.size() + 1) * classes;
+      has_missing_ = has_missing_ || columns_[a].has_missing;
+    }
+    lay_out_cells();
+  }
+
+  std::size_t n_rows() const { return n_rows_; }
+  std::size_t n_classes() const { return n_classes_; }
+  std::size_t n_columns() const { return columns_.size(); }
+  std::size_t n_cells() const { return n_cells_; }
+  bool has_missing() const { return has_missing_; }
+  const Column &column(std::size_t a) const { return columns_[a]; }
+  const std::vector<std::int32_t> &labels() const { return labels_; }
+
+  // The histogram cell of every column for one row: first_cell + code * classes + label.
+  const std::uint32_t *cells(std::size_t row) const { return cells_.data() + row * columns_.size(); }
+
+  double value(std::size_t row, std::size_t a) const {
+    const Column &c = columns_[a];
+    const std::uint32_t code = c.codes[row];
+    return code == c.missing() ? std::numeric_limits<double>::quiet_NaN() : c.values[code];
+  }
+
+ private:
+  static void encode(const std::vector<double> &column, Column &out) {
+    out.codes.resize(column.size());
+    if (!encode_small_integers(column, out))
+      encode_by_sorting(column, out);
+  }
+
+  // Columns of integers in a short range need no sorting: mark which occur, then number the marks.
+  static bool encode_small_integers(const std::vector<double> &column, Column &out) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (double x : column) {
+      if (std::isnan(x))
+        continue;
+      if (!(std::fabs(x) < 1e15) || x != static_cast<double>(static_cast<std::int64_t>(x)))
+        return false;
+      low = std::min(low, x);
+      high = std::max(high, x);
+    }
+    if (low > high || high - low > 4.0 * static_cast<double>(column.size()) + 1024)
+      return low > high ? all_missing(out) : false;
+    std::vector<std::uint32_t> code(static_cast<std::size_t>(high - low) + 1, 0);
+    for (double x : column)
+      if (!std::isnan(x))
+        code[static_cast<std::size_t>(x - low)] = 1;
+    for (std::size_t k = 0; k < code.size(); ++k)
+      if (code[k]) {
+        code[k] = static_cast<std::uint32_t>(out.values.size());
+        out.values.push_back(low + static_cast<double>(k));
+      }
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const bool known = !std::isnan(column[i]);
+      out.codes[i] = known ? code[static_cast<std::size_t>(column[i] - low)] : out.missing();
+      out.has_missing = out.has_missing || !known;
+    }
+    return true;
+  }
+
+  static bool all_missing(Column &out) {
+    std::fill(out.codes.begin(), out.codes.end(), 0u);
+    out.has_missing = true;
+    return true;
+  }
+
+  static void encode_by_sorting(const std::vector<double> &column, Column &out) {
+    for (double x : column)
+      if (!std::isnan(x))
+        out.values.push_back(x);
+    std::sort(out.values.begin(), out.values.end());
+    out.values.erase(std::unique(out.values.begin(), out.values.end()), out.values.end());
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const bool known = !std::isnan(column[i]);
+      const auto at = std::lower_bound(out.values.begin(), out.values.end(), column[i]);
+      out.codes[i] = known ? static_cast<std::uint32_t>(at - out.values.begin()) : out.missing();
+      out.has_missing = out.has_missing || !known;
+    }
+  }
+
+  void lay_out_cells() {
+    cells_.resize(n_rows_ * columns_.size());
+    for (std::size_t a = 0; a < columns_.size(); ++a)
+      for (std::size_t i = 0; i < n_rows_; ++i)
+        cells_[i * columns_.size() + a] = static_cast<std::uint32_t>(
+            columns_[a].first_cell + columns_[a].codes[i] * n_classes_ + static_cast<std::size_t>(labels_[i]));
+  }
+
+  std::size_t n_rows_, n_classes_, n_cells_ = 0;
+  bool has_missing_ = false;
+  std::vector<std::int32_t> labels_;
+  std::vector<Column> columns_;
+  std::vector<std::uint32_t> cells_;
+};
+
+} // namespace steelyard::tree

@@ -1,0 +1,147 @@
+"""Truths and answers as every measure reads them: codes over one list of classes, with costs and the positive class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from .._checks import check_labels, check_same_length, check_sample_weight, complain
+from ..costs import Costs, ExampleCosts
+from ..costs.rules import read_costs
+from ..errors import CostsError, InvalidInputError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """``truth[i]`` and ``answer[i]`` are positions in ``classes``; ``prices[i]`` the (K,) costs of each answer."""
+
+    classes: NDArray[Any]
+    truth: Codes
+    answer: Codes
+    weight: Floats | None = None
+    matrix: Floats | None = None  # class-level costs C[true, predicted], or
+    prices: Floats | None = None  # per-example costs c[i, answer]
+    plus: int | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def table(self) -> Floats:
+        """Cost of each answer for each example, (n, K)."""
+        if self.prices is not None:
+            return self.prices
+        assert self.matrix is not None
+        return self.matrix[self.truth]
+
+    def paid(self) -> Floats:
+        """What the answers given cost, (n,), before weights."""
+        return self.table()[np.arange(len(self.truth)), self.answer]
+
+    def take(self, rows: Any) -> Answers:
+        """The same for some of the rows."""
+        return replace(
+            self,
+            truth=self.truth[rows],
+            answer=self.answer[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            prices=None if self.prices is None else self.prices[rows],
+        )
+
+    def positive(self) -> int:
+        """Position of the positive class; an error if it was never settled."""
+        if self.plus is None:
+            names = ", ".join(repr(v) for v in self.classes.tolist()[:12])
+            raise InvalidInputError(
+                f"positive must name the positive class when the classes are not two; got None with {names}. "
+                "Give positive=, or both classes with classes=."
+            )
+        return self.plus
+
+
+def read_answers(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    costs: Any = None,
+    positive: Any = None,
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> Answers:
+    """Check and encode what a measure was given."""
+    check_same_length(y_true=y_true, y_pred=y_pred)
+    truths, truth = _labels("y_true", y_true)
+    answers, answer = _labels("y_pred", y_pred)
+    stated = None if costs is None else read_costs(costs, y_true)
+    known = _classes(truths, answers, stated, classes)
+    bound = _over(known, stated)
+    return Answers(
+        known,
+        _positions("y_true", known, truths)[truth],
+        _positions("y_pred", known, answers)[answer],
+        weight=None if sample_weight is None else check_sample_weight(sample_weight, len(truth)),
+        matrix=bound.matrix,
+        prices=bound.table(y_true) if isinstance(bound, ExampleCosts) else None,
+        plus=_positive(known, positive, bound.positive),
+    )
+
+
+def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
+    if len(column_or_1d(np.asarray(y))) == 0:
+        raise complain(name, "hold at least one label", "an empty array")
+    return check_labels(y, name)
+
+
+def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, classes: Any) -> NDArray[Any]:
+    """The classes measured over: as given, else those the costs name, else all that occur."""
+    if classes is not None:
+        return np.asarray(classes)
+    if costs is not None and costs.classes is not None:
+        return costs.classes
+    try:
+        seen = np.union1d(truths, answers)
+    except TypeError:
+        raise complain(
+            "y_pred",
+            f"hold labels of the type of y_true ({truths.dtype})",
+            answers.tolist()[:3],
+            "Convert one of them.",
+        ) from None
+    if len(seen) == 1 and seen.dtype.kind == "b":
+        return np.array([False, True])
+    if len(seen) == 1 and seen.dtype.kind in "iuf" and seen[0] in (0, -1):  # only negatives of {0, 1} or {-1, 1}
+        return np.append(seen, seen.dtype.type(1))
+    return seen
+
+
+def _positions(name: str, known: NDArray[Any], present: NDArray[Any]) -> Codes:
+    try:
+        return Costs(known).codes(present)
+    except CostsError as error:
+        unknown = [v for v in present.tolist() if v not in known.tolist()]
+        raise complain(
+            name, f"hold only known classes ({', '.join(map(repr, known.tolist()))})", unknown, "Extend classes=."
+        ) from error
+
+
+def _over(known: NDArray[Any], costs: Costs | None) -> Costs:
+    if costs is not None:
+        return costs.aligned(known)
+    # a single class seen and none named: every answer is right
+    return Costs.zero_one(known) if len(known) > 1 else Costs(known, np.zeros((1, 1)))
+
+
+def _positive(known: NDArray[Any], positive: Any, from_costs: Any) -> int | None:
+    if positive is None:
+        positive = from_costs
+    if positive is not None:
+        return int(_positions("positive", known, np.asarray([positive]))[0])
+    return 1 if len(known) == 2 else None

@@ -1,0 +1,160 @@
+"""Where the mistakes are: confusion in counts and in cost, and the classes one by one."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from .._checks import check_number
+from ._answers import Answers, Floats, read_answers
+
+
+def cost_confusion_matrix(
+    y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None, sample_weight: Any = None
+) -> Floats:
+    """Cost paid in every cell of the confusion matrix, [true, predicted]; its sum is the total cost.
+
+    Rows and columns follow ``classes`` (default: those the costs name, else all that occur, sorted).
+
+    >>> cost_confusion_matrix([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
+    array([[0., 1.],
+           [5., 0.]])
+    """
+    return _in_cost(read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight))
+
+
+def _in_cost(answers: Answers) -> Floats:
+    K = answers.n_classes
+    matrix = np.zeros((K, K))
+    np.add.at(
+        matrix, (answers.truth, answers.answer), answers.paid() * (1.0 if answers.weight is None else answers.weight)
+    )
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionTable:
+    """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML."""
+
+    classes: NDArray[Any]
+    counts: NDArray[Any]
+    costs: Floats
+
+    def __str__(self) -> str:
+        cells = [[f"{n:g} ({c:g})" for n, c in zip(*rows, strict=True)] for rows in self._rows()]
+        return aligned_text(["truth \\ answer, count (cost)", *self._names()], self._names(), cells)
+
+    def _repr_html_(self) -> str:
+        top = float(self.costs.max()) or 1.0
+        body = "".join(
+            f'<tr><th scope="row">{html.escape(name)}</th>'
+            + "".join(
+                f'<td style="background:rgba(200,60,30,{0.5 * c / top:.2f})">{n:g}<br><small>{c:g}</small></td>'
+                for n, c in zip(*rows, strict=True)
+            )
+            + "</tr>"
+            for name, rows in zip(self._names(), self._rows(), strict=True)
+        )
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self._names())
+        return (
+            '<table class="confusion"><caption>answers by truth: count, and cost below</caption>'
+            f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def _rows(self) -> list[tuple[Any, Any]]:
+        return list(zip(self.counts.tolist(), self.costs.tolist(), strict=True))
+
+    def _names(self) -> list[str]:
+        return [str(label) for label in self.classes]
+
+
+def confusion_table(
+    y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None, sample_weight: Any = None
+) -> ConfusionTable:
+    """Counts (scikit-learn's ``confusion_matrix``) and costs of every pair of truth and answer.
+
+    >>> print(confusion_table([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5}))
+    truth \\ answer, count (cost)     0     1
+    0                            1 (0) 1 (1)
+    1                            1 (5) 1 (0)
+    """
+    answers = read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
+    counts = confusion_matrix(
+        answers.truth, answers.answer, labels=np.arange(answers.n_classes), sample_weight=answers.weight
+    )
+    return ConfusionTable(answers.classes, counts, _in_cost(answers))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """Precision, recall, F, number of true examples and cost paid, class by class; prints as text and as HTML."""
+
+    classes: NDArray[Any]
+    precision: Floats
+    recall: Floats
+    f: Floats
+    support: NDArray[Any]
+    cost: Floats
+
+    def __str__(self) -> str:
+        return aligned_text(["class", *_COLUMNS], [str(label) for label in self.classes], self._cells())
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{name}</th>' for name in ("class", *_COLUMNS))
+        body = "".join(
+            f'<tr><th scope="row">{html.escape(str(label))}</th>' + "".join(f"<td>{c}</td>" for c in cells) + "</tr>"
+            for label, cells in zip(self.classes, self._cells(), strict=True)
+        )
+        return f'<table class="classes"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def _cells(self) -> list[list[str]]:
+        columns = zip(self.precision, self.recall, self.f, self.support, self.cost, strict=True)
+        return [[f"{p:.3f}", f"{r:.3f}", f"{f:.3f}", f"{s:g}", f"{c:g}"] for p, r, f, s, c in columns]
+
+
+_COLUMNS = ("precision", "recall", "F", "support", "cost")
+
+
+def per_class_scores(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    beta: float = 1.0,
+    costs: Any = None,
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> ClassScores:
+    """Precision, recall and F of every class (scikit-learn's, 0 over nothing), and what its examples cost.
+
+    ``beta`` > 0 weighs recall in F. Paper 003, eq. (36)-(38).
+
+    >>> print(per_class_scores(["a", "b", "b"], ["a", "a", "b"]))
+    class precision recall     F support cost
+    a         0.500  1.000 0.667       1    0
+    b         1.000  0.500 0.667       2    1
+    """
+    answers = read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
+    precision, recall, f, support = precision_recall_fscore_support(
+        answers.truth,
+        answers.answer,
+        beta=check_number("beta", beta, above=0),
+        labels=np.arange(answers.n_classes),
+        zero_division=0,
+        sample_weight=answers.weight,
+    )
+    return ClassScores(answers.classes, precision, recall, f, support, _in_cost(answers).sum(axis=1))
+
+
+def aligned_text(head: list[str], names: list[str], cells: list[list[str]]) -> str:
+    """Rows of cells under a head, the first column to the left, all others to the right."""
+    rows = [head, *([name, *row] for name, row in zip(names, cells, strict=True))]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    return "\n".join(
+        " ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    )

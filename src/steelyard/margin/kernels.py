@@ -1,0 +1,166 @@
+"""Kernel matrices, computed once and shared: linear, polynomial, RBF, perceptron, precomputed, callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from .._checks import Rows, check_choice, check_count, check_finite, check_number, complain, is_sparse
+from .._native import Kernel, gram_csr, gram_dense
+
+KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
+KernelFunction = Callable[[Any, Any], Any]
+Gamma = float | Literal["scale", "auto"] | None
+Matrix = NDArray[np.float32] | NDArray[np.float64]
+
+NATIVE = {"linear": 0, "poly": 1, "rbf": 2, "perceptron": 3}  # the order of KernelKind in native/gram.hpp
+DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+ROWS_AT_ONCE = 1 << 26  # numbers written by one native call, so that a long computation can be interrupted
+
+
+class KernelSpec(NamedTuple):
+    """A kernel with every parameter settled; what a fitted estimator keeps."""
+
+    kernel: KernelName | KernelFunction
+    gamma: float
+    degree: int
+    coef0: float
+
+    @property
+    def is_native(self) -> bool:
+        """True if the native code can compute single rows of it."""
+        return self.kernel in NATIVE
+
+    def native(self) -> Kernel:
+        """The same for the native code."""
+        assert isinstance(self.kernel, str)
+        return Kernel(NATIVE[self.kernel], self.gamma, self.degree, self.coef0)
+
+
+def kernel_spec(kernel: Any, X: Rows, *, gamma: Any = None, degree: Any = 3, coef0: Any = 0.0) -> KernelSpec:
+    """Check kernel parameters and settle ``gamma`` on the rows X of the training set.
+
+    ``gamma``: None or "scale" is 1 / (d var(X)) (1 / d where X is constant), "auto" is 1 / d, else a number > 0.
+    """
+    if not callable(kernel):
+        check_choice("kernel", kernel, (*NATIVE, "precomputed"), "A function of two row matrices is also accepted.")
+    if isinstance(gamma, str) or gamma is None:
+        check_choice("gamma", gamma, (None, "scale", "auto"), "Or give a number > 0.")
+        features = max(1, X.shape[1])
+        variance = 1.0 if gamma == "auto" or kernel not in ("poly", "rbf") else _variance(X)
+        value = 1.0 / (features * variance) if variance > 0 else 1.0 / features
+    else:
+        value = check_number("gamma", gamma, above=0)
+    return KernelSpec(kernel, value, check_count("degree", degree, at_least=0), check_number("coef0", coef0))
+
+
+def _variance(X: Rows) -> float:
+    if is_sparse(X):
+        return float(X.multiply(X).mean() - X.mean() ** 2)
+    return float(X.var(dtype=np.float64))
+
+
+def gram(
+    X: Any,
+    Z: Any = None,
+    *,
+    kernel: KernelName | KernelFunction = "perceptron",
+    gamma: Gamma = None,
+    degree: int = 3,
+    coef0: float = 0.0,
+    dtype: str = "float32",
+) -> Matrix:
+    """Kernel matrix K(X, Z), dense, of shape (n_X, n_Z); K(X, X) without Z.
+
+    linear xz; poly (gamma xz + coef0)^degree; rbf exp(-gamma |x - z|^2); perceptron -|x - z| (paper 002, sec. 4);
+    precomputed: X is the matrix already; or a function of two row matrices. The perceptron kernel is only
+    *conditionally* positive definite: use it where a bias makes the coefficients sum to zero.
+
+    Parameters: ``X``, ``Z`` dense or sparse rows; ``gamma`` as in :func:`kernel_spec`; ``dtype`` "float32" or
+    "float64". Rows that are float32 are compared in float32 arithmetic, others in float64.
+
+    >>> gram([[0.0, 0.0], [3.0, 4.0]])
+    array([[-0., -5.],
+           [-5., -0.]], dtype=float32)
+    """
+    rows = _rows("X", X)
+    return gram_of(kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0), rows, Z, dtype=dtype)
+
+
+def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") -> Matrix:
+    """:func:`gram` with settled parameters."""
+    out_type = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
+    x = _rows("X", X)
+    if spec.kernel == "precomputed":
+        given: Matrix = np.ascontiguousarray(x.toarray() if is_sparse(x) else x, dtype=out_type)
+        return given
+    z = x if Z is None else _rows("Z", Z)
+    if x.shape[1] != z.shape[1]:
+        raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
+    if callable(spec.kernel):
+        return _called(spec.kernel, x, z, out_type)
+    if is_sparse(x) or is_sparse(z):
+        return _sparse_gram(spec, x, z, out_type)
+    return _dense_gram(spec, x, z, out_type)
+
+
+def _rows(name: str, X: Any) -> Rows:
+    rows = check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name=name
+    )
+    check_finite(name, rows)
+    return rows
+
+
+def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
+    values: Matrix = np.ascontiguousarray(kernel(x, z), dtype=out_type)
+    if values.shape != (x.shape[0], z.shape[0]):
+        raise complain("kernel", f"return an array of shape {(x.shape[0], z.shape[0])}", values.shape)
+    check_finite("kernel(X, Z)", values)
+    return values
+
+
+def _dense_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
+    work = np.float32 if x.dtype == z.dtype == out_type == np.float32 else np.float64
+    x, z = np.ascontiguousarray(x, work), np.ascontiguousarray(z, work)
+    out: Matrix = np.empty((len(x), len(z)), out_type)
+    step = max(64, ROWS_AT_ONCE // max(1, len(z) * max(1, x.shape[1] // 16)))
+    for start in range(0, len(x), step):
+        gram_dense(spec.native(), x[start : start + step], z, out[start : start + step])
+    return out
+
+
+class CsrArrays(NamedTuple):
+    """A CSR matrix as the native code reads it."""
+
+    values: Any
+    indices: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+
+def csr_arrays(X: Rows, dtype: Any) -> CsrArrays:
+    """Sorted, without duplicates, in the given precision; X itself is left as it is."""
+    rows = sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return CsrArrays(
+        np.ascontiguousarray(rows.data, dtype),
+        np.ascontiguousarray(rows.indices, np.int32),
+        np.ascontiguousarray(rows.indptr, np.int64),
+    )
+
+
+def _sparse_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
+    work = np.float32 if x.dtype == z.dtype == out_type == np.float32 else np.float64
+    mine, its = csr_arrays(x, work), csr_arrays(z, work)
+    out: Matrix = np.empty((x.shape[0], z.shape[0]), out_type)
+    step = max(16, ROWS_AT_ONCE // max(1, 8 * z.shape[0]))
+    for start in range(0, len(out), step):
+        gram_csr(spec.native(), x.shape[1], *mine, *its, start, out[start : start + step])
+    return out

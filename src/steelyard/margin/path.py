@@ -1,0 +1,243 @@
+"""Many SVM duals on one kernel matrix: sub-problems, folds and a whole regularisation path in one call. Paper 002."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import check_count, check_finite, check_number, complain
+from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
+
+Floats = NDArray[np.float64]
+Solver = SvmSolver32 | SvmSolver64
+Progress = Callable[[int, float, int], object]  # position of the problem, its lambda, steps so far
+
+STEPS_AT_ONCE = 50_000  # between two chances to report and to be interrupted: well below a second
+WORKING_SET = 512
+MAX_ITER = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SVMProblem:
+    """One SVM dual on rows ``index`` of a shared Gram matrix K.
+
+    min 1/2 a'Qa + p'a,  y'a = 0,  0 <= a_i <= upper_i / lambda,  Q_ij = y_i y_j K_ij
+
+    Its decision on a row x is sum_i coef_i K(x_i, x) + bias with coef = y a. Use :meth:`classification` and
+    :meth:`one_sided` to state a learning problem.
+
+    Parameters: ``index`` positions in the Gram; ``p`` linear term; ``y`` +1/-1; ``upper`` the box at lambda = 1,
+    >= 0 (an example of weight 0 takes no part). All of one length.
+    """
+
+    index: NDArray[np.int64]
+    p: Floats
+    y: Floats
+    upper: Floats
+
+    def __post_init__(self) -> None:
+        index = np.asarray(self.index)
+        if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) == 0:
+            raise complain("index", "hold positions of one or more rows", self.index)
+        object.__setattr__(self, "index", np.ascontiguousarray(index, np.int64))
+        for name in ("p", "y", "upper"):
+            values = np.ascontiguousarray(getattr(self, name), np.float64)
+            if values.shape != index.shape:
+                raise complain(name, f"have shape {index.shape} like index", values.shape)
+            check_finite(name, values)
+            object.__setattr__(self, name, values)
+        if not np.isin(self.y, (-1.0, 1.0)).all():
+            raise complain("y", "be +1 or -1", self.y)
+        if (self.upper < 0).any():
+            raise complain("upper", "be >= 0 everywhere", float(self.upper.min()))
+
+    @staticmethod
+    def classification(index: Any, y: Any, weight: Any = None) -> SVMProblem:
+        """The weighted SVM: hinge loss of y in {+1, -1}; the decision is positive for +1. ``weight`` per example."""
+        sign = np.asarray(y, np.float64)
+        return SVMProblem(index, np.full(len(sign), -1.0), sign, _ones_or(weight, len(sign)))
+
+    @staticmethod
+    def one_sided(index: Any, target: Any, side: Any, weight: Any = None) -> SVMProblem:
+        """One-sided regression: loss max(0, side (r(x) - target)). Paper 002, eq. (4); the decision is r itself.
+
+        ``side`` +1 counts r above the target as loss, -1 counts r below it.
+        """
+        z = np.asarray(side, np.float64)
+        return SVMProblem(index, z * np.asarray(target, np.float64), -z, _ones_or(weight, len(z)))
+
+
+def _ones_or(weight: Any, n: int) -> Floats:
+    return np.ones(n) if weight is None else np.asarray(weight, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """The solution of one problem at one lambda.
+
+    ``coef`` over the problem's index rows and ``bias``: decision = K(x, index rows) @ coef + bias.
+    ``duality_gap`` = primal_objective - dual_objective >= 0 bounds how far both are from the optimum;
+    ``violation`` is the largest KKT violation, at most ``tol`` where ``converged``. ``n_iter`` counts SMO steps.
+    """
+
+    lam: float
+    coef: Floats
+    bias: float
+    dual_objective: float
+    duality_gap: float
+    violation: float
+    n_iter: int
+    converged: bool
+
+    @property
+    def primal_objective(self) -> float:
+        """1/2 |w|^2 + sum of losses, each times upper_i / lambda."""
+        return self.dual_objective + self.duality_gap
+
+
+@dataclass(frozen=True, eq=False)
+class PathSolution:
+    """The solutions of one problem, ``points`` in the order in which the lambdas were given."""
+
+    problem: SVMProblem
+    points: tuple[PathPoint, ...]
+
+    def decision(self, gram: Any) -> Floats:
+        """Decisions (n, lambdas) from ``gram``: the kernel between n rows and *all* rows of the shared matrix."""
+        coef = np.stack([point.coef for point in self.points], axis=1)
+        bias = np.array([point.bias for point in self.points])
+        return cast("Floats", np.asarray(gram)[:, self.problem.index] @ coef.astype(np.asarray(gram).dtype) + bias)
+
+
+def solve_path(
+    gram: Any,
+    problems: Iterable[SVMProblem],
+    lambdas: Sequence[float],
+    *,
+    tol: float = 1e-3,
+    max_iter: int = MAX_ITER,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[PathSolution]:
+    """Solve every problem at every lambda, each from its solution at the next larger lambda.
+
+    Going from lambda to lambda' multiplies the box, b and Kb by lambda / lambda': an exact and feasible warm start
+    that needs no kernel value. Problems may be sub-problems (paper 002: one per class) and folds; all read the one
+    ``gram``, so threads share it.
+
+    Parameters: ``gram`` (N, N) symmetric, float32 or float64; ``lambdas`` > 0 in any order; ``tol`` largest KKT
+    violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is reached;
+    ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
+
+    >>> from steelyard.margin.kernels import gram
+    >>> x = [[0.0], [1.0], [3.0], [4.0]]
+    >>> problem = SVMProblem.classification([0, 1, 2, 3], [-1, -1, 1, 1])
+    >>> [solution] = solve_path(gram(x), [problem], [10.0, 1.0])
+    >>> solution.decision(gram([[0.0], [4.0]], x)).round(2).tolist()
+    [[-0.6, -1.0], [0.6, 1.0]]
+    """
+    matrix = _shared(gram)
+    problems = list(problems)
+    grid = [check_number("lambdas", lam, above=0) for lam in lambdas]
+    if not grid:
+        raise complain("lambdas", "hold one or more numbers", lambdas)
+    tol = check_number("tol", tol, above=0)
+    max_iter = check_count("max_iter", max_iter)
+    for problem in problems:
+        if problem.index.min() < 0 or problem.index.max() >= len(matrix):
+            raise complain("index", f"lie within the {len(matrix)} rows of gram", problem.index)
+    stop = threading.Event()
+
+    def solve(position: int, problem: SVMProblem) -> PathSolution:
+        def steer(lam: float, steps: int) -> bool:
+            if progress is not None:
+                progress(position, lam, steps)
+            return not stop.is_set()
+
+        return PathSolution(problem, path_points(_on_gram(matrix, problem, max(grid), tol), grid, tol, max_iter, steer))
+
+    tasks = (delayed(solve)(k, problem) for k, problem in enumerate(problems))
+    try:
+        solutions = cast("list[PathSolution]", Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(tasks))
+    finally:
+        stop.set()  # an interrupt reaches the main thread only: the others end after their slice of work
+    unfinished = sum(not point.converged for solution in solutions for point in solution.points)
+    if unfinished:
+        warn_unconverged(f"{unfinished} of {len(problems) * len(grid)} SVM problems", max_iter)
+    return solutions
+
+
+def warn_unconverged(what: str, max_iter: int) -> None:
+    """One warning that says what to change."""
+    warnings.warn(
+        f"{what} stopped at max_iter={max_iter} steps before the KKT violation fell to tol. "
+        "Scale the features, raise tol or max_iter, or regularise more (larger lambda, smaller C).",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _shared(gram: Any) -> NDArray[Any]:
+    matrix = np.asarray(gram)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise complain("gram", "be a square matrix", f"shape {matrix.shape}")
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    return np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
+
+
+def _on_gram(gram: NDArray[Any], problem: SVMProblem, lam: float, tol: float) -> Solver:
+    build = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
+    return build(gram, problem.index, *box(problem, lam), tol, WORKING_SET)
+
+
+def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:
+    """Linear term and bounds of b = y a."""
+    reach = problem.upper / lam
+    return problem.y * problem.p, np.where(problem.y > 0, 0.0, -reach), np.where(problem.y > 0, reach, 0.0)
+
+
+def path_points(
+    solver: Solver, lambdas: Sequence[float], tol: float, max_iter: int, steer: Callable[[float, int], bool]
+) -> tuple[PathPoint, ...]:
+    """Follow one solver, built at the largest lambda, down the path; stop early where ``steer`` says False."""
+    found: dict[float, PathPoint] = {}
+    before = max(lambdas)
+    for lam in sorted(set(lambdas), reverse=True):
+        if lam != before:
+            solver.rescale(before / lam)
+        steps = _run(solver, lam, tol, max_iter, steer)
+        found[lam] = _point(solver, lam, steps, tol)
+        before = lam
+    return tuple(found[lam] for lam in lambdas)
+
+
+def _run(solver: Solver, lam: float, tol: float, max_iter: int, steer: Callable[[float, int], bool]) -> int:
+    steps = 0
+    while solver.violation() > tol and steps < max_iter:
+        steps += solver.run(min(STEPS_AT_ONCE, max_iter - steps))
+        if not steer(lam, steps):
+            break
+    return steps
+
+
+def _point(solver: Solver, lam: float, steps: int, tol: float) -> PathPoint:
+    level, violation = solver.level(), solver.violation()
+    return PathPoint(
+        lam=lam,
+        coef=solver.coefficients(),
+        bias=-level,
+        dual_objective=-solver.objective(),
+        duality_gap=solver.gap(level),
+        violation=violation,
+        n_iter=steps,
+        converged=violation <= tol,
+    )
