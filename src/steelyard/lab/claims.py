@@ -70,7 +70,7 @@ def _within(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
 
 
 def _better(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
-    """Every learner in ``better`` beats every one in ``worse`` on each data set; within 1 s.e. counts as not decided."""
+    """Every learner in ``better`` beats every one in ``worse`` on each data set and measure, by its mean."""
     parts, failed = [], False
     for data in dict.fromkeys(line.data for line in lines):
         mean = {(line.learner, line.measure): line for line in lines if line.data == data}

@@ -39,7 +39,9 @@ def _dots(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequenc
         return None
     learners = list(dict.fromkeys(line.learner for line in lines))
     size = (3.2 * min(len(measures), 3) + 1, (0.3 * len(learners) + 1.1) * -(-len(measures) // 3))
-    figure, axes = pyplot.subplots(-(-len(measures) // 3), min(len(measures), 3), figsize=size, squeeze=False, sharey=True)
+    figure, axes = pyplot.subplots(
+        -(-len(measures) // 3), min(len(measures), 3), figsize=size, squeeze=False, sharey=True
+    )
     for ax, measure in zip(axes.flat, measures, strict=False):
         for line in (each for each in lines if each.measure == measure):
             row = -learners.index(line.learner)

@@ -81,9 +81,10 @@ def estimator_of(learner: Mapping[str, Any], costs: Costs | None, seed: int) -> 
 class Stream:
     """One pass over the data in a random or given order: predict, count, then update. Papers 000 and 001.
 
-    ``orders`` names the published permutations; without it run r shuffles by ``seed + r``. ``held_out`` streams a random
-    part of that size only. ``curve`` draws F1 over time, with ``points`` of it kept. Preparation sees the whole data set,
-    as the papers' does: it looks into the future, which reproduction needs and a live stream must not do.
+    ``orders`` names the published permutations; without it run r shuffles by ``seed + r``. ``held_out`` streams only a
+    random part of that size. ``shown`` says what counts as a positive answer. ``points`` of F1 over time are kept.
+    Preparation sees the whole data set, as the papers' does: it looks into the future, which reproduction needs and a
+    live stream must not do.
     """
 
     runs: int = 20

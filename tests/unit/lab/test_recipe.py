@@ -15,9 +15,9 @@ costs = { use = "Balanced", eta_pos = 0.25 }
 measure = ["mean_cost", { use = "sklearn.metrics.zero_one_loss", name = "error", scale = 100, item = "Table 10" }]
 
 [[learner]]
-name = "logistic"
-use = "sklearn.linear_model.LogisticRegression"
-max_iter = 300
+name = "tree"
+use = "sklearn.tree.DecisionTreeClassifier"
+max_depth = 3
 """
 
 
