@@ -21,5 +21,6 @@ template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, n
 void register_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_data(nb::module_ &m);
+void bind_online(nb::module_ &m);
 
 } // namespace steelyard

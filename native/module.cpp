@@ -5,4 +5,5 @@ NB_MODULE(_native, m) {
   steelyard::register_svm(m);
   steelyard::bind_tree(m);
   steelyard::bind_data(m);
+  steelyard::bind_online(m);
 }

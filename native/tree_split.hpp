@@ -6,7 +6,6 @@
 namespace steelyard::tree {
 
 constexpr double kSlackOfMeanGain = 1e-3; // a candidate may miss the mean gain by this much
-constexpr double kSameValue = 1e-5;       // neighbouring numbers closer than this are never separated
 
 // x log2 x; whole numbers up to kWhole from a table, which holds the same bits.
 constexpr std::size_t kWhole = 16384;
@@ -258,7 +257,7 @@ template <class XLogX> class SplitSearch {
       const double right = known_total_ - left;
       if (right < min_side - kTolerance)
         return false;
-      if (left > min_side - kTolerance && column.values[below] + kSameValue < column.values[code]) {
+      if (left > min_side - kTolerance && column.values[below] + column.same_value < column.values[code]) {
         ++cuts;
         const double g = gain(node, after_cut(left, right));
         if (g > best_gain + kTolerance) {

@@ -18,6 +18,8 @@ struct Column {
   std::vector<std::uint32_t> codes; // one per row
   std::size_t first_cell = 0;       // where this column starts in a histogram of (column, value, class)
 
+  double same_value = 0; // neighbouring values closer than this are never separated
+
   std::uint32_t missing() const { return static_cast<std::uint32_t>(values.size()); }
 };
 
@@ -34,6 +36,7 @@ class Table {
         column[i] = X[i * columns + a];
       encode(column, columns_[a]);
       columns_[a].nominal = nominal[a] != 0;
+      columns_[a].same_value = smallest_gap(columns_[a].values);
       columns_[a].first_cell = n_cells_;
       n_cells_ += (columns_[a].values.size() + 1) * classes;
       has_missing_ = has_missing_ || columns_[a].has_missing;
@@ -93,6 +96,12 @@ class Table {
       out.has_missing = out.has_missing || !known;
     }
     return true;
+  }
+
+  // C4.5 does not separate values closer than 1e-5. Here at most a thousandth of the column's range, so that columns in
+  // small units are not lost.
+  static double smallest_gap(const std::vector<double> &values) {
+    return values.empty() ? 0.0 : std::min(1e-5, 1e-3 * (values.back() - values.front()));
   }
 
   static bool all_missing(Column &out) {

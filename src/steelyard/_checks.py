@@ -90,8 +90,13 @@ def check_rows(
     accept_sparse: bool = True,
     dtype: Any = (np.float64, np.float32),
     allow_nan: bool = False,
+    looked_at: bool = True,
 ) -> Rows:
-    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``."""
+    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``.
+
+    ``looked_at=False`` leaves out everything that reads the values; a kernel that looks at them anyway then finds what
+    is not finite, and its caller calls :func:`check_finite` to say where.
+    """
     rows = validate_data(
         estimator,
         X,
@@ -101,6 +106,8 @@ def check_rows(
         order="C",
         ensure_all_finite=False,
     )
+    if not looked_at:
+        return rows
     if is_sparse(rows) and not rows.has_sorted_indices:
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
     check_finite("X", rows, allow_nan=allow_nan)

@@ -18,6 +18,11 @@ def estimators() -> list[BaseEstimator]:
 PRECISE = {
     "CSSVMClassifier": {"tol": 1e-11, "dtype": "float64", "gamma": 0.1},
     "OneSidedSVR": {"tol": 1e-11, "dtype": "float64"},
+    **{
+        name: {"tol": 1e-10, "dtype": "float64"}
+        for name in steelyard.reduction.__all__
+        if name != "ExpectedCostClassifier"
+    },
 }
 
 if ESTIMATORS := estimators():
