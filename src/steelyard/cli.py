@@ -57,10 +57,30 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
         typer.echo(path)
 
 
+@app.command("reproduce")
+def _reproduce(
+    paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
+    table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
+    figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
+    data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Minutes instead of hours: fewer runs, large data left out.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
+) -> None:
+    """Run a paper's tables and figures, print ours beside the printed and say what holds."""
+    from .lab.reproduce import reproduce
+
+    item = f"Table {table}" if table else f"Figure {figure}" if figure else None
+    for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
+        reproduce(each, item=item, data=data, runs=runs, quick=quick, jobs=jobs)
+
+
 def main() -> None:
     """Entry point of the ``steelyard`` command: what went wrong is one line, not a traceback."""
     try:
         app()
     except SteelyardError as error:
         typer.echo(f"steelyard: {error}", err=True)
-        raise SystemExit(1) from None
+        raise SystemExit(2) from None

@@ -30,6 +30,8 @@ class CostsError(InvalidInputError):
 
 class NotEstimableError(InvalidInputError):
     """A stream whose labels were asked in a way that nothing can be concluded about the rest."""
+
+
 class DivergedError(InvalidInputError, OverflowError):
     """Weights or scores that have left the range of floating-point numbers; nothing was learned."""
 

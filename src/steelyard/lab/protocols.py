@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from ..costs import Costs, as_costs
+from ..costs import Costs, as_costs, random_costs
 from ..data import load_orders
 from ..trace import Trace
 from .recipe import build, named
@@ -39,6 +40,18 @@ class Task:
 
 
 @dataclass(frozen=True)
+class RandomCosts:
+    """A random matrix of costs for every run, drawn by the run's own seed. Paper 002, sec. 5.2."""
+
+    kind: str = "plain"
+    seed: int = 0
+
+    def costs_for(self, y: Any) -> Costs:
+        """The costs of the run."""
+        return random_costs(y, self.seed, self.kind)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The measured values of one learner in one run, its time, and a curve where the protocol draws one."""
 
@@ -51,6 +64,10 @@ class RunProtocol(Protocol):
     """The shape of a protocol: a number of runs, each of which can be done alone."""
 
     runs: int
+
+    def ready(self, task: Task) -> Task:
+        """The task with everything done that all runs share."""
+        ...
 
     def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
         """Run one learner once."""
@@ -94,13 +111,17 @@ class Stream:
     shown: str = "push"
     points: int = 0
 
-    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
-        """Run one learner once."""
+    def ready(self, task: Task) -> Task:
+        """The rows prepared, once."""
         X = task.X
         for step in task.prepare:
             X = build(step).fit_transform(X)
+        return replace(task, X=X, prepare=())
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once."""
         order = self._order(len(task.y), run)
-        rows, y = X[order], task.y[order]
+        rows, y = task.X[order], task.y[order]
         costs = task.costs_of_run(y, self.seed + run)
         estimator = estimator_of(learner, costs, self.seed + run)
         start = time.perf_counter()
@@ -111,7 +132,7 @@ class Stream:
 
     def _order(self, n: int, run: int) -> NDArray[np.intp]:
         if self.orders is not None:
-            return np.asarray(load_orders(self.orders)[run], dtype=np.intp)
+            return np.asarray(_orders(self.orders)[run], dtype=np.intp)
         order = np.random.default_rng(self.seed + run).permutation(n)
         return order if self.held_out is None else order[: round(n * self.held_out)]
 
@@ -134,6 +155,11 @@ class Stream:
         return {"examples": at + 1, "f1": f1, "labels": np.cumsum(trace.asked)[at]}
 
 
+@lru_cache
+def _orders(name: str) -> NDArray[Any]:
+    return np.asarray(load_orders(name))
+
+
 @dataclass(frozen=True)
 class Holdout:
     """Fit on a random part, measure on the rest. Papers 002, 003 and 004.
@@ -145,6 +171,10 @@ class Holdout:
     train: float = 0.75
     stratify: bool = False
     seed: int = 0
+
+    def ready(self, task: Task) -> Task:
+        """Nothing is shared: preparation sees the training part only."""
+        return task
 
     def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
         """Run one learner once."""
@@ -182,6 +212,10 @@ class ClassSizes:
     """How many rows each class has: a paper's table of its data."""
 
     runs: int = 1
+
+    def ready(self, task: Task) -> Task:
+        """Nothing to do."""
+        return task
 
     def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
         """Count."""

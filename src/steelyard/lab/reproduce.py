@@ -12,15 +12,15 @@ from rich.table import Table
 from ..errors import DataNotFoundError
 from .claims import Verdict, judge, read_claims
 from .figures import draw
-from .page import write_page
+from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes
-from .runs import run_recipe
+from .runs import read_runs, run_recipe
 from .tables import Line, lines_of, write_summary
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of a paper: its lines, verdicts, the recipes that could not run and why, and the page."""
+    """What came of a paper: the lines of this run, its verdicts, what could not run and why, and the page."""
 
     lines: list[Line]
     verdicts: list[Verdict]
@@ -40,28 +40,40 @@ def reproduce(
 ) -> Reproduction:
     """Run the recipes of a paper (all, or one table, figure or data set) and write what came of them."""
     console = console or Console()
-    recipes = find_recipes(paper, item=item, data=data)
-    folder = recipes[0].path.parent
     lines: list[Line] = []
     skipped: dict[str, str] = {}
-    for recipe in recipes:
+    for recipe in find_recipes(paper, item=item, data=data):
         reason = _why_not(recipe, quick)
         if reason is None:
             try:
-                found = lines_of(recipe, run_recipe(recipe, runs=runs, quick=quick, jobs=jobs))
+                found = lines_of(recipe, run_recipe(recipe, runs=runs, quick=quick, jobs=jobs, console=console))
             except DataNotFoundError as error:
                 reason = str(error)
             else:
                 console.print(line_table(recipe, found))
-                write_summary(folder, found)
+                write_summary(recipe.path.parent, found)
                 draw(recipe, found)
                 lines += found
         if reason is not None:
             skipped[recipe.name] = reason
             console.print(f"[yellow]skipped[/] {recipe.claim}: {reason}")
-    verdicts = [judge(claim, lines) for claim in read_claims(folder) if _asked_for(claim, recipes)]
+    return _concluded(paper, lines, skipped, console)
+
+
+def _concluded(paper: str, lines: list[Line], skipped: dict[str, str], console: Console) -> Reproduction:
+    """Judge every claim and write the page, from all that is kept: an earlier run counts as well."""
+    everything = find_recipes(paper)
+    folder = everything[0].path.parent
+    found = [(recipe, lines_of(recipe, kept)) for recipe in everything if (kept := read_runs(recipe))]
+    skipped |= {recipe.name: recipe.skip for recipe in everything if recipe.skip is not None}
+    kept_lines = [line for _, some in found for line in some]
+    verdicts = [judge(claim, kept_lines) for claim in read_claims(folder)]
     console.print(verdict_table(verdicts))
-    return Reproduction(lines, verdicts, skipped, write_page(folder, recipes, lines, verdicts, skipped))
+    (folder / "results").mkdir(exist_ok=True)
+    write_verdicts(folder, verdicts)
+    page = write_page(folder, found, verdicts, skipped)
+    console.print(f"The whole of paper {paper} so far: {page}")
+    return Reproduction(lines, verdicts, skipped, page)
 
 
 def _why_not(recipe: Recipe, quick: bool) -> str | None:
@@ -70,32 +82,16 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
     return str(recipe.quick["skip"]) if quick and "skip" in recipe.quick else None
 
 
-def _asked_for(claim: object, recipes: Sequence[Recipe]) -> bool:
-    assert isinstance(claim, dict)
-    items = {item for recipe in recipes for item in recipe.items}
-    names = {recipe.data_name for recipe in recipes}
-    return claim["item"] in items and bool(names & set(claim.get("data", names)))
-
-
 def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:
     """Ours beside the printed, for the terminal."""
     table = Table(title=f"Paper {recipe.paper}, {recipe.claim}", title_justify="left")
     for column in ("learner", "measure"):
         table.add_column(column)
-    for column in ("ours", "+-", "runs", "printed", "+- ", "difference", "equal"):
+    for column in ("ours", "+-", "runs", "printed", "+-", "difference", "equal"):
         table.add_column(column, justify="right")
     for line in lines:
         table.add_row(line.learner, line.measure, *cells(line))
     return table
-
-
-def cells(line: Line) -> list[str]:
-    """A line as text: ours, its spread, runs, the printed pair, the gap in standard errors, and equality."""
-    ours = [f"{line.mean:.4f}" if abs(line.mean) < 10 else f"{line.mean:.3f}", f"{line.std:.3f}", str(line.runs)]
-    if line.printed is None:
-        return [*ours, "", "", "", ""]
-    spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
-    return [*ours, f"{line.printed.mean:g}", spread, f"{line.gap:+.1f} s.e.", "yes" if line.equal else ""]
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:

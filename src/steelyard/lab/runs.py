@@ -17,10 +17,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..data import load_dataset
 from ..errors import InvalidInputError
-from . import protocols
-from .protocols import Outcome, RunProtocol, Task
+from .gaussians import ThreeGaussians
+from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Task, take
 from .recipe import Recipe, build
 
+PROTOCOLS = {kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, ThreeGaussians)}
 _FIXED = ["recipe", "data", "commit", "learner", "run", "seconds"]
 
 
@@ -37,19 +38,24 @@ class Run:
 def protocol_of(recipe: Recipe, *, runs: int | None = None, quick: bool = False) -> RunProtocol:
     """The recipe's protocol; ``runs`` and the recipe's own ``quick`` shorten it."""
     kind = str(recipe.protocol.get("use"))
-    if not hasattr(protocols, kind):
-        raise InvalidInputError(f"recipe {recipe.path} must use a protocol of the lab; got {kind!r}.")
-    made: Any = getattr(protocols, kind)(**{k: v for k, v in recipe.protocol.items() if k != "use"})
+    if kind not in PROTOCOLS:
+        raise InvalidInputError(f"recipe {recipe.path} must use one of {', '.join(PROTOCOLS)}; got {kind!r}.")
+    made: Any = PROTOCOLS[kind](**{k: v for k, v in recipe.protocol.items() if k != "use"})
     wanted = runs if runs is not None else recipe.quick.get("runs", min(made.runs, 3)) if quick else made.runs
     return replace(made, runs=min(int(wanted), made.runs) if runs is None else int(wanted))  # type: ignore[no-any-return]
 
 
 def task_of(recipe: Recipe) -> tuple[Task, str]:
     """The recipe's data and measures, and the digest of the rows and labels they were run on."""
-    dataset = load_dataset(**{k: v for k, v in recipe.data.items() if k != "label"})
-    y = np.asarray(dataset.y)
-    task = Task(dataset.X, y, recipe.prepare, build(recipe.costs), recipe.measures)
-    return task, data_digest(dataset.X, y)
+    if recipe.data.get("generated"):
+        return Task(None, np.empty(0), recipe.prepare, build(recipe.costs), recipe.measures), "generated"
+    dataset = load_dataset(**{k: v for k, v in recipe.data.items() if k not in ("label", "dense", "rows")})
+    X, y = dataset.X, np.asarray(dataset.y)
+    if "rows" in recipe.data:  # a random part of a data set too large to use whole
+        chosen = np.sort(np.random.default_rng(0).choice(len(y), int(recipe.data["rows"]), replace=False))
+        X, y = take(X, chosen), y[chosen]
+    task = Task(X.toarray() if recipe.data.get("dense") else X, y, recipe.prepare, build(recipe.costs), recipe.measures)
+    return task, data_digest(X, y)
 
 
 def data_digest(X: Any, y: Any) -> str:
@@ -68,6 +74,7 @@ def run_recipe(
     """Do what of a recipe is not done yet, keep every run as it ends, and return all of them."""
     protocol = protocol_of(recipe, runs=runs, quick=quick)
     task, data = task_of(recipe)
+    task = protocol.ready(task)
     learners = {str(spec["name"]): spec for spec in recipe.learners}
     done = [run for run in read_runs(recipe, data) if run.learner in learners and run.run < protocol.runs]
     finished = {(run.learner, run.run) for run in done}
