@@ -30,7 +30,7 @@ def read_claims(folder: Path) -> list[Mapping[str, Any]]:
 
 
 def judge(claim: Mapping[str, Any], lines: Sequence[Line]) -> Verdict:
-    """Weigh one claim: ``kind`` is equal, within, better or untestable."""
+    """Weigh one claim: ``kind`` is equal, within, better, ratio or untestable."""
     kind = check_choice("kind", str(claim["kind"]), tuple(_KINDS))
     word, reason = _KINDS[kind](claim, [line for line in lines if _concerns(claim, line)])
     return Verdict(str(claim["item"]), str(claim["claim"]), word, reason)
@@ -88,9 +88,20 @@ def _better(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
     return (FAILS if failed else HOLDS), "; ".join(parts)
 
 
+def _ratio(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
+    """One learner's value is at most ``at_most`` times another's, on each data set."""
+    mean = {(line.data, line.learner): line.mean for line in lines}
+    both = [d for d in dict.fromkeys(d for d, _ in mean) if (d, claim["of"]) in mean and (d, claim["to"]) in mean]
+    if not both:
+        return UNTESTABLE, "nothing was run"
+    ratios = {d: mean[d, claim["of"]] / mean[d, claim["to"]] for d in both}
+    reason = "; ".join(f"{d} {ratio:.2f} times" for d, ratio in ratios.items())
+    return (HOLDS if max(ratios.values()) <= float(claim["at_most"]) else FAILS), reason
+
+
 def _cell(line: Line) -> str:
     printed = "" if line.printed is None else f" against {line.printed.mean:g}"
     return f"{line.data} {line.learner} {line.measure}: {line.mean:.5g}{printed}"
 
 
-_KINDS = {"equal": _equal, "within": _within, "better": _better, "untestable": _untestable}
+_KINDS = {"equal": _equal, "within": _within, "better": _better, "ratio": _ratio, "untestable": _untestable}

@@ -99,4 +99,26 @@ def _regions(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequ
     return figure
 
 
-_KINDS = {"dots": _dots, "curves": _curves, "regions": _regions}
+def _sweep(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
+    """Every kept column against the moved parameter: training solid, test dashed, one colour a measure."""
+    curves = read_curves(recipe)
+    if not curves:
+        return None
+    figure, axes = pyplot.subplots(1, len(curves), figsize=(6.4 * len(curves), 4), squeeze=False)
+    for ax, (learner, runs) in zip(axes.flat, curves.items(), strict=True):
+        first = next(iter(runs.values()))
+        parameter, *columns = first
+        names = list(dict.fromkeys(column.partition(" ")[2] for column in columns))
+        for column in columns:
+            part, _, name = column.partition(" ")
+            mean = np.mean([run[column] for run in runs.values()], axis=0)
+            style = "-" if part == "train" else "--"
+            ax.plot(first[parameter], mean, style, color=f"C{names.index(name)}", label=column, lw=1.3)
+        ax.set_xlabel(parameter)
+        ax.set_title(learner, fontsize="small")
+        ax.grid(alpha=0.3)
+        ax.legend(fontsize="small", frameon=False, ncols=2)
+    return figure
+
+
+_KINDS = {"dots": _dots, "sweep": _sweep, "curves": _curves, "regions": _regions}

@@ -70,6 +70,7 @@ class Recipe:
     quick: Mapping[str, Any]
     figure: Mapping[str, Any] | None
     paired: Mapping[str, Any] | None
+    timed: bool
     skip: str | None
     digest: str
 
@@ -107,7 +108,19 @@ def read_recipe(path: Path) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInputError(f"recipe {path} is not TOML: {error}.") from error
     needed = {"paper", "item", "claim", "data"} | (set() if "skip" in raw else {"protocol", "learner"})
-    known = needed | {"protocol", "learner", "measure", "prepare", "costs", "quick", "figure", "paired", "skip", "note"}
+    known = needed | {
+        "protocol",
+        "learner",
+        "measure",
+        "prepare",
+        "costs",
+        "quick",
+        "figure",
+        "paired",
+        "skip",
+        "note",
+        "timed",
+    }
     if missing := needed - set(raw):
         raise InvalidInputError(f"recipe {path} must state {', '.join(sorted(missing))}.")
     if unknown := set(raw) - known:
@@ -129,6 +142,7 @@ def read_recipe(path: Path) -> Recipe:
         quick=raw.get("quick", {}),
         figure=raw.get("figure"),
         paired=raw.get("paired"),
+        timed=raw.get("timed", False),
         skip=raw.get("skip"),
         digest=hashlib.sha256(hashed.encode()).hexdigest()[:12],
     )

@@ -20,9 +20,10 @@ from ..errors import InvalidInputError
 from .gaussians import ThreeGaussians
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Task, take
 from .recipe import Recipe, build
+from .sweep import Sweep
 
-PROTOCOLS = {kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, ThreeGaussians)}
-_FIXED = ["recipe", "data", "commit", "learner", "run", "seconds"]
+PROTOCOLS = {kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)}
+_FIXED = ["recipe", "data", "commit", "learner", "run", "took"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def run_recipe(
         bar = progress.add_task(f"{recipe.paper} {recipe.item}, {recipe.data_name}", total=len(done) + len(left))
         progress.advance(bar, len(done))
         for (name, r), outcome in _outcomes(protocol, task, learners, left, jobs):
-            run = Run(name, r, outcome.seconds, outcome.values)
+            values = {**outcome.values, "seconds": outcome.seconds} if recipe.timed else outcome.values
+            run = Run(name, r, outcome.seconds, values)
             _append(recipe, data, [run])
             keep_curve(recipe, run, outcome)
             done.append(run)
@@ -130,7 +132,7 @@ def read_runs(recipe: Recipe, data: str | None = None) -> list[Run]:
         Run(
             row["learner"],
             int(row["run"]),
-            float(row["seconds"]),
+            float(row["took"]),
             {k: float(v) for k, v in row.items() if k not in _FIXED and v},
         )
         for row in rows
