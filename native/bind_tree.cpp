@@ -33,7 +33,7 @@ nb::tuple grow(const Table &table, Vector<double> weights, const Options &option
   std::vector<std::int32_t> labels(table.n_rows());
   {
     nb::gil_scoped_release release;
-    Workspace workspace;
+    thread_local Workspace workspace; // fresh pages would cost more than a small tree
     tree::grow(table, weights.data(), options, workspace, tree);
     tree::training_labels(table, tree, workspace, labels.data());
   }
@@ -78,7 +78,9 @@ void bind_tree(nb::module_ &m) {
           "max_depth"_a);
   nb::class_<Table>(m, "TreeTable")
       .def("__init__", &make_table, "X"_a.noconvert(), "nominal"_a.noconvert(), "labels"_a.noconvert(), "n_classes"_a)
-      .def("grow", &grow, "weights"_a.noconvert(), "options"_a);
+      .def("grow", &grow, "weights"_a.noconvert(), "options"_a,
+           nb::sig("def grow(self, weights: numpy.typing.NDArray[numpy.float64], options: TreeOptions) -> "
+                   "tuple[tuple[numpy.typing.NDArray[typing.Any], ...], numpy.typing.NDArray[numpy.int32]]"));
   m.def("tree_predict", &predict, "test"_a.noconvert(), "column"_a.noconvert(), "threshold"_a.noconvert(),
         "first_child"_a.noconvert(), "n_children"_a.noconvert(), "branch"_a.noconvert(), "weight"_a.noconvert(),
         "X"_a.noconvert(), "out"_a.noconvert());

@@ -83,9 +83,20 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_rows(
-    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, dtype: Any = (np.float64, np.float32)
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    accept_sparse: bool = True,
+    dtype: Any = (np.float64, np.float32),
+    allow_nan: bool = False,
+    looked_at: bool = True,
 ) -> Rows:
-    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``."""
+    """Rows as the kernels read them: C-contiguous or CSR, finite, native byte order. Never writes to ``X``.
+
+    ``looked_at=False`` leaves out everything that reads the values; a kernel that looks at them anyway then finds what
+    is not finite, and its caller calls :func:`check_finite` to say where.
+    """
     rows = validate_data(
         estimator,
         X,
@@ -95,9 +106,11 @@ def check_rows(
         order="C",
         ensure_all_finite=False,
     )
+    if not looked_at:
+        return rows
     if is_sparse(rows) and not rows.has_sorted_indices:
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
-    check_finite("X", rows)
+    check_finite("X", rows, allow_nan=allow_nan)
     return rows
 
 
@@ -106,12 +119,12 @@ def is_sparse(rows: Any) -> bool:
     return bool(sparse.issparse(rows))
 
 
-def check_finite(name: str, rows: Rows) -> None:
+def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
     """Complain about the first NaN or infinity, by row and column."""
     values = rows.data if is_sparse(rows) else np.asarray(rows)
     if values.dtype.kind != "f" or values.size == 0 or math.isfinite(_quick_sum(values)):
         return
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return  # the sum overflowed, the values did not
     first = int(np.argmax(bad)) if values.ndim == 1 else int(np.argmax(bad.ravel()))
@@ -148,6 +161,8 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         missing = [i for i, v in enumerate(labels) if v is None or v != v]
         if missing:
             raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
+    if labels.dtype.kind in "iu" and labels.size > 0:
+        return _count_integers(labels)
     check_classification_targets(labels)
     try:
         classes, codes = np.unique(labels, return_inverse=True)
@@ -155,6 +170,18 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         kinds = sorted({type(v).__name__ for v in labels})
         raise complain(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
     return classes, codes.astype(np.intp, copy=False)
+
+
+def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes and codes without sorting, where the labels lie in a short range."""
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 1024:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.astype(np.intp, copy=False)
+    offsets = (labels - labels.dtype.type(low)).astype(np.intp)  # cannot overflow: the range is short
+    present = np.bincount(offsets) > 0
+    classes = (np.flatnonzero(present) + low).astype(labels.dtype)
+    return classes, (np.cumsum(present) - 1).astype(np.intp)[offsets]
 
 
 def check_same_length(**columns: Any) -> None:

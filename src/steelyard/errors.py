@@ -4,10 +4,13 @@ __all__ = [
     "ChecksumError",
     "CostsError",
     "CostsWarning",
+    "CoverageWarning",
     "DataFileError",
     "DataNotFoundError",
+    "DivergedError",
     "InvalidInputError",
     "MissingDependencyError",
+    "NotEstimableError",
     "StateError",
     "SteelyardError",
 ]
@@ -23,6 +26,14 @@ class InvalidInputError(SteelyardError, ValueError):
 
 class CostsError(InvalidInputError):
     """Costs that contradict themselves, the labels or the task."""
+
+
+class NotEstimableError(InvalidInputError):
+    """A stream whose labels were asked in a way that nothing can be concluded about the rest."""
+
+
+class DivergedError(InvalidInputError, OverflowError):
+    """Weights or scores that have left the range of floating-point numbers; nothing was learned."""
 
 
 class StateError(SteelyardError, ValueError):
@@ -47,3 +58,7 @@ class MissingDependencyError(SteelyardError, ImportError):
 
 class CostsWarning(UserWarning):
     """Costs that are usable but probably not what was meant."""
+
+
+class CoverageWarning(UserWarning):
+    """An estimate that speaks about fewer rounds than the stream has."""

@@ -14,8 +14,21 @@ def estimators() -> list[BaseEstimator]:
     return [cls() for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator)]
 
 
+# Two ways to say the same data (weights or copies) agree to the last digits only where the answer is that precise.
+PRECISE = {
+    "CSSVMClassifier": {"tol": 1e-11, "dtype": "float64", "gamma": 0.1},
+    "OneSidedSVR": {"tol": 1e-11, "dtype": "float64"},
+    **{
+        name: {"tol": 1e-10, "dtype": "float64"}
+        for name in steelyard.reduction.__all__
+        if name != "ExpectedCostClassifier"
+    },
+}
+
 if ESTIMATORS := estimators():
 
     @parametrize_with_checks(ESTIMATORS)
     def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:  # type: ignore[no-untyped-def]
+        if "sample_weight_equivalence" in check.func.__name__:
+            estimator.set_params(**PRECISE.get(type(estimator).__name__, {}))
         check(estimator)

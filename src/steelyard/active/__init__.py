@@ -1,3 +1,33 @@
-"""Which labels to ask for: query rules and the budget. Policies only. Paper 001."""
+"""Which labels to ask for, and how many. Paper 001; policies only: no model, no data, no clock."""
 
-__all__: list[str] = []
+from ._rule import Rule
+from .budget import Budget
+from .draws import draw
+from .queries import (
+    AskAll,
+    AskAsymmetric,
+    AskAtLeast,
+    AskFirst,
+    AskPredictedPositive,
+    AskRandom,
+    AskSymmetric,
+    AskUncertain,
+    Glance,
+    QueryRule,
+)
+
+__all__ = [
+    "AskAll",
+    "AskAsymmetric",
+    "AskAtLeast",
+    "AskFirst",
+    "AskPredictedPositive",
+    "AskRandom",
+    "AskSymmetric",
+    "AskUncertain",
+    "Budget",
+    "Glance",
+    "QueryRule",
+    "Rule",
+    "draw",
+]

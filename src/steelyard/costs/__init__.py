@@ -4,6 +4,7 @@ Cost matrices are always ``C[true, predicted]``.
 """
 
 from ._costs import Costs, ExampleCosts
+from .random import random_costs
 from .rules import Balanced, CostRule, InverseFrequency, as_costs
 
-__all__ = ["Balanced", "CostRule", "Costs", "ExampleCosts", "InverseFrequency", "as_costs"]
+__all__ = ["Balanced", "CostRule", "Costs", "ExampleCosts", "InverseFrequency", "as_costs", "random_costs"]

@@ -140,6 +140,18 @@ class Costs:
         return ExampleCosts(labels, rows=rows)
 
     @staticmethod
+    def of_matrices(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None) -> ExampleCosts:
+        """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known."""
+        cube = floats("C", C)
+        if cube.ndim != 3 or cube.shape[1] != cube.shape[2] or cube.shape[1] < 2:
+            raise complain("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
+        labels = labels_of(classes)
+        if labels is not None and len(labels) != cube.shape[1]:
+            raise complain("classes", f"name the {cube.shape[1]} classes of C", list(labels), error=CostsError)
+        check_values("C", cube)
+        return ExampleCosts(labels, matrices=cube)
+
+    @staticmethod
     def zero_one(classes: Sequence[Any] | NDArray[Any]) -> Costs:
         """Every mistake costs one."""
         labels = labels_of(classes)

@@ -89,11 +89,14 @@ def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = No
     """The costs an estimator works with, over its ``classes``, from its parameter and from its fit metadata.
 
     ``costs`` (constructor): None for 0/1, :class:`Costs`, a rule, a K x K array or frame, or a dict. ``per_example``
-    (fit metadata) wins where given: :class:`Costs`, a rule, or an (n, K) array with columns as in ``classes``.
+    (fit metadata) wins where given: :class:`Costs`, a rule, or an (n, K) array with columns as in ``classes``, or an
+    (n, K, K) array of a matrix per example.
     """
     if per_example is not None:
         if isinstance(per_example, (Costs, Mapping, CostRule)):
             return as_costs(per_example, y, classes)
+        if np.ndim(per_example) == 3:
+            return Costs.of_matrices(per_example, classes=classes)
         return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
     return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
 

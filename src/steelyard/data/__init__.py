@@ -1,3 +1,27 @@
 """Readers and the catalogue of the papers' data. Knows no learner."""
 
-__all__: list[str] = []
+from .arff import read_arff
+from .catalogue import DatasetInfo, DatasetTask, fetch_dataset, list_datasets, load_costs, load_dataset, load_orders
+from .chunks import iter_chunks
+from .dataset import Dataset
+from .delimited import read_csv
+from .libsvm import read_libsvm
+from .parquet import read_parquet
+from .table import read_table
+
+__all__ = [
+    "Dataset",
+    "DatasetInfo",
+    "DatasetTask",
+    "fetch_dataset",
+    "iter_chunks",
+    "list_datasets",
+    "load_costs",
+    "load_dataset",
+    "load_orders",
+    "read_arff",
+    "read_csv",
+    "read_libsvm",
+    "read_parquet",
+    "read_table",
+]

@@ -1,5 +1,10 @@
 """Measures, curves, intervals and tests: pure functions on arrays. Imports no learner."""
 
+from .comparisons import FriedmanComparison, PairedComparison, compare_costs, compare_learners, compare_over_datasets
+from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
+from .displays import BrierCurveDisplay, CostCurveDisplay, RocHullDisplay, ThresholdDisplay
+from .estimates import Estimate, estimate
+from .intervals import Interval, bootstrap_interval
 from .measures import (
     costs_paid,
     f_score,
@@ -12,22 +17,54 @@ from .measures import (
     total_cost,
     weighted_sum_score,
 )
+from .report import Report, Section
+from .scorers import get_scorer, get_scorer_names
+from .stream_display import StreamDisplay
+from .streams import cumulative, stream_value
 from .tables import ClassScores, ConfusionTable, confusion_table, cost_confusion_matrix, per_class_scores
 
 __all__ = [
+    "BrierCurve",
+    "BrierCurveDisplay",
     "ClassScores",
     "ConfusionTable",
+    "CostCurve",
+    "CostCurveDisplay",
+    "Estimate",
+    "FriedmanComparison",
+    "Interval",
+    "PairedComparison",
+    "Report",
+    "RocHull",
+    "RocHullDisplay",
+    "Section",
+    "StreamDisplay",
+    "ThresholdCurve",
+    "ThresholdDisplay",
+    "bootstrap_interval",
+    "brier_curve",
+    "compare_costs",
+    "compare_learners",
+    "compare_over_datasets",
     "confusion_table",
     "cost_confusion_matrix",
+    "cost_curve",
     "costs_paid",
+    "cumulative",
+    "estimate",
     "f_score",
     "g_mean_score",
+    "get_scorer",
+    "get_scorer_names",
     "mean_cost",
     "per_class_scores",
     "precision_score",
+    "roc_hull",
     "savings_score",
     "sensitivity_score",
     "specificity_score",
+    "stream_value",
+    "threshold_curve",
     "total_cost",
     "weighted_sum_score",
 ]

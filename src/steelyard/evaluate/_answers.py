@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
 from .._checks import check_labels, check_same_length, check_sample_weight, complain
 from ..costs import Costs, ExampleCosts
+from ..costs._reading import positions
 from ..costs.rules import read_costs
 from ..errors import CostsError, InvalidInputError
 
@@ -95,9 +95,10 @@ def read_answers(
 
 
 def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
-    if len(column_or_1d(np.asarray(y))) == 0:
+    classes, codes = check_labels(y, name)
+    if len(codes) == 0:
         raise complain(name, "hold at least one label", "an empty array")
-    return check_labels(y, name)
+    return classes, codes
 
 
 def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, classes: Any) -> NDArray[Any]:
@@ -106,15 +107,14 @@ def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, c
         return np.asarray(classes)
     if costs is not None and costs.classes is not None:
         return costs.classes
-    try:
-        seen = np.union1d(truths, answers)
-    except TypeError:
+    if isinstance(truths.tolist()[0], str) != isinstance(answers.tolist()[0], str):
         raise complain(
             "y_pred",
             f"hold labels of the type of y_true ({truths.dtype})",
             answers.tolist()[:3],
             "Convert one of them.",
-        ) from None
+        )
+    seen = np.union1d(truths, answers)
     if len(seen) == 1 and seen.dtype.kind == "b":
         return np.array([False, True])
     if len(seen) == 1 and seen.dtype.kind in "iuf" and seen[0] in (0, -1):  # only negatives of {0, 1} or {-1, 1}
@@ -124,7 +124,7 @@ def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, c
 
 def _positions(name: str, known: NDArray[Any], present: NDArray[Any]) -> Codes:
     try:
-        return Costs(known).codes(present)
+        return positions(known, present)
     except CostsError as error:
         unknown = [v for v in present.tolist() if v not in known.tolist()]
         raise complain(

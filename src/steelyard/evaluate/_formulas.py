@@ -15,9 +15,11 @@ from ._sums import Form, counted, priced
 Positive = Callable[[], int]  # asked only by measures that have a positive class
 
 
-def ratio(part: Floats, whole: Floats) -> Floats:
+def ratio(part: Any, whole: Any) -> Floats:
     """part / whole, and 0 over nothing."""
-    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=np.asarray(whole) > 0)
+    result: Floats = np.zeros(np.broadcast(part, whole).shape)
+    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
+    return result
 
 
 def tables(sums: Floats) -> Floats:

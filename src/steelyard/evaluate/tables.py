@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support
 
 from .._checks import check_number
 from ._answers import Answers, Floats, read_answers
@@ -29,11 +29,14 @@ def cost_confusion_matrix(
 
 
 def _in_cost(answers: Answers) -> Floats:
-    K = answers.n_classes
-    matrix = np.zeros((K, K))
-    np.add.at(
-        matrix, (answers.truth, answers.answer), answers.paid() * (1.0 if answers.weight is None else answers.weight)
-    )
+    return _by_cell(answers, answers.paid())
+
+
+def _by_cell(answers: Answers, amounts: Floats) -> Floats:
+    """Sums of amounts over the cells [true, predicted]."""
+    matrix = np.zeros((answers.n_classes, answers.n_classes))
+    weight = 1.0 if answers.weight is None else answers.weight
+    np.add.at(matrix, (answers.truth, answers.answer), amounts * weight)
     return matrix
 
 
@@ -42,7 +45,7 @@ class ConfusionTable:
     """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML."""
 
     classes: NDArray[Any]
-    counts: NDArray[Any]
+    counts: Floats
     costs: Floats
 
     def __str__(self) -> str:
@@ -76,7 +79,7 @@ class ConfusionTable:
 def confusion_table(
     y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None, sample_weight: Any = None
 ) -> ConfusionTable:
-    """Counts (scikit-learn's ``confusion_matrix``) and costs of every pair of truth and answer.
+    """Count (or weight) and cost of every pair of truth and answer.
 
     >>> print(confusion_table([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5}))
     truth \\ answer, count (cost)     0     1
@@ -84,10 +87,7 @@ def confusion_table(
     1                            1 (5) 1 (0)
     """
     answers = read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
-    counts = confusion_matrix(
-        answers.truth, answers.answer, labels=np.arange(answers.n_classes), sample_weight=answers.weight
-    )
-    return ConfusionTable(answers.classes, counts, _in_cost(answers))
+    return ConfusionTable(answers.classes, _by_cell(answers, np.ones(len(answers.truth))), _in_cost(answers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,3 +1,5 @@
 """C4.5 decision trees with sample weights, nominal attributes and missing values. Paper 003."""
 
-__all__: list[str] = []
+from .c45 import C45Classifier
+
+__all__ = ["C45Classifier"]

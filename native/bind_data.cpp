@@ -1,0 +1,57 @@
+#include "bindings.hpp"
+#include "libsvm.hpp"
+
+namespace steelyard {
+namespace {
+
+template <class T> using Handed = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// The column's own block becomes a numpy array: no copy.
+template <class T> Handed<T> hand_over(Column<T> &column) {
+  const std::size_t size = column.size();
+  T *block = column.release();
+  nb::capsule owner(block, [](void *p) noexcept { std::free(p); });
+  return Handed<T>(block, {size}, owner);
+}
+
+using Columns = nb::typed<nb::tuple, nb::object, nb::object, nb::object, nb::object>;
+
+template <class V> Columns take(LibsvmParser<V> &parser) {
+  nb::object indices = parser.is_wide() ? nb::cast(hand_over(parser.wide)) : nb::cast(hand_over(parser.narrow));
+  return Columns(nb::make_tuple(hand_over(parser.ends), indices, hand_over(parser.values), hand_over(parser.labels)));
+}
+
+template <class V> nb::object fault(const LibsvmParser<V> &parser) {
+  const LibsvmFault &found = parser.fault();
+  if (!found.expected)
+    return nb::none();
+  return nb::make_tuple(found.expected, found.line, found.column, nb::bytes(found.found.data(), found.found.size()));
+}
+
+template <class V> void bind_parser(nb::module_ &m, const char *name) {
+  using Parser = LibsvmParser<V>;
+  nb::class_<Parser>(m, name, "Reads LIBSVM text block by block into CSR columns.")
+      .def(nb::init<int, std::int64_t>(), nb::arg("base"), nb::arg("width"))
+      .def(
+          "feed",
+          [](Parser &parser, Vector<std::uint8_t> block, std::int64_t row_limit) {
+            const auto *text = reinterpret_cast<const char *>(block.data());
+            nb::gil_scoped_release release;
+            return parser.feed(text, block.shape(0), row_limit);
+          },
+          nb::arg("block").noconvert(), nb::arg("row_limit"), "Bytes consumed; stops early at the limit or a fault.")
+      .def("finish", &Parser::finish, nb::call_guard<nb::gil_scoped_release>(), "Reads a last line without an end.")
+      .def("take", &take<V>, "(row ends, indices, values, labels) so far; the parser goes on empty.")
+      .def("fault", &fault<V>, "None, or (expected, line, column, what was found).")
+      .def_prop_ro("rows", &Parser::rows)
+      .def_prop_ro("widest", &Parser::widest, "Number of features seen so far.");
+}
+
+} // namespace
+
+void bind_data(nb::module_ &m) {
+  bind_parser<float>(m, "LibsvmParser32");
+  bind_parser<double>(m, "LibsvmParser64");
+}
+
+} // namespace steelyard

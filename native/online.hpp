@@ -1,0 +1,262 @@
+// Algorithm 1 of paper 001: predict, perhaps ask, perhaps learn. The only online loop of the library.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <variant>
+
+#include "queries.hpp"
+#include "rows.hpp"
+#include "updates.hpp"
+#include "weights.hpp"
+
+namespace steelyard {
+
+// Everything that is fixed for the life of a stream.
+struct Plan {
+  Query query;
+  double floor;     // least chance while the budget lasts; 0 for none
+  double limit;     // labels in all; infinity for no limit
+  double rate;      // labels per round; infinity for no limit
+  double threshold; // positive answer iff score >= threshold
+  std::uint64_t seed;
+  double cost_neg, cost_pos;
+  double adaptive_odds;   // eta_p / eta_n of the adaptive rho, 0 if costs are fixed
+  bool adaptive_positive; // the class that rho belongs to
+  bool constant_feature;  // an intercept learned like a weight of a feature that is always 1
+  bool always_ask() const { return std::holds_alternative<AskAll>(query) && std::isinf(limit) && std::isinf(rate); }
+};
+
+struct Asked {
+  double chance;
+  bool ask;
+};
+
+struct RowCost {
+  double value;
+  bool whole; // the value is all, whatever the class costs
+};
+
+struct Counts {
+  std::uint64_t t = 0; // rounds so far
+  std::uint64_t spent = 0, reserved = 0, updates = 0;
+  std::uint64_t positives = 0, negatives = 0; // labels learned from, by class
+};
+
+struct Stream : Counts {
+  Plan plan;
+  Weights weights;
+
+  bool may_ask() const {
+    const double used = static_cast<double>(spent + reserved);
+    return used < plan.limit && used + 1.0 <= plan.rate * static_cast<double>(t + 1);
+  }
+
+  // The round counts and, if the label is asked for, a part of the budget is reserved.
+  Asked enter(const Glance &glance, const double *given_draw) {
+    const double chance = std::visit([&](const auto &rule) { return rule(glance); }, plan.query);
+    return enter(chance, given_draw);
+  }
+  Asked enter(double chance, const double *given_draw) {
+    if (weights.averaging())
+      weights.count_round();
+    Asked asked{0.0, false};
+    if (may_ask()) {
+      asked.chance = std::max(chance, plan.floor);
+      asked.ask = asked.chance >= 1.0 || (given_draw ? *given_draw : draw(plan.seed, t)) < asked.chance;
+    }
+    reserved += asked.ask;
+    ++t;
+    return asked;
+  }
+
+  double class_cost(bool positive) const {
+    if (plan.adaptive_odds == 0)
+      return positive ? plan.cost_pos : plan.cost_neg;
+    if (positive != plan.adaptive_positive)
+      return 1.0;
+    const double own = static_cast<double>(positive ? positives : negatives);
+    const double other = static_cast<double>(positive ? negatives : positives);
+    return (other + 1.0) / (own + 1.0) * plan.adaptive_odds; // paper 000, remark after Algorithm 1
+  }
+
+  double cost_of(bool positive, RowCost row) const { return row.whole ? row.value : class_cost(positive) * row.value; }
+
+  // The label has come: it is paid for and counted, whether or not the weights change.
+  void settle(bool positive, bool changed) {
+    updates += changed;
+    positives += positive;
+    negatives += !positive;
+    ++spent;
+    reserved -= reserved > 0;
+    if (weights.averaging() && static_cast<double>(spent) >= plan.limit)
+      weights.become_average(static_cast<double>(t)); // option II
+  }
+};
+
+// A score that is not finite comes from the row (NaN, infinity: they survive every product) or from an overflow.
+template <class Rows> double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
+  return stream.weights.scale * rows.dot(i, stream.weights.v.data()) + stream.weights.bias;
+}
+
+// Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
+template <bool tracks_norm, class Rows>
+bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, double x2, Step step) {
+  Weights &weights = stream.weights;
+  if (stream.plan.constant_feature)
+    step.shift += step.add;
+  if (!std::isfinite(step.keep * 0.0 + step.add * 0.0 + step.shift * 0.0))
+    return false;
+  const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
+  if (changed) {
+    if constexpr (tracks_norm)
+      weights.square = step.keep * step.keep * weights.square +
+                       2.0 * step.keep * step.add * (seen.score - weights.bias) + step.add * step.add * x2;
+    weights.apply(step, rows, i);
+  }
+  stream.settle(seen.y > 0, changed);
+  return true;
+}
+
+template <class Rule, class Rows>
+bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
+           RowCost cost) {
+  const bool constant = stream.plan.constant_feature;
+  const Weights &weights = stream.weights;
+  Seen seen{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), 0.0, 0.0};
+  double x2 = 0.0;
+  if constexpr (Rule::Kind::x2) {
+    x2 = rows.square(i);
+    seen.x2 = constant ? x2 + 1.0 : x2;
+  }
+  if constexpr (Rule::Kind::w2)
+    seen.w2 = constant ? weights.square + weights.bias * weights.bias : weights.square;
+  const Step step = seen.cost > 0 ? rule(seen) : Step{}; // where no mistake costs anything there is nothing to learn
+  return take<Rule::Kind::w2>(stream, rows, i, seen, x2, step);
+}
+
+// The stream as it was before some rows, to return to if they turn out to be unusable.
+template <class Rows> class Undo {
+ public:
+  Undo(const Stream &stream, const Rows &rows, bool everything)
+      : counts_(stream), factors_(stream.weights), rows_(rows), everything_(everything || !rows.few()) {
+    if (everything_)
+      v_ = stream.weights.v, u_ = stream.weights.u;
+    else
+      rows_.gather(stream.weights.v.data(), v_);
+  }
+  void restore(Stream &stream) {
+    static_cast<Counts &>(stream) = counts_;
+    static_cast<Factors &>(stream.weights) = factors_;
+    if (everything_)
+      stream.weights.v = v_, stream.weights.u = u_;
+    else
+      rows_.scatter(v_, stream.weights.v.data());
+  }
+
+ private:
+  Counts counts_;
+  Factors factors_;
+  const Rows &rows_;
+  bool everything_;
+  std::vector<double> v_, u_;
+};
+
+// What the caller wants to know of every round; any pointer may be null.
+struct Record {
+  double *score = nullptr;
+  double *chance = nullptr;
+  bool *asked = nullptr;
+  std::int64_t *answer = nullptr; // the eight bytes of the label given
+  std::int64_t labels[2] = {0, 1};
+};
+
+struct Truth {
+  const bool *positive;
+  const double *cost; // per row, null for ones
+  const double *draw; // per row, null for draw(seed, t)
+  bool whole;         // `cost` is the whole cost of a mistake; otherwise a factor to the cost of the class
+  RowCost of_row(std::size_t i) const { return cost ? RowCost{cost[i], whole} : RowCost{1.0, false}; }
+};
+
+constexpr std::int64_t finished = -1, overflowed = -2;
+
+template <class Rows> std::int64_t first_out_of_range(const Rows &rows) {
+  for (std::size_t i = 0; i < rows.n; ++i)
+    if (!rows.in_range(i))
+      return static_cast<std::int64_t>(i);
+  return finished;
+}
+
+template <class Rule, class Rows>
+std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
+  const bool always = stream.plan.always_ask() && !stream.weights.averaging();
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    rows.prefetch(i, stream.weights.v.data());
+    if (!rows.in_range(i))
+      return static_cast<std::int64_t>(i);
+    const double score = score_of(stream, rows, i);
+    if (!std::isfinite(score))
+      return static_cast<std::int64_t>(i);
+    const bool answer = score >= stream.plan.threshold;
+    Asked asked{1.0, true};
+    if (always)
+      ++stream.t, ++stream.reserved;
+    else
+      asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
+    if (record.score)
+      record.score[i] = score;
+    if (record.answer)
+      record.answer[i] = record.labels[answer];
+    if (record.chance) {
+      record.chance[i] = asked.chance;
+      record.asked[i] = asked.ask;
+    }
+    if (asked.ask && !learn(rule, stream, rows, i, score, truth.positive[i], truth.of_row(i)))
+      return static_cast<std::int64_t>(i);
+  }
+  return rows.all_finite(stream.weights.v.data()) && std::isfinite(stream.weights.bias) ? finished : overflowed;
+}
+
+// Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases nothing has changed.
+template <class Rule, class Rows>
+std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
+  if (rows.few())
+    if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
+      return bad;
+  Undo<Rows> undo(stream, rows, Rule::Kind::scales || stream.weights.averaging());
+  const std::int64_t end = run_rows(rule, stream, rows, truth, record);
+  if (end != finished)
+    undo.restore(stream);
+  return end;
+}
+
+// One label that was asked for earlier; the same promises.
+template <class Rule, class Rows>
+bool learn_later(const Rule &rule, Stream &stream, const Rows &row, bool positive, RowCost cost) {
+  const double score = score_of(stream, row, 0);
+  if (!std::isfinite(score))
+    return false;
+  Undo<Rows> undo(stream, row, Rule::Kind::scales || stream.weights.averaging());
+  if (learn(rule, stream, row, 0, score, positive, cost) && row.all_finite(stream.weights.v.data()) &&
+      std::isfinite(stream.weights.bias))
+    return true;
+  undo.restore(stream);
+  return false;
+}
+
+template <class Rows> std::int64_t score_rows(const Stream &stream, const Rows &rows, double *score) {
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    rows.prefetch(i, stream.weights.v.data());
+    if (!rows.in_range(i))
+      return static_cast<std::int64_t>(i);
+    score[i] = score_of(stream, rows, i);
+    if (!std::isfinite(score[i]))
+      return static_cast<std::int64_t>(i);
+  }
+  return finished;
+}
+
+} // namespace steelyard

@@ -1,0 +1,40 @@
+// What the rules of online learning may look at and what they answer. Paper 001, Algorithm 1.
+#pragma once
+
+#include <cstdint>
+
+namespace steelyard {
+
+// All that an update rule may look at: the score before the update, the truth (+1 or -1), the cost of a mistake on
+// this example, and the squared norms of the example and of the weights.
+struct Seen {
+  double score, y, cost, x2, w2;
+  double margin() const { return y * score; }
+};
+
+// w <- keep * w + add * x;  b <- keep * b + shift.
+struct Step {
+  double keep = 1.0, add = 0.0, shift = 0.0;
+};
+
+// All that a query rule may look at, before the label is known: score, the answer given, and the round.
+struct Glance {
+  double score;
+  bool positive;
+  std::uint64_t t;
+};
+
+// The uniform number of round t in [0, 1): a pure function, so that replay needs no generator state and one pass equals
+// row by row. Two rounds of the SplitMix64 finaliser over seed and round.
+inline std::uint64_t mixed(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+inline double draw(std::uint64_t seed, std::uint64_t t) {
+  return static_cast<double>(mixed(mixed(seed) ^ t) >> 11) * 0x1.0p-53;
+}
+
+} // namespace steelyard

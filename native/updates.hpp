@@ -1,0 +1,162 @@
+// Update rules: one small struct each. Papers 000 and 001; every struct has its twin in
+// src/steelyard/online/updates.py.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+
+#include "step.hpp"
+
+namespace steelyard {
+
+// What the loop must know of a rule: norms cost a pass over the row, and only some rules change `keep`.
+// `parameters` counts the fields, which Python gives as numbers in their order.
+struct Additive {
+  static constexpr bool x2 = false, w2 = false, scales = false;
+};
+struct AdditiveByNorm {
+  static constexpr bool x2 = true, w2 = false, scales = false;
+};
+struct Scaling {
+  static constexpr bool x2 = true, w2 = true, scales = true;
+};
+
+inline double hinge(const Seen &s) { return 1.0 - s.margin(); }
+inline double sign_of(double score) { return score >= 0 ? 1.0 : -1.0; } // sign(0) = +1, as in Table II of paper 000
+inline Step additive(double add) { return {1.0, add, 0.0}; }
+
+struct Perceptron { // Rosenblatt; the two readings differ at score 0 only
+  static constexpr const char *name = "Perceptron";
+  static constexpr std::size_t parameters = 1;
+  using Kind = Additive;
+  bool margin_decides;
+  Step operator()(const Seen &s) const {
+    const bool wrong = margin_decides ? s.margin() <= 0 : sign_of(s.score) != s.y;
+    return additive(wrong ? s.y : 0.0);
+  }
+};
+
+struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest example and the half-space of the last w
+  static constexpr const char *name = "ROMMA";
+  static constexpr std::size_t parameters = 1;
+  using Kind = Scaling;
+  bool aggressive;
+  Step operator()(const Seen &s) const {
+    const bool learn = aggressive ? s.margin() < 1 : s.margin() <= 0;
+    if (!learn || s.x2 == 0)
+      return {};
+    if (s.w2 == 0)
+      return additive(s.y / s.x2);
+    const double product = s.x2 * s.w2;
+    if (product <= s.margin()) // the newest example alone decides; only rows shorter than 1 come here
+      return {0.0, s.y / s.x2, 0.0};
+    const double gap = product - s.score * s.score; // 0 if x and w are parallel: no w satisfies both
+    if (gap <= parallel * product)
+      return {};
+    return {(product - s.margin()) / gap, s.w2 * (s.y - s.score) / gap, 0.0};
+  }
+  static constexpr double parallel = 1e-12;
+};
+
+struct PA { // Crammer et al. 2006
+  static constexpr const char *name = "PA";
+  static constexpr std::size_t parameters = 0;
+  using Kind = AdditiveByNorm;
+  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / s.x2) : 0.0); }
+};
+
+struct PA1 {
+  static constexpr const char *name = "PA1";
+  static constexpr std::size_t parameters = 1;
+  using Kind = AdditiveByNorm;
+  double C;
+  Step operator()(const Seen &s) const {
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C, hinge(s) / s.x2) : 0.0);
+  }
+};
+
+struct PA2 {
+  static constexpr const char *name = "PA2";
+  static constexpr std::size_t parameters = 1;
+  using Kind = AdditiveByNorm;
+  double C;
+  Step operator()(const Seen &s) const {
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / (s.x2 + 1.0 / (2.0 * C))) : 0.0);
+  }
+};
+
+struct PAUM { // Li et al. 2002: uneven margins, with a bias of its own
+  static constexpr const char *name = "PAUM";
+  static constexpr std::size_t parameters = 2;
+  using Kind = Additive;
+  double eta, radius;
+  Step operator()(const Seen &s) const {
+    if (s.margin() > s.cost)
+      return {};
+    const double add = eta * s.y;
+    return {1.0, add, add * (radius * radius)};
+  }
+};
+
+struct CPAPB { // Crammer et al. 2006, sec. 8, prediction-based: mistakes only, capped
+  static constexpr const char *name = "CPAPB";
+  static constexpr std::size_t parameters = 1;
+  using Kind = AdditiveByNorm;
+  double C;
+  Step operator()(const Seen &s) const {
+    if (sign_of(s.score) == s.y || s.x2 == 0)
+      return {};
+    return additive(s.y * std::min(C, (std::sqrt(s.cost) - s.margin()) / s.x2));
+  }
+};
+
+struct CPAPBTable2 { // the rule behind Table II of paper 000: every margin error, no cap
+  static constexpr const char *name = "CPAPBTable2";
+  static constexpr std::size_t parameters = 0;
+  using Kind = AdditiveByNorm;
+  Step operator()(const Seen &s) const {
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * ((std::sqrt(s.cost) - s.margin()) / s.x2) : 0.0);
+  }
+};
+
+struct CSOGD1 { // paper 000, eq. (4): the cost moves the margin
+  static constexpr const char *name = "CSOGD1";
+  static constexpr std::size_t parameters = 1;
+  using Kind = Additive;
+  double eta;
+  Step operator()(const Seen &s) const { return additive(s.cost - s.margin() > 0 ? eta * s.y : 0.0); }
+};
+
+struct CSOGD2 { // paper 000, eq. (5): the cost scales the slope
+  static constexpr const char *name = "CSOGD2";
+  static constexpr std::size_t parameters = 1;
+  using Kind = Additive;
+  double eta;
+  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+};
+
+struct CSOALHinge { // Zhao & Hoi 2013, gradient step
+  static constexpr const char *name = "CSOALHinge";
+  static constexpr std::size_t parameters = 1;
+  using Kind = Additive;
+  double eta;
+  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+};
+
+struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: min |w - w'|^2 / 2 + C cost hinge(w)
+  static constexpr const char *name = "CSOALPA";
+  static constexpr std::size_t parameters = 1;
+  using Kind = AdditiveByNorm;
+  double C;
+  Step operator()(const Seen &s) const {
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C * s.cost, hinge(s) / s.x2) : 0.0);
+  }
+};
+
+// The rules that have a kernel: the bindings go through this list.
+using Updates =
+    std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge, CSOALPA>;
+
+} // namespace steelyard

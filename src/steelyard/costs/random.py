@@ -1,0 +1,34 @@
+"""Random costs, as experiments on data without costs of their own use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_choice, check_labels, check_number, complain
+from ..errors import CostsError
+from ._costs import Costs
+
+
+def random_costs(y: Any, rng: Any = None, kind: str = "plain", *, high: float = 2000.0) -> Costs:
+    """A random cost matrix for the classes of ``y``: zero diagonal, every other entry uniform from 0 upwards.
+
+    ``kind="plain"``: up to ``high``. ``kind="paper"``: entry C[i, k] up to high * n_k / n_i, so that mistaking a rare
+    class for a frequent one is dear; the formula printed in paper 002, sec. 5.2 (its Table 2 agrees with "plain").
+    ``rng`` is a seed or a numpy Generator.
+
+    >>> random_costs(["a", "a", "b"], rng=0).matrix.round(1)
+    array([[  0. , 539.6],
+           [ 81.9,   0. ]])
+    """
+    check_choice("kind", kind, ("plain", "paper"))
+    top = check_number("high", high, above=0)
+    classes, codes = check_labels(y)
+    if len(classes) < 2:
+        raise complain("y", "hold two or more classes", classes.tolist(), error=CostsError)
+    counts = np.bincount(codes)
+    bounds = np.full((len(classes),) * 2, top) if kind == "plain" else top * counts / counts[:, None]
+    matrix = np.random.default_rng(rng).uniform(0.0, bounds)
+    np.fill_diagonal(matrix, 0.0)
+    return Costs.of_matrix(matrix, classes=classes)

@@ -1,0 +1,211 @@
+"""Columns between a reader and its result: numbers or categories, either with missing cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from .._checks import check_choice, complain, require
+from ..errors import DataFileError
+from .dataset import Dataset
+
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+FRAMES = ("auto", "pandas", "polars", "array")
+
+
+@dataclass(frozen=True)
+class Column:
+    """Numbers with NaN for missing, or codes into ``categories`` with -1 for missing."""
+
+    name: str
+    values: NDArray[Any]
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where cells are missing."""
+        return np.isnan(self.values) if self.categories is None else self.values < 0
+
+    def texts(self) -> NDArray[Any]:
+        """The category of every cell, None where it is missing."""
+        names = np.array([*(self.categories or ()), None], dtype=object)
+        return np.asarray(names[self.values])
+
+    def labels(self) -> NDArray[Any]:
+        """The cells as class labels: whole numbers as integers, others as text; None where missing."""
+        if self.categories is None:
+            kinds, codes = np.unique(self.values, return_inverse=True)
+            known = kinds[~np.isnan(kinds)]
+            whole = bool((np.abs(known) < 2**53).all()) and bool((known == known.astype(np.int64)).all())
+            names = np.array(known.astype(np.int64) if whole else known)
+            codes = np.where(codes < len(known), codes, -1)
+        else:
+            names, codes = _label_names(self.categories), self.values
+        if (codes < 0).any():
+            names = np.array([*names.tolist(), None], dtype=object)
+        return np.asarray(names[codes])
+
+
+def _label_names(categories: tuple[str, ...]) -> NDArray[Any]:
+    if categories and all(WHOLE.fullmatch(c) for c in categories):
+        return np.array([int(c) for c in categories], dtype=np.int64)
+    return np.array(categories, dtype=np.str_)
+
+
+def is_number(cell: str) -> bool:
+    """True for decimal text; NaN, infinity, hexadecimal and digit groups are no numbers."""
+    return NUMBER.fullmatch(cell) is not None
+
+
+def number_column(name: str, values: Any) -> Column:
+    """A numeric column."""
+    return Column(name, np.asarray(values, dtype=np.float64))
+
+
+def text_column(name: str, codes: Any, found: Sequence[str], declared: Sequence[str] | None = None) -> Column:
+    """A nominal column from codes into the texts ``found``: categories as declared, otherwise sorted."""
+    stripped = [text.strip() for text in found]
+    categories = tuple(sorted(set(stripped)) if declared is None else declared)
+    at = {category: i for i, category in enumerate(categories)}
+    recode = np.array([*(at[text] for text in stripped), -1], dtype=np.int32)
+    return Column(name, recode[np.asarray(codes)], categories)
+
+
+def encoded(name: str, cells: Iterable[str | None], declared: Sequence[str] | None = None) -> Column:
+    """A nominal column from its texts, None for missing."""
+    at: dict[str | None, int] = {None: -1}
+    codes = [at.setdefault(cell, len(at) - 1) for cell in cells]
+    return text_column(name, np.array(codes, dtype=np.int32), [c for c in at if c is not None], declared)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns with the labels apart: what the papers' preparations work on."""
+
+    columns: tuple[Column, ...]
+    y: NDArray[Any] | None
+
+    @staticmethod
+    def of(columns: Sequence[Column], target: str | None) -> Table:
+        """Set the target column apart."""
+        if target is None:
+            return Table(tuple(columns), None)
+        (labels,) = (c.labels() for c in columns if c.name == target)
+        return Table(tuple(c for c in columns if c.name != target), labels)
+
+    def without_missing(self) -> Table:
+        """Only rows with every cell present."""
+        if not self.columns:
+            return self
+        whole = ~np.logical_or.reduce([c.missing for c in self.columns])
+        columns = tuple(replace(c, values=c.values[whole]) for c in self.columns)
+        return Table(columns, None if self.y is None else self.y[whole])
+
+    def needs_frame(self) -> bool:
+        """True if a float array cannot hold the columns."""
+        return any(c.categories is not None or bool(c.missing.any()) for c in self.columns)
+
+    def dataset(self, frame: str = "auto", dtype: DTypeLike = np.float64) -> Dataset:
+        """The result: an array where that is enough, otherwise a frame."""
+        X = framed(self.columns, frame) if self.needs_frame() else stacked(self.columns, dtype, self._rows())
+        nominal = {c.name: c.categories for c in self.columns if c.categories is not None}
+        return Dataset(X, self.y, tuple(c.name for c in self.columns), nominal)
+
+    def chunk(self, frame: str = "auto", dtype: DTypeLike = np.float64) -> Dataset:
+        """One chunk of many: its form depends on the kinds of columns alone, and categories are plain text."""
+        nominal: dict[str, tuple[str, ...]] = {c.name: () for c in self.columns if c.categories is not None}
+        X = framed(self.columns, frame, as_text=True) if nominal else stacked(self.columns, dtype, self._rows())
+        return Dataset(X, self.y, tuple(c.name for c in self.columns), nominal)
+
+    def _rows(self) -> int:
+        return len(self.columns[0].values) if self.columns else 0 if self.y is None else len(self.y)
+
+
+def stacked(columns: Sequence[Column], dtype: DTypeLike, rows: int) -> NDArray[Any]:
+    """Numeric columns side by side, row by row in memory."""
+    X = np.empty((rows, len(columns)), dtype=dtype)
+    for j, column in enumerate(columns):
+        X[:, j] = column.values
+    return X
+
+
+def framed(columns: Sequence[Column], frame: str = "auto", *, as_text: bool = False) -> Any:
+    """A pandas or polars frame of the columns, or an object array where neither is installed."""
+    return FRAME_MAKERS[check_frame(frame)](columns, as_text)
+
+
+def check_frame(frame: str) -> str:
+    """The frame library to use; ``auto`` is pandas, else polars, else a plain array."""
+    check_choice("frame", frame, FRAMES)
+    if frame != "auto":
+        return frame
+    return next((library for library in ("pandas", "polars") if find_spec(library)), "array")
+
+
+def _pandas(columns: Sequence[Column], as_text: bool) -> Any:
+    pd = require("pandas", extra="files", why="A pandas frame")
+
+    def cells(column: Column) -> Any:
+        if column.categories is None:
+            return column.values
+        return column.texts() if as_text else pd.Categorical.from_codes(column.values, list(column.categories))
+
+    return pd.DataFrame({c.name: cells(c) for c in columns})
+
+
+def _polars(columns: Sequence[Column], as_text: bool) -> Any:
+    pl = require("polars", extra="files", why="A polars frame")
+
+    def cells(column: Column) -> Any:
+        if column.categories is None:
+            return pl.Series(column.name, column.values).fill_nan(None)
+        kind = pl.String if as_text else pl.Enum(list(column.categories))
+        return pl.Series(column.name, column.texts().tolist(), dtype=kind)
+
+    return pl.DataFrame([cells(c) for c in columns])
+
+
+def _objects(columns: Sequence[Column], as_text: bool) -> NDArray[Any]:
+    X = np.empty((len(columns[0].values), len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        X[:, j] = column.values if column.categories is None else column.texts()
+    return X
+
+
+FRAME_MAKERS: dict[str, Callable[[Sequence[Column], bool], Any]] = {
+    "pandas": _pandas,
+    "polars": _polars,
+    "array": _objects,
+}
+
+
+def target_name(target: str | int | None, names: Sequence[str]) -> str | None:
+    """The name of the target column, from its name, its position (-1 is the last) or None."""
+    if target is None or target in names:
+        return target  # type: ignore[return-value]
+    if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):
+        return names[target]
+    raise complain("target", f"be a column name or position; the columns are {', '.join(names[:20])}", target)
+
+
+def check_names(what: str, wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns that exist."""
+    for name in wanted:
+        if name not in names:
+            raise complain(what, f"name columns that exist ({', '.join(names[:20])})", name)
+    return tuple(wanted)
+
+
+def check_complete_labels(table: Table, where: str) -> Table:
+    """A table in which every row has a label, or an error that says which row has none."""
+    if table.y is not None and table.y.dtype == object:
+        row = next(i for i, label in enumerate(table.y) if label is None)
+        raise DataFileError(f"{where}: expected a label on every row; row {row + 1} has none. Drop such rows first.")
+    return table

@@ -1,0 +1,17 @@
+"""What is known about the columns of a delimited text before it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MISSING = ("", "?", "NA", "NaN", "nan", "null")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and kinds of the columns, and how their cells are told apart."""
+
+    names: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    delimiter: str = ","
+    missing: tuple[str, ...] = MISSING

@@ -1,0 +1,132 @@
+"""LIBSVM text through the native block parser, whole or in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from .._checks import check_count, check_flag, complain
+from .._native import LibsvmParser32, LibsvmParser64
+from .dataset import Dataset
+from .files import Source, blocks, fault, name_of, opened
+
+NO_LIMIT = int(np.iinfo(np.int64).max)
+EXPECTED = {  # the parser's words -> what was expected, what to do
+    "label": ("a number as label", ""),
+    "finite label": ("a finite label", "NaN and infinity are no labels."),
+    "label in range": ("a label within the range of float64", ""),
+    "index:value": ("index:value", ""),
+    "no qid": ("index:value", "qid: groups rankings, not classes; remove it from the file."),
+    "index in range": ("an index of at most 18 digits", ""),
+    "index from 1": ("indices from 1", "Pass zero_based=True if this file counts from 0."),
+    "index within n_features": ("an index within n_features", "Raise n_features or leave it out."),
+    "value": ("a number after the colon", ""),
+    "finite value": ("a finite value", "Leave missing values out of the row, or impute them first."),
+    "value in range": ("a value within the range of the dtype", ""),
+    "distinct indices": ("each index at most once in a row", ""),
+}
+
+
+def read_libsvm(
+    source: Source, *, n_features: int | None = None, zero_based: bool = False, dtype: DTypeLike = np.float64
+) -> Dataset:
+    """Read LIBSVM (svmlight) text, ``label index:value index:value ... # comment`` a line, into a CSR matrix.
+
+    The file may be compressed (gz, bz2, xz). Indices are sorted; an index given twice, NaN, infinity and ``qid:`` are
+    errors with file and line. Whole-number labels become integers.
+
+    source: a path or a binary stream. n_features: the number of columns; by default the highest index present.
+    zero_based: the lowest index is 0 instead of 1. dtype: float64 or float32.
+
+    >>> import io
+    >>> rows = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\\n-1 # no features\\n"))
+    >>> rows.X.toarray().tolist(), rows.y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1, -1])
+    """
+    parser = _parser(n_features, zero_based, dtype)
+    with opened(source) as content:
+        for _ in _pieces(parser, content, name_of(source), NO_LIMIT):
+            pass
+    return _dataset(parser, n_features)
+
+
+def libsvm_chunks(
+    source: Source,
+    rows: int,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    dtype: DTypeLike = np.float64,
+) -> Iterator[Dataset]:
+    """The same file as data sets of ``rows`` rows each, all of one width; a stream needs ``n_features``."""
+    if n_features is None:
+        n_features = _width(source, zero_based)
+    parser = _parser(n_features, zero_based, dtype)
+    with opened(source) as content:
+        for _ in _pieces(parser, content, name_of(source), rows):
+            yield _dataset(parser, n_features)
+    if parser.rows:
+        yield _dataset(parser, n_features)
+
+
+def _width(source: Source, zero_based: bool) -> int:
+    if hasattr(source, "read"):
+        raise complain("n_features", "be given for a LIBSVM stream", None, "A stream can be read only once.")
+    parser = _parser(None, zero_based, np.float32)
+    with opened(source) as content:
+        for _ in _pieces(parser, content, name_of(source), 100_000):
+            parser.take()  # only the width is of interest
+    return int(parser.widest)
+
+
+def _parser(n_features: int | None, zero_based: bool, dtype: DTypeLike) -> Any:
+    width = -1 if n_features is None else check_count("n_features", n_features, at_least=0)
+    base = 0 if check_flag("zero_based", zero_based) else 1
+    if np.dtype(dtype) == np.float64:
+        return LibsvmParser64(base, width)
+    if np.dtype(dtype) == np.float32:
+        return LibsvmParser32(base, width)
+    raise complain("dtype", "be float64 or float32", dtype)
+
+
+def _pieces(parser: Any, content: Any, where: str, row_limit: int) -> Iterator[None]:
+    """Feed everything to the parser; pause whenever it holds ``row_limit`` rows, for the caller to take them."""
+    for block in blocks(content):
+        text = np.frombuffer(block, np.uint8)
+        while len(text):
+            text = text[parser.feed(text, row_limit) :]
+            _complain_about(parser, where)
+            if parser.rows >= row_limit:
+                yield
+    parser.finish()
+    _complain_about(parser, where)
+
+
+def _complain_about(parser: Any, where: str) -> None:
+    found = parser.fault()
+    if found is None:
+        return
+    word, line, column, token = found
+    expected, advice = EXPECTED[word]
+    shown = token.decode("utf-8", "backslashreplace")
+    raise fault(where, line, expected, f"{shown!r} at byte {column}", advice)
+
+
+def _dataset(parser: Any, n_features: int | None) -> Dataset:
+    width = int(parser.widest) if n_features is None else n_features
+    ends, indices, values, labels = parser.take()
+    starts = np.zeros(len(ends) + 1, dtype=np.int64 if len(values) > np.iinfo(np.int32).max else indices.dtype)
+    starts[1:] = ends
+    X = sparse.csr_matrix((values, indices, starts), shape=(len(labels), width), copy=False)
+    X.has_sorted_indices = X.has_canonical_format = True  # the parser saw to it
+    return Dataset(X, whole_labels(labels))
+
+
+def whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
+    """Labels as integers if all of them are whole numbers."""
+    whole = labels.astype(np.int64) if (np.abs(labels) < 2**53).all() else None
+    return whole if whole is not None and (whole == labels).all() else labels

@@ -1,0 +1,165 @@
+"""What a live stream would score if all its labels were known, from those that were asked for.
+
+Asked labels stand near the boundary, so a measure on them alone is biased. Each is weighted by 1 / chance, the chance
+with which it was asked. Rounds that could not be asked (chance 0) leave no trace in the sample: nothing corrects that.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_choice, check_same_length, complain
+from ..costs import CostRule, ExampleCosts
+from ..costs.rules import read_costs
+from ..errors import CoverageWarning, NotEstimableError
+from ..trace import Trace
+from ._answers import Answers, Floats
+from ._forms import Measure, form_of
+from ._formulas import ratio
+from ._sums import priced
+from .streams import trace_answers
+
+_STEP = 1e-6  # relative step of the numerical gradient behind the standard error
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measure estimated from the asked labels of a stream.
+
+    ``effective_sample_size`` = (sum w)^2 / sum w^2 tells how many equally weighted labels are worth as much;
+    ``standard_error`` is the linearised one of independent draws; ``rounds`` are those the estimate speaks about.
+    """
+
+    value: float
+    standard_error: float
+    effective_sample_size: float
+    asked: int
+    rounds: int
+    method: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:.4g} ± {self.standard_error:.2g} "
+            f"({self.asked} labels of {self.rounds} rounds, worth {self.effective_sample_size:.1f})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.value:.4g}</b> {str(self).partition(' ')[2]}</p>"
+
+
+def estimate(
+    measure: Measure,
+    trace: Trace,
+    *,
+    method: str = "hajek",
+    shown: str = "push",
+    costs: Any = None,
+    positive: Any = None,
+    classes: Any = None,
+    **params: Any,
+) -> Estimate:
+    """Estimate a measure of the whole stream from the rounds whose label was asked, weighted by 1 / chance.
+
+    Parameters
+    ----------
+    measure : as for :func:`cumulative`; F1, total and mean cost, sensitivity, ...
+    trace : ``y`` is read only where ``asked``; elsewhere it may hold anything.
+    method : "hajek" scales the weights to sum to the number of rounds (self-normalised: stabler);
+        "horvitz_thompson" takes them as they are (unbiased for total and mean cost).
+    shown, costs, positive, classes, params : as for :func:`cumulative`.
+
+    Raises :class:`NotEstimableError` when no unasked round could have been asked (a deterministic rule), and warns with
+    :class:`CoverageWarning` when some could not: the estimate is then about the others alone.
+
+    >>> from steelyard import mean_cost
+    >>> draw = np.random.default_rng(0)
+    >>> y, predicted = draw.integers(0, 2, 1000), draw.integers(0, 2, 1000)
+    >>> chance = np.where(predicted, 0.5, 0.1)
+    >>> asked = draw.random(1000) < chance
+    >>> print(estimate(mean_cost, Trace(chance, predicted, asked, chance, np.where(asked, y, -9))))
+    0.562 ± 0.036 (331 labels of 1000 rounds, worth 191.7)
+    """
+    form = form_of(measure)
+    check_choice("method", method, ("hajek", "horvitz_thompson"))
+    asked, chance = _asking(trace)
+    rounds = int((chance > 0).sum())
+    read = {"costs": costs, "positive": positive, "classes": classes}
+    seen = _asked_answers(trace, asked, shown, **read)
+    stand_ins = _asked_answers(trace, asked, "push", **read)  # an asked round shows what the unasked ones like it show
+    pi = chance[asked]
+    extra = 1.0 / pi - 1.0  # how many unasked rounds an asked one stands for
+    if method == "hajek":
+        extra *= ratio(rounds - len(pi), extra.sum())
+    sheet = form.sheet(stand_ins)
+    sums = form.sheet(seen).sum(axis=0) + extra @ sheet
+    if method == "horvitz_thompson" and form.sheet is priced:
+        sums[1] = rounds  # known, so not estimated
+
+    def value_at(at: Floats) -> Floats:
+        return form.finish(at, seen.positive, **params)
+
+    residuals = sheet @ _gradient(value_at, sums)
+    if method == "hajek":
+        residuals -= ratio(extra @ residuals, extra.sum())
+    weight = 1.0 + extra
+    return Estimate(
+        float(value_at(sums)),
+        # var = sum (1 - pi) / pi r^2 over all rounds, itself estimated from the asked ones
+        float(np.sqrt(((1 - pi) / pi**2 * residuals**2).sum())),
+        float(weight.sum() ** 2 / (weight**2).sum()),
+        len(pi),
+        rounds,
+        method,
+    )
+
+
+def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
+    """Check what was asked against the chance of asking it."""
+    check_same_length(predicted=trace.predicted, asked=trace.asked, chance=trace.chance, y=trace.y)
+    asked, chance = np.asarray(trace.asked, dtype=bool), np.asarray(trace.chance, dtype=np.float64)
+    if not ((chance >= 0) & (chance <= 1)).all():
+        worst = chance[~((chance >= 0) & (chance <= 1))][0]
+        raise complain("trace.chance", "lie between 0 and 1", float(worst))
+    if (asked & (chance == 0)).any():
+        at = int(np.flatnonzero(asked & (chance == 0))[0])
+        raise complain("trace.chance", "be positive where a label was asked", 0.0, f"It stands at round {at}.")
+    if not asked.any():
+        raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
+    unreachable = int((chance == 0).sum())
+    if unreachable and unreachable == (~asked).sum():
+        raise NotEstimableError(
+            f"trace.chance must be positive for rounds that were not asked; got 0 for all {unreachable} of them. "
+            "A deterministic rule, or a spent budget, cannot be corrected: query with a rule that has an audit floor."
+        )
+    if unreachable:
+        warnings.warn(
+            f"{unreachable} of {len(chance)} rounds could not have been asked (chance 0); "
+            "the estimate speaks about the others alone.",
+            CoverageWarning,
+            stacklevel=3,
+        )
+    return asked, chance
+
+
+def _asked_answers(trace: Trace, asked: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Answers:
+    """The answers of the asked rounds, without a look at any other label."""
+    if isinstance(costs, CostRule):
+        raise complain("costs", "be stated outright for an estimate", costs, "A rule needs the labels of all rounds.")
+    known = Trace(*(np.asarray(column)[asked] for column in trace))
+    stated = None if costs is None else read_costs(costs, known.y)
+    if given["classes"] is None and (stated is None or stated.classes is None):
+        given["classes"] = np.union1d(known.y, np.asarray(trace.predicted))
+    return trace_answers(known, shown, costs=stated[asked] if isinstance(stated, ExampleCosts) else stated, **given)
+
+
+def _gradient(value_at: Callable[[Floats], Floats], sums: Floats) -> Floats:
+    """Central differences where a sum is positive; the others belong to no asked round and do not matter."""
+    steps = _STEP * sums
+    moves = np.diag(steps)
+    return ratio(value_at(sums + moves) - value_at(sums - moves), 2 * steps)

@@ -1,0 +1,201 @@
+"""How far a measure can be trusted: the stratified bootstrap with bias correction and acceleration (BCa)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from .._checks import check_count, check_flag, check_number, check_same_length
+from ._answers import Codes, Floats, read_answers
+from ._forms import FORMS, OURS, Measure
+from ._sums import collapsed
+
+_CELLS = 1 << 17  # resampled weights held at a time: few enough for the cache
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the interval that covers the true one with the stated ``confidence``."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    standard_error: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<p><b>{self.value:.4g}</b> [{self.low:.4g}, {self.high:.4g}] "
+            f"<small>{100 * self.confidence:g}% BCa bootstrap</small></p>"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Rows whose sums the measure is made of: ``size[g]`` examples share row g and belong to ``stratum[g]``."""
+
+    rows: Floats
+    size: Floats
+    stratum: Codes
+    value_at: Callable[[Floats], Floats]
+
+    def strata(self) -> Iterator[tuple[Floats, Floats]]:
+        """Rows and sizes of one stratum after another."""
+        for s in np.unique(self.stratum):
+            here = self.stratum == s
+            yield self.rows[here], self.size[here]
+
+
+def bootstrap_interval(
+    measure: Measure,
+    y_true: Any,
+    y_pred: Any,
+    *,
+    stratify: bool = True,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    random_state: int | np.random.Generator | None = None,
+    **given: Any,
+) -> Interval:
+    """BCa bootstrap interval of a measure on these examples.
+
+    Parameters
+    ----------
+    measure : any function ``measure(y_true, y_pred, **given)``. Measures of this package, accuracy and balanced
+        accuracy are resampled as counts or sums, thousands at once; any other is called once per resample.
+    stratify : resample within each true class, so that every resample has the class counts of the data.
+    confidence : coverage, between 0 and 1. n_resamples : number of resamples, at least 100.
+    given : passed on to the measure (``costs``, ``positive``, ``classes``, ``sample_weight``, ``beta``, ...).
+
+    A rate of exactly 0 or 1 gives an interval without width: resampling cannot show what did not happen once.
+
+    >>> from steelyard import sensitivity_score
+    >>> y, predicted = [1] * 40 + [0] * 60, [1] * 30 + [0] * 70
+    >>> print(bootstrap_interval(sensitivity_score, y, predicted, random_state=0))
+    0.75 [0.6, 0.875]
+    """
+    level = check_number("confidence", confidence, above=0, below=1)
+    count = check_count("n_resamples", n_resamples, at_least=100)
+    by_class = check_flag("stratify", stratify)
+    rng = np.random.default_rng(random_state)
+    if measure in OURS or (measure in FORMS and set(given) <= {"sample_weight", "adjusted"}):
+        sheet = _read_sheet(measure, y_true, y_pred, by_class, given)
+        resampled, left_out = resample(sheet, count, rng), leave_one_out(sheet)
+        value = float(sheet.value_at(sheet.size @ sheet.rows))
+    else:
+        value, resampled, left_out = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
+    low, high = bca_limits(value, resampled, left_out, level)
+    spread = float(resampled.std(ddof=1)) if np.isfinite(resampled).all() else np.inf  # savings may be -inf
+    return Interval(value, low, high, level, spread)
+
+
+def _read_sheet(measure: Measure, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
+    form = FORMS[measure]
+    reading = {k: given.pop(k) for k in ("costs", "positive", "classes", "sample_weight") if k in given}
+    answers = read_answers(y_true, y_pred, **reading)
+    cells = collapsed(answers)
+    stratum = cells.answers.truth if by_class else np.zeros(len(cells.size), dtype=np.intp)
+    return Sheet(form.sheet(cells.answers), cells.size, stratum, lambda s: form.finish(s, answers.positive, **given))
+
+
+def resample(sheet: Sheet, count: int, rng: np.random.Generator) -> Floats:
+    """The measure on ``count`` resamples: only the number of times each row was drawn is needed."""
+    step = max(1, _CELLS // max(1, len(sheet.size)))
+    chunks = []
+    for start in range(0, count, step):
+        many = min(step, count - start)
+        sums = sum(_draws(size, many, rng) @ rows for rows, size in sheet.strata())
+        chunks.append(sheet.value_at(np.asarray(sums)))
+    return np.concatenate(chunks)
+
+
+def _draws(size: Floats, many: int, rng: np.random.Generator) -> Floats:
+    """How often each row was drawn, (many, rows)."""
+    n = int(size.sum())
+    if len(size) < n or n == 1:
+        return rng.multinomial(n, size / n, size=many).astype(float)
+    # one row per example: picking is quicker than a multinomial over all of them
+    picked = rng.integers(0, n, (many, n), dtype=np.uint32) + (n * np.arange(many, dtype=np.uint32))[:, None]
+    return np.bincount(picked.ravel(), minlength=many * n).reshape(many, n).astype(float)
+
+
+def leave_one_out(sheet: Sheet) -> list[tuple[Floats, Floats]]:
+    """The measure without one example, with multiplicities, stratum by stratum.
+
+    The rest of the stratum is scaled up to the stratum's size: its share of the data is fixed by the design.
+    """
+    total = sheet.size @ sheet.rows
+    out = []
+    for rows, size in sheet.strata():
+        n, here = size.sum(), size @ rows
+        if n > 1:
+            out.append((sheet.value_at(total - here + (here - rows) * n / (n - 1)), size))
+    return out
+
+
+def bca_limits(
+    value: float, resampled: Floats, left_out: list[tuple[Floats, Floats]], confidence: float
+) -> tuple[float, float]:
+    """Limits at the bias-corrected and accelerated quantiles of the resampled values (Efron 1987).
+
+    With several strata the acceleration is (1/6) sum_s n_s^-3 sum_i l_si^3 / (sum_s n_s^-2 sum_i l_si^2)^(3/2), where
+    l_si is the influence of example i on the measure within its stratum s.
+    """
+    below = (resampled < value).mean() + 0.5 * (resampled == value).mean()  # ties count half: rates are lumpy
+    edge = 0.5 / len(resampled)
+    bias = ndtri(np.clip(below, edge, 1 - edge))
+    cubes = squares = 0.0
+    for values, size in left_out:
+        n = size.sum()
+        if np.isfinite(values).all():
+            influence = (n - 1) * (size @ values / n - values)
+            cubes += size @ influence**3 / n**3
+            squares += size @ influence**2 / n**2
+    acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0
+    tail = (1 - confidence) / 2
+    shifted = bias + ndtri([tail, 1 - tail])
+    places = ndtr(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-9))
+    low, high = np.quantile(resampled, places, method="inverted_cdf")  # no interpolation: values may be infinite
+    return float(low), float(high)
+
+
+def _call_by_call(
+    measure: Measure,
+    y_true: Any,
+    y_pred: Any,
+    by_class: bool,
+    count: int,
+    rng: np.random.Generator,
+    given: dict[str, Any],
+) -> tuple[float, Floats, list[tuple[Floats, Floats]]]:
+    """The slow way, for any measure at all."""
+    check_same_length(y_true=y_true, y_pred=y_pred)
+    y, p = np.asarray(y_true), np.asarray(y_pred)
+    stratum = np.unique(y, return_inverse=True)[1] if by_class else np.zeros(len(y), dtype=np.intp)
+    members = [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
+
+    def value_of(rows: NDArray[np.intp]) -> float:
+        return float(measure(y[rows], p[rows], **{k: _cut(v, rows, len(y)) for k, v in given.items()}))
+
+    picked = (np.concatenate([rng.choice(m, len(m)) for m in members]) for _ in range(count))
+    resampled = np.fromiter((value_of(rows) for rows in picked), dtype=float, count=count)
+    everything = np.arange(len(y))
+    left_out = [
+        (np.array([value_of(np.delete(everything, i)) for i in m]), np.ones(len(m))) for m in members if len(m) > 1
+    ]
+    return value_of(everything), resampled, left_out
+
+
+def _cut(value: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """Arguments with one entry per example are resampled along."""
+    if hasattr(value, "shape") and hasattr(value, "__getitem__") and value.shape and value.shape[0] == n:
+        return value[rows]
+    return value

@@ -1,0 +1,72 @@
+"""A stream over time drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..trace import Trace
+from ._answers import Codes, Floats
+from ._drawing import axes, finish, words
+from ._forms import Measure
+from .measures import mean_cost
+from .streams import cumulative
+
+
+@dataclass(eq=False)
+class StreamDisplay:
+    """A measure over the rounds of one or several streams.
+
+    Make one with ``from_trace``, ``from_predictions`` or ``from_estimator`` (parameters of :func:`cumulative`); draw
+    several into one ``ax``.
+
+    >>> display = StreamDisplay.from_predictions([0, 1, 1], [0, 0, 1])
+    >>> display.values.tolist()
+    [0.0, 0.5, 0.3333333333333333]
+    """
+
+    rounds: Codes
+    values: Floats
+    measure: str
+    name: str | None = None
+
+    @classmethod
+    def from_trace(
+        cls,
+        trace: Trace,
+        *,
+        measure: Measure = mean_cost,
+        points: int = 500,
+        name: str | None = None,
+        ax: Any = None,
+        line: Any = None,
+        **given: Any,
+    ) -> Self:
+        """Draw a measure over time at no more than ``points`` rounds."""
+        n = len(trace.predicted)
+        rounds = np.unique(np.linspace(1, n, min(points, n)).astype(int))
+        values = cumulative(measure, trace, at=rounds, **given)
+        return cls(rounds, values, measure.__name__, name).plot(ax=ax, **(line or {}))
+
+    @classmethod
+    def from_predictions(cls, y_true: Any, y_pred: Any, **given: Any) -> Self:
+        """Draw from truths and answers in the order of the stream, all labels known."""
+        predicted = np.asarray(y_pred)
+        known = np.ones(len(predicted))
+        return cls.from_trace(Trace(known, predicted, known.astype(bool), known, np.asarray(y_true)), **given)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **given: Any) -> Self:
+        """Draw the answers of a fitted estimator to a stream of rows; it does not learn from them."""
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(y, estimator.predict(X), name=name, **given)
+
+    def plot(self, ax: Any = None, **line: Any) -> Self:
+        """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``."""
+        self.ax_ = axes(ax, "StreamDisplay")
+        self.figure_ = self.ax_.figure
+        (self.line_,) = self.ax_.plot(self.rounds, self.values, **{"label": self.name} | line)
+        finish(self.ax_, "rounds", words(self.measure) + " so far")
+        return self

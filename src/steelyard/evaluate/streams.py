@@ -1,0 +1,88 @@
+"""Measures of a stream over time, from its trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_choice, complain
+from ..trace import Trace
+from ._answers import Answers, Codes, Floats, read_answers
+from ._forms import Measure, form_of
+
+_CHUNK = 1 << 16  # rounds whose sums are held at a time
+
+
+def cumulative(
+    measure: Measure,
+    trace: Trace,
+    *,
+    shown: str = "push",
+    at: Any = None,
+    costs: Any = None,
+    positive: Any = None,
+    classes: Any = None,
+    **params: Any,
+) -> Floats:
+    """A measure over the first t rounds of a stream, for every t: prequential cost, F1, sensitivity, ...
+
+    Parameters
+    ----------
+    measure : a measure of this package, or scikit-learn's ``accuracy_score`` or ``balanced_accuracy_score``.
+    trace : the record of the stream, with the truth of every round.
+    shown : "push" takes the predictions as the answers (PE of paper 001, sec. 5); "push_and_query" counts what was
+        asked as a positive answer too (PQE): a person looked at it.
+    at : rounds t to give the value after, from 1 to n and rising; default all.
+    costs, positive, classes, params : as for the measure.
+
+    >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
+    >>> from steelyard import sensitivity_score
+    >>> cumulative(sensitivity_score, trace)
+    array([0. , 0.5, 0.5])
+    >>> cumulative(sensitivity_score, trace, shown="push_and_query")
+    array([1., 1., 1.])
+    """
+    form = form_of(measure)
+    answers = trace_answers(trace, shown, costs=costs, positive=positive, classes=classes)
+    rounds = _rounds(at, len(answers.truth))
+    values = np.empty(len(rounds))
+    sums: Any = 0.0
+    for start in range(0, len(answers.truth), _CHUNK):
+        running = sums + np.cumsum(form.sheet(answers.take(slice(start, start + _CHUNK))), axis=0)
+        here = (rounds > start) & (rounds <= start + len(running))
+        values[here] = form.finish(running[rounds[here] - start - 1], answers.positive, **params)
+        sums = running[-1]
+    return values
+
+
+def stream_value(measure: Measure, trace: Trace, *, shown: str = "push", **given: Any) -> float:
+    """A measure over a whole stream: the last value of :func:`cumulative`, which takes the same parameters.
+
+    >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
+    >>> from steelyard import f_score
+    >>> [round(stream_value(f_score, trace, shown=s), 3) for s in ("push", "push_and_query")]
+    [0.667, 0.8]
+    """
+    return float(cumulative(measure, trace, shown=shown, at=[len(trace.predicted)], **given)[-1])
+
+
+def trace_answers(trace: Trace, shown: str, *, costs: Any, positive: Any, classes: Any) -> Answers:
+    """The truths and the answers a user of the stream saw."""
+    check_choice("shown", shown, ("push", "push_and_query"))
+    answers = read_answers(trace.y, trace.predicted, costs=costs, positive=positive, classes=classes)
+    if shown == "push":
+        return answers
+    asked = np.asarray(trace.asked, dtype=bool)
+    return replace(answers, answer=np.where(asked, answers.positive(), answers.answer))
+
+
+def _rounds(at: Any, n: int) -> Codes:
+    if at is None:
+        return np.arange(1, n + 1)
+    rounds = np.asarray(at)
+    ok = rounds.ndim == 1 and rounds.size and rounds.dtype.kind in "iu" and (np.diff(rounds) > 0).all()
+    if not ok or rounds[0] < 1 or rounds[-1] > n:
+        raise complain("at", f"be rising whole numbers from 1 to {n}", at)
+    return rounds.astype(np.intp)

@@ -1,0 +1,97 @@
+"""What a fitted kernel machine is: support rows, their coefficients and a bias; training and deciding."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import Rows, check_choice, check_count, check_number, check_rows, complain, is_sparse
+from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
+from .kernels import DTYPES, KernelSpec, csr_arrays, gram_of, kernel_spec
+from .path import Floats, Solver, path_points, warn_unconverged
+
+DECIDE_AT_ONCE = 1 << 24  # kernel values held while deciding
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """Base of the SVM estimators: settings in ``self``, results in attributes with a trailing underscore."""
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    tol: Any
+    dtype: Any
+    cache_mb: Any
+    max_iter: Any
+
+    def _check_training_rows(self, X: Any) -> Rows:
+        rows = check_rows(self, X, reset=True)
+        if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
+            raise complain("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
+        check_choice("dtype", self.dtype, tuple(DTYPES))
+        return rows
+
+    def _train(self, rows: Rows, c: Floats, lo: Floats, hi: Floats) -> None:
+        """Minimise 1/2 b'Kb + c'b over the box with sum b = 0, and keep the result."""
+        spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        tol = check_number("tol", self.tol, above=0)
+        max_iter = check_count("max_iter", self.max_iter)
+        cache = int(check_number("cache_mb", self.cache_mb, above=0) * 2**20)
+        solver = _solver(spec, rows, cache, self.dtype, (c, lo, hi), tol)
+        (point,) = path_points(solver, [1.0], tol, max_iter, lambda lam, steps: True)
+        if not point.converged:
+            warn_unconverged(type(self).__name__, max_iter)
+        self.kernel_ = spec
+        self.support_: NDArray[np.intp] = np.flatnonzero(point.coef)
+        self.support_vectors_ = None if spec.kernel == "precomputed" else rows[self.support_]
+        self.dual_coef_: Floats = point.coef[self.support_]
+        self.intercept_ = point.bias
+        self.dual_objective_ = point.dual_objective
+        self.duality_gap_ = point.duality_gap
+        self.violation_ = point.violation
+        self.n_iter_ = point.n_iter
+
+    def _decide(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False)
+        decision = np.full(rows.shape[0], self.intercept_)
+        if len(self.support_) == 0:
+            return decision
+        step = max(1, DECIDE_AT_ONCE // len(self.support_))
+        for start in range(0, len(decision), step):
+            decision[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
+        return decision
+
+    def _kernel_to_support(self, rows: Rows) -> NDArray[Any]:
+        if self.kernel_.kernel == "precomputed":
+            chosen = rows[:, self.support_]
+            return cast("NDArray[Any]", chosen.toarray() if is_sparse(chosen) else chosen)
+        return gram_of(self.kernel_, rows, self.support_vectors_, dtype=self.dtype)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return cast("Tags", tags)
+
+
+def _solver(
+    spec: KernelSpec, rows: Rows, cache: int, dtype: str, box: tuple[Floats, Floats, Floats], tol: float
+) -> Solver:
+    single = dtype == "float32"
+    if not spec.is_native:
+        matrix: Any = gram_of(spec, rows, dtype=dtype)
+        on_gram = svm_on_gram32 if single else svm_on_gram64
+        return on_gram(matrix, np.arange(len(matrix)), *box, tol)
+    work = np.float32 if single and rows.dtype == np.float32 else np.float64
+    if is_sparse(rows):
+        on_csr = svm_csr32 if single else svm_csr64
+        return on_csr(spec.native(), rows.shape[1], *csr_arrays(rows, work), cache, *box, tol)
+    on_dense = svm_dense32 if single else svm_dense64
+    return on_dense(spec.native(), np.ascontiguousarray(rows, work), cache, *box, tol)

@@ -1,0 +1,199 @@
+"""The native stream with its rules: which path a rule takes, and what went wrong where."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import Rows, check_finite, complain, is_sparse
+from .._native import Stream
+from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
+from ..errors import DivergedError, InvalidInputError
+from .adaptive import ClassCosts, RowCosts
+from .updates import Seen, Step, UpdateRule
+
+Floats = NDArray[np.float64]
+
+
+class Setting(NamedTuple):
+    """Everything but the rules that is fixed for the life of a stream."""
+
+    n_features: int
+    budget: Budget
+    costs: ClassCosts
+    threshold: float
+    averaging: bool
+    constant_feature: bool
+    seed: int
+
+
+class Record(NamedTuple):
+    """What the loop writes down for every round; None for columns that are the same for all rounds."""
+
+    score: Floats
+    chance: Floats | None
+    asked: NDArray[np.bool_] | None
+    answer: NDArray[np.int64]
+
+
+class Engine:
+    """One stream in progress. Rules that have a kernel run in it; any rule written in Python runs in Python."""
+
+    def __init__(self, setting: Setting, update: UpdateRule, query: QueryRule) -> None:
+        self.setting, self.update, self.query = setting, update, query
+        kernel, query_kernel = update.kernel(), query.kernel()
+        self.kernel: Any = kernel if query_kernel is not None else None
+        self.stream: Any = Stream(
+            query=AskAll().native() if query_kernel is None else query_kernel,
+            floor=query.floor if isinstance(query, AskAtLeast) else 0.0,
+            limit=setting.budget.limit,
+            rate=setting.budget.rate,
+            n_features=setting.n_features,
+            averaging=setting.averaging,
+            threshold=setting.threshold,
+            seed=setting.seed,
+            constant_feature=setting.constant_feature,
+            **setting.costs._asdict(),
+        )
+
+    # -- many rows ---------------------------------------------------------------------------------------------------
+
+    def blank_record(self, n: int) -> Record:
+        """Columns for n rounds; chances are left out where every label is asked for."""
+        always = self.kernel is not None and self.stream.always_asks
+        chance, asked = (None, None) if always else (np.empty(n), np.empty(n, dtype=bool))
+        return Record(np.empty(n), chance, asked, np.empty(n, dtype=np.int64))
+
+    def run(
+        self,
+        rows: Rows,
+        positive: NDArray[np.bool_],
+        costs: RowCosts,
+        *,
+        draws: Floats | None = None,
+        record: Record | None = None,
+        labels: tuple[int, int] = (0, 1),
+    ) -> None:
+        """Algorithm 1 of paper 001 over the rows. If they cannot be used, the stream stays as it was."""
+        arrays = arrays_of(rows)
+        columns = (None, None, None, None) if record is None else record
+        if self.kernel is not None:
+            end = self.kernel.run(self.stream, *arrays, positive, costs.values, costs.whole, draws, *columns, *labels)
+        else:
+            before = copy.copy(self.stream)
+            end = -2
+            try:
+                end = self._run_in_python(arrays, positive, costs, draws, record, labels)
+            finally:
+                if end != -1:
+                    self.stream = before
+        if end != -1:
+            raise self._complaint(rows, end)
+
+    def _run_in_python(
+        self,
+        arrays: tuple[Any, ...],
+        positive: NDArray[np.bool_],
+        costs: RowCosts,
+        draws: Floats | None,
+        record: Record | None,
+        labels: tuple[int, int],
+    ) -> int:
+        for i, truth in enumerate(positive.tolist()):
+            score, x2, w2 = self.stream.look(*arrays, i)
+            if not math.isfinite(score):
+                return i
+            answer = score >= self.setting.threshold
+            chance, ask = self.stream.enter(self._chance(Glance(score, answer, self.stream.t)), draws, i)
+            if record is not None and record.chance is not None and record.asked is not None:
+                record.score[i], record.chance[i], record.asked[i] = score, chance, ask
+                record.answer[i] = labels[answer]
+            if ask:
+                cost = self.stream.cost_of(truth, 1.0 if costs.values is None else costs.values[i], costs.whole)
+                if not self.stream.apply(
+                    *arrays, i, truth, *self._step(Seen(score, 1.0 if truth else -1.0, cost, x2, w2))
+                ):
+                    return i
+        return -1
+
+    def _chance(self, glance: Glance) -> float:
+        chance = float(self.query.chance(glance))
+        if not 0.0 <= chance <= 1.0:
+            raise complain(f"{type(self.query).__name__}.chance()", "answer a number in [0, 1]", chance)
+        return chance
+
+    def _step(self, seen: Seen) -> Step:
+        return Step(*map(float, self.update.step(seen))) if seen.cost > 0 else Step()
+
+    def scores(self, rows: Rows) -> Floats:
+        """w.x + b of every row."""
+        out = np.empty(rows.shape[0])
+        end = self.stream.scores(*arrays_of(rows), out)
+        if end != -1:
+            raise self._complaint(rows, end)
+        return out
+
+    # -- one row -----------------------------------------------------------------------------------------------------
+
+    def decide(self, row: Rows) -> tuple[int, float, bool, float, bool]:
+        """Round, score, answer, chance and whether the label is asked for; ``row`` has shape (1, d)."""
+        arrays = arrays_of(row)
+        if self.kernel is not None:
+            decision = self.stream.decide_row(*arrays)
+            if decision is False:
+                raise self._complaint(row, 0)
+            return decision  # type: ignore[no-any-return]
+        t, (score, _, _) = self.stream.t, self.stream.look(*arrays, 0)
+        if not math.isfinite(score):
+            raise self._complaint(row, 0)
+        answer = score >= self.setting.threshold
+        chance, ask = self.stream.enter(self._chance(Glance(score, answer, t)), None, 0)
+        return t, score, answer, chance, ask
+
+    def learn(self, row: Rows, positive: bool, cost: float, whole: bool) -> None:
+        """Learn from a label that was asked for earlier; ``row`` has shape (1, d)."""
+        arrays = arrays_of(row)
+        if self.kernel is not None:
+            if not self.kernel.learn_row(self.stream, *arrays, positive, cost, whole):
+                raise self._complaint(row, 0)
+            return
+        before = copy.copy(self.stream)
+        score, x2, w2 = self.stream.look(*arrays, 0)
+        seen = Seen(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
+        if not (math.isfinite(score) and self.stream.apply(*arrays, 0, positive, *self._step(seen))):
+            self.stream = before
+            raise self._complaint(row, 0)
+
+    # -- complaints and copies ---------------------------------------------------------------------------------------
+
+    def _complaint(self, rows: Rows, end: int) -> InvalidInputError:
+        try:
+            check_finite("X", rows)
+        except InvalidInputError as error:
+            return error
+        if is_sparse(rows) and rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
+            return complain("X", f"have columns within 0..{rows.shape[1] - 1}", f"{rows.indices.max()} in a sparse X")
+        where = f"row {end}" if end >= 0 else "the rows given"
+        return complain(
+            "weights",
+            "stay finite",
+            f"an overflow at {where}",
+            "Scale the features or take smaller steps.",
+            DivergedError,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"made_of": (self.setting, self.update, self.query), "arrays": self.stream.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(*state["made_of"])  # type: ignore[misc]
+        self.stream.restore(*state["arrays"])
+
+
+def arrays_of(rows: Rows) -> tuple[Any, ...]:
+    """The arrays by which rows cross into the kernels."""
+    return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)

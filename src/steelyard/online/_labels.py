@@ -1,0 +1,56 @@
+"""Two labels of any type, as quickly as a stream needs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from .._checks import check_labels, complain
+from ..errors import InvalidInputError
+
+Labels = NDArray[Any]
+
+
+def as_column(y: Any) -> Labels:
+    """Labels as a flat array."""
+    if y is None:
+        check_labels(y)
+    return np.asarray(column_or_1d(np.asarray(y), warn=True))
+
+
+def two_classes(y: Labels) -> Labels:
+    """The sorted classes of ``y``, which must be two. Whole numbers take no sort."""
+    if y.dtype.kind in "iu" and len(y):
+        ends = np.array([y.min(), y.max()])
+        if ends[0] < ends[1] and np.logical_or(y == ends[0], y == ends[1]).all():
+            return ends
+    return check_two(check_labels(y)[0])
+
+
+def check_two(classes: Any) -> Labels:
+    """Two different labels, sorted."""
+    found = np.unique(np.asarray(classes))
+    if len(found) > 2:
+        raise InvalidInputError(
+            f"y must have two classes; got {len(found)}. Only binary classification is supported. "
+            "The type of the target is multiclass."
+        )
+    if len(found) < 2:
+        raise complain("y", "have two classes", found.tolist(), "For one class in the first part give classes=.")
+    return found
+
+
+def is_positive(y: Labels, classes: Labels) -> NDArray[np.bool_]:
+    """True where the label is ``classes[1]``; a label that is neither is named with its row."""
+    positive = np.asarray(y == classes[1])
+    if positive.shape == y.shape:
+        known = positive | np.asarray(y == classes[0])
+        if known.all():
+            return positive
+        at = int(np.argmin(known))
+    else:  # numpy found the types not comparable
+        at = 0
+    raise complain("y", f"hold the classes {classes.tolist()}", y[at], f"See row {at}.")

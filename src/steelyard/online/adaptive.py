@@ -1,0 +1,93 @@
+"""What a mistake costs along a stream: fixed by class, by row, or adapted to the past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_number, check_sample_weight, complain
+from ..costs import Balanced, CostRule, ExampleCosts, as_costs
+from ..errors import CostsError
+
+__all__ = ["AdaptiveBalanced"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AdaptiveBalanced(Balanced):
+    """:class:`Balanced` for a stream whose class counts are not known: rho_t = (N- + 1) / (N+ + 1) * eta_p / eta_n.
+
+    N+ and N- count the labels learned from strictly before round t. Paper 000, the remark on Algorithm 1.
+    Elsewhere, where all labels are known, the same as :class:`Balanced`.
+
+    >>> AdaptiveBalanced().costs_for([1, 0, 0, 0]).ratio()
+    3.0
+    """
+
+
+class ClassCosts(NamedTuple):
+    """Cost of a mistake by class; with ``adaptive_odds`` above 0 that of one class follows the stream."""
+
+    cost_neg: float = 1.0
+    cost_pos: float = 1.0
+    adaptive_odds: float = 0.0
+    adaptive_positive: bool = True
+
+
+class RowCosts(NamedTuple):
+    """One number per row: the ``whole`` cost of a mistake, or a factor to the cost of its class."""
+
+    values: Floats | None
+    whole: bool
+
+
+def class_costs(costs: Any, y: Any, classes: NDArray[Any]) -> ClassCosts:
+    """The estimator's ``costs`` as the loop takes them: 1 for the negative class, rho for the positive one.
+
+    ``y`` is the whole stream, or None if it is not known; rules that count classes then cannot be used.
+    """
+    if isinstance(costs, AdaptiveBalanced):
+        eta = check_number("eta_pos", costs.eta_pos, above=0, below=1)
+        plus = 1 if costs.positive is None else int(np.flatnonzero(classes == costs.positive)[0])
+        return ClassCosts(adaptive_odds=eta / (1 - eta), adaptive_positive=plus == 1)
+    if y is None and isinstance(costs, CostRule):
+        raise complain(
+            "costs",
+            "not depend on labels yet to come when a stream is learned in parts",
+            costs,
+            "Use AdaptiveBalanced(), or fixed costs from known labels: costs.costs_for(y_known).",
+            CostsError,
+        )
+    found = as_costs(costs, y, classes)
+    if isinstance(found, ExampleCosts):
+        raise complain(
+            "costs", "be by class in the constructor", found, "Give costs per example to fit, run or learn.", CostsError
+        )
+    pair = [1.0, 1.0]
+    pair[found.positive_index()] = found.ratio()
+    return ClassCosts(pair[0], pair[1])
+
+
+def row_costs(costs: Any, sample_weight: Any, y: Any, classes: NDArray[Any], positive: NDArray[np.bool_]) -> RowCosts:
+    """Costs per row from the metadata of fit and run; a sample weight is a factor to the cost."""
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(positive))
+    if costs is None:
+        return RowCosts(weight, whole=False)
+    found = as_costs(None, y, classes, per_example=costs)
+    if isinstance(found, ExampleCosts):
+        table = found.table(y)
+        rows, right = np.arange(len(table)), positive.astype(np.intp)
+        values = table[rows, 1 - right] - table[rows, right]
+        if (values < 0).any():
+            at = int(np.argmax(values < 0))
+            raise complain(
+                "costs", "make the right answer the cheapest", table[at].tolist(), f"See row {at}.", CostsError
+            )
+    else:
+        by_class = class_costs(found, y, classes)
+        values = np.where(positive, by_class.cost_pos, by_class.cost_neg)
+    return RowCosts(values if weight is None else values * weight, whole=True)

@@ -1,0 +1,316 @@
+"""The estimator of online and active learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from .._checks import (
+    Rows,
+    check_choice,
+    check_count,
+    check_finite,
+    check_flag,
+    check_number,
+    check_rows,
+    check_same_length,
+    complain,
+    is_sparse,
+)
+from ..active import AskAll, Budget, QueryRule
+from ..trace import Decision, Trace
+from ._engine import Engine, Setting
+from ._labels import as_column, check_two, is_positive, two_classes
+from ._storing import Stored
+from .adaptive import class_costs, row_costs
+from .updates import CSOGD2, UpdateRule
+
+__all__ = ["OnlineClassifier"]
+
+
+class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
+
+    Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
+    the budget lasts, and if it comes w <- keep w + add x by the update rule. Papers 000 and 001, Algorithm 1.
+
+    Parameters: ``update`` (default ``CSOGD2()``); ``query`` (default ``AskAll()``); ``budget``, None, labels in all or
+    a rate below 1; ``costs``, any class costs, a rule, or ``AdaptiveBalanced()``: a mistake on the negative class
+    counts 1, on the positive one their ratio (rules that are blind to costs ignore them); ``after_budget``, ``"last"``
+    weights or the ``"average"`` of all once the budget is spent; ``fit_intercept``, a constant feature 1; ``seed``.
+
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [-1.0, 0.5], [0.8, 0.1], [-0.7, 0.2]])
+    >>> OnlineClassifier().fit(X, ["yes", "no", "yes", "no"]).predict([[0.9, 0.0]])
+    array(['yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        update: UpdateRule | None = None,
+        *,
+        query: QueryRule | None = None,
+        budget: int | float | Budget | None = None,
+        costs: Any = None,
+        threshold: float = 0.0,
+        after_budget: str = "last",
+        fit_intercept: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.update = update
+        self.query = query
+        self.budget = budget
+        self.costs = costs
+        self.threshold = threshold
+        self.after_budget = after_budget
+        self.fit_intercept = fit_intercept
+        self.seed = seed
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+        """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
+        with self._unchanged_on_error():
+            self.__dict__.pop("_engine", None)
+            self._learn(X, y, None, costs, sample_weight, known_whole=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, costs: Any = None, sample_weight: Any = None) -> Self:
+        """Go on learning. The first part names both ``classes`` unless it has them."""
+        with self._unchanged_on_error():
+            self._learn(X, y, classes, costs, sample_weight, known_whole=False)
+        return self
+
+    def run(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        draws: Any = None,
+        classes: Any = None,
+        costs: Any = None,
+        sample_weight: Any = None,
+    ) -> Trace:
+        """Go on learning and keep the prequential record: every answer was given before its label was looked at.
+
+        A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
+        replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
+        """
+        with self._unchanged_on_error():
+            trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
+        assert trace is not None
+        return trace
+
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        costs: Any,
+        sample_weight: Any,
+        *,
+        known_whole: bool,
+        recorded: bool = False,
+        draws: Any = None,
+    ) -> Trace | None:
+        new = not hasattr(self, "_engine")
+        rows = self._rows(X, reset=new)
+        labels = as_column(y)
+        check_same_length(X=rows, y=labels)
+        if new:
+            found = two_classes(labels) if classes is None else check_two(classes)
+            self._begin(rows.shape[1], found, labels if known_whole else None)
+        elif classes is not None and not np.array_equal(check_two(classes), self.classes_):
+            raise complain("classes", f"stay {self.classes_.tolist()}", classes)
+        positive = is_positive(labels, self.classes_)
+        if sample_weight is not None and not self._engine.update.uses_cost:
+            raise complain("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
+        per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
+        uniform = None if draws is None else _uniform(draws, len(labels))
+        if not recorded:
+            self._engine.run(rows, positive, per_row, draws=uniform)
+            return None
+        record = self._engine.blank_record(len(labels))
+        in_place = self.classes_.dtype.kind in "iuf" and self.classes_.itemsize == 8
+        bits = tuple(self.classes_.view(np.int64).tolist()) if in_place else (0, 1)
+        self._engine.run(rows, positive, per_row, draws=uniform, record=record, labels=bits)
+        predicted = record.answer.view(self.classes_.dtype) if in_place else self.classes_[record.answer]
+        chance = np.broadcast_to(1.0, len(labels)) if record.chance is None else record.chance
+        asked = np.broadcast_to(True, len(labels)) if record.asked is None else record.asked
+        return Trace(record.score, predicted, asked, chance, labels)
+
+    def start(self, n_features: int, classes: Any) -> Self:
+        """Begin a live stream of ``n_features`` features without any row yet."""
+        with self._unchanged_on_error():
+            self.n_features_in_ = check_count("n_features", n_features)
+            self._begin(self.n_features_in_, check_two(classes), None)
+        return self
+
+    def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
+        update = CSOGD2() if self.update is None else self.update
+        query = AskAll() if self.query is None else self.query
+        for name, rule, kind in (("update", update, UpdateRule), ("query", query, QueryRule)):
+            if not isinstance(rule, kind):
+                raise complain(name, f"be an {kind.__name__}", rule, f"Give an object, e.g. {name}={kind.__name__}().")
+            rule.checked()
+        if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
+            raise complain("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
+        budget = Budget.of(self.budget)
+        averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
+        if averaged and not np.isfinite(budget.limit):
+            raise complain("budget", 'be a number of labels for after_budget="average"', self.budget)
+        setting = Setting(
+            n_features=n_features,
+            budget=budget,
+            costs=class_costs(self.costs, y, classes),
+            threshold=check_number("threshold", self.threshold),
+            averaging=averaged and budget.limit > 0,
+            constant_feature=bool(self.fit_intercept),
+            seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
+        )
+        self._engine = Engine(setting, update, query)
+        self._adopt(classes)
+
+    def _adopt(self, classes: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self._answers = tuple(classes)  # looked up once a decision
+        self._truths = {label: bool(i) for i, label in enumerate(classes.tolist())}
+
+    def _rows(self, X: Any, *, reset: bool) -> Rows:
+        rows = check_rows(self, X, reset=reset, looked_at=False)
+        if is_sparse(rows) and not rows.has_canonical_format:
+            rows = rows.copy()  # norms need every column once; the caller's matrix stays as it was
+            rows.sum_duplicates()
+        return rows
+
+    def _running(self) -> Engine:
+        try:
+            return self._engine
+        except AttributeError:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
+            ) from None
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    # -- one row at a time -------------------------------------------------------------------------------------------
+
+    def decide(self, x: Any) -> Decision:
+        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
+        engine = self._running()
+        found = engine.stream.decide(x) if engine.kernel is not None else None
+        t, score, positive, chance, ask = found or engine.decide(self._row(x))
+        return Decision(t, score, self._answers[positive], chance, ask)
+
+    def learn(self, x: Any, y: Any, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
+        """Learn from one label that was asked for, at once or much later.
+
+        ``cost`` of a mistake on this example wins over the costs by class; a sample weight is a factor to it.
+        """
+        engine = self._running()
+        positive = self._truth(y)
+        value, whole = 1.0, cost is not None
+        if cost is not None:
+            value = check_number("cost", cost, at_least=0)
+        if sample_weight != 1.0:
+            value *= self._weight(sample_weight)
+        if engine.setting.budget != Budget() and engine.stream.reserved == 0:
+            raise complain(
+                "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
+            )
+        learned = engine.kernel.learn(engine.stream, x, positive, value, whole) if engine.kernel is not None else None
+        if not learned:
+            engine.learn(self._row(x), positive, value, whole)
+
+    def release(self, count: int = 1) -> None:
+        """Give back the reservation of labels that were asked for and will never come."""
+        self._running().stream.release(check_count("count", count))
+
+    def _row(self, x: Any) -> Rows:
+        row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
+        rows = self._rows(row, reset=False)
+        if rows.shape[0] != 1:
+            raise complain("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
+        return rows
+
+    def _truth(self, y: Any) -> bool:
+        try:
+            return self._truths[y]
+        except (KeyError, TypeError):
+            raise complain("y", f"be one of the classes {self.classes_.tolist()}", y) from None
+
+    def _weight(self, sample_weight: float) -> float:
+        if not self._engine.update.uses_cost:
+            raise complain("sample_weight", f"be 1 for {self._engine.update!r}, which is blind to costs", sample_weight)
+        return check_number("sample_weight", sample_weight, at_least=0)
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
+        engine = self._running()
+        return engine.scores(self._rows(X, reset=False)) - engine.setting.threshold
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The answer for every row."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights, (1, d)."""
+        return np.asarray(self._running().stream.coef).reshape(1, -1)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Intercept, (1,)."""
+        return np.array([self._running().stream.intercept])
+
+    @property
+    def n_updates_(self) -> int:
+        """Rounds that changed the weights."""
+        return int(self._running().stream.updates)
+
+    @property
+    def n_asked_(self) -> int:
+        """Labels asked for so far, answered or not."""
+        stream = self._running().stream
+        return int(stream.spent + stream.reserved)
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds so far."""
+        return int(self._running().stream.t)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_engine")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _uniform(draws: Any, n: int) -> NDArray[np.float64]:
+    uniform = np.ascontiguousarray(draws, dtype=np.float64)
+    if uniform.shape != (n,):
+        raise complain("draws", f"have shape ({n},)", uniform.shape)
+    check_finite("draws", uniform)
+    if len(uniform) and not (uniform.min() >= 0 and uniform.max() < 1):
+        raise complain("draws", "lie in [0, 1)", (float(uniform.min()), float(uniform.max())))
+    return uniform

@@ -1,0 +1,135 @@
+"""Sub-problems solved by clones of any scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter, validate_data
+
+from .._checks import complain
+from .plan import Cases, Floats, Plan, SubProblem
+
+
+class Solution(Protocol):
+    """What solves sub-problems: the higher the score, the more a row looks like side +1."""
+
+    def scores(self, X: Any) -> Floats:
+        """One score a row, (n,), or (n, m) for m sub-problems."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The answer to a question with one side only."""
+
+    score: float
+
+    def scores(self, X: Any) -> Floats:
+        """The same for every row."""
+        return np.full(X.shape[0], self.score)
+
+
+@dataclass(frozen=True)
+class Classified:
+    """A two-class problem: the signed confidence of a classifier."""
+
+    estimator: Any
+
+    def scores(self, X: Any) -> Floats:
+        """``decision_function``, else the probability above one half, else the predicted sign."""
+        if hasattr(self.estimator, "decision_function"):
+            return np.asarray(self.estimator.decision_function(X), dtype=np.float64).ravel()
+        if hasattr(self.estimator, "predict_proba"):
+            return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)[:, 1] - 0.5
+        return np.asarray(self.estimator.predict(X), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Regressed:
+    """A cost estimate: the lower, the better."""
+
+    estimator: Any
+
+    def scores(self, X: Any) -> Floats:
+        """The negated estimate."""
+        return -np.asarray(self.estimator.predict(X), dtype=np.float64).ravel()
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """The solutions of all sub-problems of a reduction."""
+
+    parts: list[Solution]
+
+    def scores(self, X: Any) -> Floats:
+        """Scores (n, m) of all sub-problems on these rows."""
+        return np.column_stack([part.scores(X) for part in self.parts])
+
+
+def train(plan: Plan, X: Any, cases: Cases, estimator: Any, n_jobs: int | None) -> Solutions:
+    """Solve all sub-problems, stage after stage; cases of no weight are dropped."""
+    kept = np.flatnonzero(cases.weight > 0)
+    X, cases = take(X, kept), cases.take(kept)
+    if plan.weighted or (cases.weight != cases.weight[0]).any():
+        check_takes_weight(estimator)
+    parts: list[Solution] = []
+    scores = np.empty((len(cases), 0))
+    for stage in range(plan.n_stages):
+        problems = plan.problems(stage, cases, scores)
+        solved = Parallel(n_jobs=n_jobs)(delayed(solve)(estimator, X, problem) for problem in problems)
+        parts += solved
+        if stage + 1 < plan.n_stages:
+            scores = np.column_stack([scores, Solutions(solved).scores(X)])
+    return Solutions(parts)
+
+
+def solve(estimator: Any, X: Any, problem: SubProblem) -> Solution:
+    """A fitted clone, or a constant where one will do."""
+    answer = problem.constant()
+    if answer is not None:
+        return Constant(answer)
+    metadata: dict[str, Any] = {}
+    if has_fit_parameter(estimator, "sample_weight"):
+        metadata["sample_weight"] = problem.weight
+    rows = take(X, problem.rows)
+    if problem.target is None:
+        return Classified(clone(estimator).fit(rows, problem.sign.astype(int), **metadata))
+    if has_fit_parameter(estimator, "side"):
+        metadata["side"] = problem.sign.astype(int)
+    return Regressed(clone(estimator).fit(rows, problem.target, **metadata))
+
+
+def check_takes_weight(estimator: Any) -> None:
+    """Base learners of weighted problems must read ``sample_weight``."""
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise complain(
+            "estimator",
+            "accept sample_weight in fit, through which it learns what mistakes cost",
+            estimator,
+            "Use another base learner, or move the steps before it out of the reduction.",
+        )
+
+
+def readable(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Rows as they came, frames too, for a base learner that reads them itself; lists become arrays."""
+    rows = X if hasattr(X, "shape") else np.asarray(X)
+    if len(rows.shape) != 2:
+        raise complain(
+            "X", "have two dimensions", f"shape {rows.shape}", "Reshape your data: X.reshape(-1, 1) has rows."
+        )
+    validate_data(estimator, rows, reset=reset, skip_check_array=True)
+    return rows
+
+
+def take(X: Any, rows: NDArray[np.intp]) -> Any:
+    """These rows of an array, sparse matrix or frame; the very same object where all are taken."""
+    if len(rows) == X.shape[0]:
+        return X
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return nw.to_native(frame[rows.tolist(), :]) if isinstance(frame, nw.DataFrame) else X[rows]

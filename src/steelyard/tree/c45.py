@@ -1,0 +1,182 @@
+"""C4.5 as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._checks import (
+    check_count,
+    check_flag,
+    check_labels,
+    check_number,
+    check_same_length,
+    check_sample_weight,
+    complain,
+)
+from .._native import TreeOptions, TreeTable
+from . import export
+from .encoding import Encoding, encode
+from .model import Tree, first_largest
+
+LARGEST_WEIGHT = 1e300  # of all rows together: keeps w log w finite
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Training data encoded and sorted once, for any number of trees with other weights."""
+
+    encoding: Encoding
+    classes: NDArray[Any]
+    codes: NDArray[np.int32]
+    table: TreeTable
+
+
+class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """C4.5 decision tree (Quinlan 1993), the base learner of paper 003, with sample weights everywhere.
+
+    A node asks the question with the best gain ratio among those whose information gain reaches the mean. Numeric
+    columns are cut in two, nominal ones get a branch per category. A missing value (NaN, None) follows all branches by
+    their weight. A category that did not occur at a node in training gets the class distribution of that node.
+
+    Parameters
+    ----------
+    min_obj : weight (> 0) that at least two branches of a split must hold. Weights count as objects: a weight of 2 is
+        two equal rows, so weights that sum to 1 give no split.
+    confidence : in (0, 0.5], of the error estimate that prunes; smaller prunes more.
+    unpruned : True keeps the tree as grown (and collapsed).
+    collapse : True drops splits that save no training error.
+    raising : True lets pruning replace a node by its largest branch.
+    binary_nominal : True asks for one category against the rest.
+    nominal : numbers or names of nominal columns. Columns of strings, booleans and categoricals are nominal anyway.
+    max_depth : largest number of questions on a path, None for any.
+
+    >>> tree = C45Classifier().fit([["dry", 1], ["dry", 2], ["wet", 1], ["wet", 3]] * 2, [0, 0, 1, 1] * 2)
+    >>> print(tree.export_text())
+    x0 = dry: 0 (4)
+    x0 = wet: 1 (4)
+    """
+
+    def __init__(
+        self,
+        *,
+        min_obj: float = 2,
+        confidence: float = 0.25,
+        unpruned: bool = False,
+        collapse: bool = True,
+        raising: bool = True,
+        binary_nominal: bool = False,
+        nominal: Sequence[int | str] | None = None,
+        max_depth: int | None = None,
+    ) -> None:
+        self.min_obj = min_obj
+        self.confidence = confidence
+        self.unpruned = unpruned
+        self.collapse = collapse
+        self.raising = raising
+        self.binary_nominal = binary_nominal
+        self.nominal = nominal
+        self.max_depth = max_depth
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> C45Classifier:
+        """Grow and prune a tree."""
+        return self.fit_prepared(self.prepare(X, y), sample_weight)
+
+    def prepare(self, X: Any, y: Any) -> Prepared:
+        """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters."""
+        classes, found = check_labels(y)
+        matrix, encoding = encode(self, X, self.nominal)
+        check_same_length(X=matrix, y=found)
+        codes: NDArray[np.int32] = found.astype(np.int32)
+        return Prepared(encoding, classes, codes, TreeTable(matrix, encoding.nominal, codes, len(classes)))
+
+    def fit_prepared(self, prepared: Prepared, sample_weight: Any = None) -> C45Classifier:
+        """Grow and prune a tree on data from ``prepare``."""
+        weight = check_sample_weight(sample_weight, len(prepared.codes))
+        if not weight.sum() <= LARGEST_WEIGHT:
+            raise complain("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
+        arrays, _ = prepared.table.grow(weight, self.native_options())
+        return self.adopt(prepared, arrays)
+
+    def adopt(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
+        """Become the fitted classifier of a tree that a kernel grew on the prepared data."""
+        self.classes_ = prepared.classes
+        self.n_features_in_ = len(prepared.encoding.names)
+        self.encoding_ = prepared.encoding
+        self.tree_ = Tree(*arrays)
+        return self
+
+    def native_options(self) -> TreeOptions:
+        """The checked parameters as the kernel reads them."""
+        depth = None if self.max_depth is None else check_count("max_depth", self.max_depth, at_least=0)
+        return TreeOptions(
+            min_obj=check_number("min_obj", self.min_obj, above=0),
+            confidence=check_number("confidence", self.confidence, above=0, at_most=0.5),
+            prune=not check_flag("unpruned", self.unpruned),
+            collapse=check_flag("collapse", self.collapse),
+            raising=check_flag("raising", self.raising),
+            binary_nominal=check_flag("binary_nominal", self.binary_nominal),
+            max_depth=sys.maxsize if depth is None else min(depth, sys.maxsize),
+        )
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class shares of the leaf, averaged over the leaves that a missing value leads to."""
+        check_is_fitted(self)
+        return self.tree_.probabilities(self.encoding_.matrix(self, X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest share; ties go to the first class."""
+        share = self.predict_proba(X)
+        return self.classes_[first_largest(share)]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each column in the class information (bits) that the tree saves on its training data."""
+        check_is_fitted(self)
+        return self.tree_.importances(self.n_features_in_)
+
+    def get_depth(self) -> int:
+        """The largest number of questions on a path."""
+        check_is_fitted(self)
+        return max(depth for _, depth in self.tree_.walk())
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves; branches without training weight are not stored."""
+        check_is_fitted(self)
+        return int((self.tree_.n_children == 0).sum())
+
+    def export_text(self) -> str:
+        """The tree in C4.5's own notation: a leaf shows its class and (weight/errors)."""
+        check_is_fitted(self)
+        return export.as_text(self.tree_, self.encoding_, self.classes_)
+
+    def export_graphviz(self) -> str:
+        """The tree in the dot language of Graphviz."""
+        check_is_fitted(self)
+        return export.as_graphviz(self.tree_, self.encoding_, self.classes_)
+
+    def export_rules(self) -> list[export.LeafRule]:
+        """One rule per leaf: its conditions, class, weight and errors."""
+        check_is_fitted(self)
+        return export.as_rules(self.tree_, self.encoding_, self.classes_)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the tree with matplotlib (extra ``plot``); returns the axes."""
+        check_is_fitted(self)
+        from .drawing import draw
+
+        return draw(self.tree_, self.encoding_, self.classes_, ax)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,143 @@
+"""Inverse-probability estimates against every possible sample, and against simulated streams."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+
+Y = np.array([1, 0, 1, 1, 0, 0, 1, 0])
+PREDICTED = np.array([1, 1, 0, 1, 0, 0, 0, 0])
+CHANCE = np.array([1.0, 0.5, 0.2, 0.9, 0.3, 0.7, 0.4, 1.0])
+COSTS = sy.Costs.of_pair(miss=np.arange(2.0, 10.0), alarm=3.0, classes=[0, 1])
+
+
+def every_sample():  # type: ignore[no-untyped-def]
+    """All subsets that the draws can ask, with their probabilities; unasked labels are spoiled."""
+    for asked in itertools.product([False, True], repeat=len(Y)):
+        asked = np.array(asked)
+        probability = np.where(asked, CHANCE, 1 - CHANCE).prod()
+        if probability:
+            yield probability, sy.Trace(CHANCE, PREDICTED, asked, CHANCE, np.where(asked, Y, -99))
+
+
+@pytest.mark.parametrize("measure", [sy.total_cost, sy.mean_cost])
+@pytest.mark.parametrize("shown", ["push", "push_and_query"])
+def test_horvitz_thompson_is_right_on_average_over_every_sample(measure, shown) -> None:  # type: ignore[no-untyped-def]
+    expected = truth = 0.0
+    for probability, trace in every_sample():
+        found = sy.estimate(measure, trace, method="horvitz_thompson", shown=shown, costs=COSTS)
+        expected += probability * found.value
+        truth += probability * sy.stream_value(measure, trace._replace(y=Y), shown=shown, costs=COSTS)
+    assert expected == pytest.approx(truth)
+
+
+def test_the_variance_of_horvitz_thompson_is_right_on_average() -> None:
+    first = second = estimated = 0.0
+    for probability, trace in every_sample():
+        found = sy.estimate(sy.total_cost, trace, method="horvitz_thompson", costs=COSTS)
+        first += probability * found.value
+        second += probability * found.value**2
+        estimated += probability * found.standard_error**2
+    assert estimated == pytest.approx(second - first**2)
+
+
+@pytest.mark.parametrize("method", ["hajek", "horvitz_thompson"])
+def test_when_all_was_asked_the_estimate_is_the_measure(method) -> None:  # type: ignore[no-untyped-def]
+    trace = sy.Trace(CHANCE, PREDICTED, np.ones(8, dtype=bool), np.ones(8), Y)
+    for measure in (sy.f_score, sy.total_cost, sy.mean_cost, sy.sensitivity_score, sy.savings_score, sy.g_mean_score):
+        found = sy.estimate(measure, trace, method=method, costs=COSTS)
+        assert found.value == pytest.approx(measure(Y, PREDICTED, costs=COSTS))
+        assert found.standard_error == 0
+        assert found.effective_sample_size == 8
+
+
+def test_weights_are_one_over_chance_and_give_the_effective_sample_size() -> None:
+    asked = np.array([1, 1, 0, 0, 1, 0, 0, 1], dtype=bool)
+    trace = sy.Trace(CHANCE, PREDICTED, asked, CHANCE, Y)
+    weight = 1 / CHANCE[asked]
+    found = sy.estimate(sy.f_score, trace, method="horvitz_thompson")
+    assert found.value == pytest.approx(sy.f_score(Y[asked], PREDICTED[asked], sample_weight=weight))
+    assert found.effective_sample_size == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    assert (found.asked, found.rounds) == (4, 8)
+    hajek = sy.estimate(sy.total_cost, trace, costs=1 - np.eye(2))
+    extra = (weight - 1) * 4 / (weight - 1).sum()
+    assert hajek.value == pytest.approx(((1 + extra) * (Y != PREDICTED)[asked]).sum())
+
+
+def stream(draw, n=2000):  # type: ignore[no-untyped-def]
+    """A margin-based query rule on a rare class: asked labels are the hard ones."""
+    score = draw.normal(size=n)
+    y = (draw.random(n) < 1 / (1 + np.exp(4 - 3 * score))).astype(int)
+    return score, (score > 1).astype(int), 0.1 / (0.1 + np.abs(score - 1)), y
+
+
+@pytest.mark.parametrize("measure", [sy.f_score, sy.mean_cost, sy.weighted_sum_score])
+@pytest.mark.parametrize("shown", ["push", "push_and_query"])
+def test_simulated_streams(measure, shown) -> None:  # type: ignore[no-untyped-def]
+    draw = np.random.default_rng(0)
+    score, predicted, chance, y = stream(draw)
+    found, naive, wrong = [], [], []
+    for _ in range(80):
+        asked = draw.random(len(y)) < chance
+        trace = sy.Trace(score, predicted, asked, chance, y)
+        truth = sy.stream_value(measure, trace, shown=shown)
+        one = sy.estimate(measure, trace._replace(y=np.where(asked, y, 7)), shown=shown, classes=[0, 1])
+        found.append([one.value - truth, one.standard_error])
+        naive.append(measure(y[asked], predicted[asked]) - truth)
+        wrong.append(abs(one.value - truth) > 1.96 * one.standard_error)
+    error, stated = np.array(found).T
+    assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error)) + 0.1 * error.std()
+    assert stated.mean() == pytest.approx(error.std(), rel=0.2)
+    assert np.mean(wrong) < 0.12
+    if shown == "push":
+        assert abs(np.mean(naive)) > 3 * abs(error.mean())  # the asked labels alone mislead
+
+
+def test_deterministic_rules_cannot_be_corrected() -> None:
+    asked = np.arange(8) < 3  # the first three, then the budget is spent
+    trace = sy.Trace(CHANCE, PREDICTED, asked, asked.astype(float), Y)
+    with pytest.raises(sy.NotEstimableError, match="got 0 for all 5 of them"):
+        sy.estimate(sy.f_score, trace)
+
+
+def test_rounds_out_of_reach_are_left_out_with_a_warning() -> None:
+    chance = np.where(np.arange(8) < 6, 0.5, 0.0)
+    asked = np.array([1, 0, 1, 1, 0, 1, 0, 0], dtype=bool)
+    trace = sy.Trace(chance, PREDICTED, asked, chance, Y)
+    with pytest.warns(sy.CoverageWarning, match="2 of 8 rounds could not have been asked"):
+        found = sy.estimate(sy.total_cost, trace)
+    assert found.rounds == 6
+    first = sy.Trace(*(column[:6] for column in trace))
+    assert found == sy.estimate(sy.total_cost, first)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"chance": np.full(8, 1.5)}, sy.InvalidInputError, "trace.chance must lie between 0 and 1; got 1.5"),
+        ({"chance": np.full(8, np.nan)}, sy.InvalidInputError, "trace.chance must lie between 0 and 1; got nan"),
+        ({"chance": np.zeros(8)}, sy.InvalidInputError, "be positive where a label was asked.*round 0"),
+        ({"asked": np.zeros(8, dtype=bool)}, sy.NotEstimableError, "must hold a label to estimate from"),
+        ({"chance": np.ones(3)}, sy.InvalidInputError, "chance must have 8 rows"),
+    ],
+)
+def test_traces_that_contradict_themselves(change, error, words) -> None:  # type: ignore[no-untyped-def]
+    trace = sy.Trace(CHANCE, PREDICTED, np.arange(8) < 4, CHANCE, Y)._replace(**change)
+    with pytest.raises(error, match=words):
+        sy.estimate(sy.f_score, trace)
+
+
+def test_rules_need_all_labels_and_methods_have_names() -> None:
+    trace = sy.Trace(CHANCE, PREDICTED, np.arange(8) < 4, CHANCE, Y)
+    with pytest.raises(sy.InvalidInputError, match="costs must be stated outright for an estimate"):
+        sy.estimate(sy.mean_cost, trace, costs=sy.Balanced())
+    with pytest.raises(sy.InvalidInputError, match="method must be one of"):
+        sy.estimate(sy.mean_cost, trace, method="naive")
+
+
+def test_shown_as_text_and_html() -> None:
+    found = sy.Estimate(0.25, 0.02, 7.5, 10, 100, "hajek")
+    assert str(found) == "0.25 ± 0.02 (10 labels of 100 rounds, worth 7.5)"
+    assert "<b>0.25</b> ± 0.02" in found._repr_html_()
