@@ -54,10 +54,10 @@ using Numbers = Vector<double>;
 
 template <class T>
 SvmSolver<T> make_solver(std::unique_ptr<KernelSource<T>> kernel, const Numbers &c, const Numbers &lo,
-                         const Numbers &hi, double tol, std::size_t working_set) {
+                         const Numbers &hi, double tol) {
   const std::size_t n = kernel->examples();
   need(n > 0 && c.shape(0) == n && lo.shape(0) == n && hi.shape(0) == n, "c, lo and hi need one entry per example");
-  return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol, working_set);
+  return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol);
 }
 
 template <class T> nb::ndarray<nb::numpy, double, nb::ndim<1>> copied(const std::vector<T> &from) {
@@ -80,47 +80,42 @@ template <class T> void bind_solver(nb::module_ &m, const char *name, const char
       .def("gradient", [](const Solver &s) { return copied(s.gradient()); });
   m.def(
       on_gram,
-      [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol,
-         std::size_t working_set) {
+      [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol) {
         const std::size_t rows = gram.shape(0);
         need(gram.shape(1) == rows, "the Gram matrix must be square");
         for (std::size_t k = 0; k < index.shape(0); ++k)
           need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
         auto source = std::make_unique<SharedGram<T>>(gram.data(), rows, index.data(), index.shape(0));
-        return make_solver<T>(std::move(source), c, lo, hi, tol, working_set);
+        return make_solver<T>(std::move(source), c, lo, hi, tol);
       },
       nb::arg("gram").noconvert(), nb::arg("index").noconvert(), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
-      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"), nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 2>());
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
 }
 
 template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense, const char *csr) {
   m.def(
       dense,
-      [](const Kernel &kernel, Matrix<T> X, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol,
-         std::size_t working_set) {
+      [](const Kernel &kernel, Matrix<T> X, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
         using Source = CachedRows<Out, DenseExamples<T>>;
         need(X.shape(0) > 0, "no rows");
         auto source = std::make_unique<Source>(DenseExamples<T>(kernel, view(X)), cache_bytes);
-        return make_solver<Out>(std::move(source), c, lo, hi, tol, working_set);
+        return make_solver<Out>(std::move(source), c, lo, hi, tol);
       },
       nb::arg("kernel"), nb::arg("X").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(),
-      nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"),
-      nb::keep_alive<0, 2>());
+      nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::keep_alive<0, 2>());
   m.def(
       csr,
       [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> indices,
-         Vector<std::int64_t> starts, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol,
-         std::size_t working_set) {
+         Vector<std::int64_t> starts, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
         using Source = CachedRows<Out, SparseExamples<T>>;
         const CsrView<T> X = view(x, indices, starts, features);
         need(X.rows > 0, "no rows");
         auto source = std::make_unique<Source>(SparseExamples<T>(kernel, X), cache_bytes);
-        return make_solver<Out>(std::move(source), c, lo, hi, tol, working_set);
+        return make_solver<Out>(std::move(source), c, lo, hi, tol);
       },
       nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("indices").noconvert(),
       nb::arg("starts").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
-      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("working_set"), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(),
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(),
       nb::keep_alive<0, 5>());
 }
 
@@ -130,7 +125,7 @@ void register_svm(nb::module_ &m) {
   nb::class_<Kernel>(m, "Kernel")
       .def(
           "__init__",
-          [](Kernel *self, int kind, double gamma, double degree, double coef0) {
+          [](Kernel *self, int kind, double gamma, int degree, double coef0) {
             new (self) Kernel{static_cast<KernelKind>(kind), gamma, degree, coef0};
           },
           nb::arg("kind"), nb::arg("gamma"), nb::arg("degree"), nb::arg("coef0"));

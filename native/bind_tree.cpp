@@ -33,7 +33,7 @@ nb::tuple grow(const Table &table, Vector<double> weights, const Options &option
   std::vector<std::int32_t> labels(table.n_rows());
   {
     nb::gil_scoped_release release;
-    Workspace workspace;
+    thread_local Workspace workspace; // fresh pages would cost more than a small tree
     tree::grow(table, weights.data(), options, workspace, tree);
     tree::training_labels(table, tree, workspace, labels.data());
   }

@@ -18,6 +18,7 @@ template <class T> using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, n
 template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
+void bind_boost(nb::module_ &m);
 void register_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 void bind_data(nb::module_ &m);

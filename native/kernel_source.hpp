@@ -11,36 +11,7 @@
 
 namespace steelyard {
 
-// sums[j] += sum_r weight[r] * row[r][j], four rows to a pass because the sums are the larger stream.
-template <class T>
-STEELYARD_INLINE void add_rows_body(const T *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  constexpr std::size_t piece = 2048; // of the sums, so that they stay in the first-level cache
-  for (std::size_t start = 0; start < n; start += piece) {
-    const std::size_t stop = std::min(n, start + piece);
-    std::size_t r = 0;
-    for (; r + 4 <= count; r += 4) {
-      const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
-      const double wa = weight[r], wb = weight[r + 1], wc = weight[r + 2], wd = weight[r + 3];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += (wa * a[j] + wb * b[j]) + (wc * c[j] + wd * d[j]);
-    }
-    for (; r < count; ++r) {
-      const T *a = rows[r];
-      const double wa = weight[r];
-      for (std::size_t j = start; j < stop; ++j)
-        sums[j] += wa * a[j];
-    }
-  }
-}
-STEELYARD_WIDE inline void add_rows(const float *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
-STEELYARD_WIDE inline void add_rows(const double *const *rows, const double *weight, std::size_t count, std::size_t n,
-                                    double *sums) {
-  add_rows_body(rows, weight, count, n, sums);
-}
+using Examples = std::vector<std::int32_t>; // their positions within a problem
 
 // The kernel among the examples of one problem. Sums over examples are kept in a vector of `width()` entries in which
 // example i owns entry `place(i)`: a problem on most rows of a shared Gram sums whole rows, which are contiguous.
@@ -50,8 +21,10 @@ template <class T> class KernelSource {
   virtual std::size_t examples() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t place(std::size_t i) const = 0;
-  virtual void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) = 0;
-  virtual void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) = 0;
+  // out[k, l] = K(rows[k], columns[l])
+  virtual void cross(const Examples &rows, const Examples &columns, T *out) = 0;
+  // sums += sum_k weight[k] K(which[k], .)
+  virtual void add(const Examples &which, const std::vector<double> &weight, double *sums) = 0;
 };
 
 template <class T> class SharedGram final : public KernelSource<T> {
@@ -65,18 +38,18 @@ template <class T> class SharedGram final : public KernelSource<T> {
   std::size_t width() const override { return whole_rows_ ? rows_ : examples_; }
   std::size_t place(std::size_t i) const override { return whole_rows_ ? at(i) : i; }
 
-  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
-    places_.resize(which.size());
-    for (std::size_t k = 0; k < which.size(); ++k)
-      places_[k] = at(which[k]);
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      const T *row = gram_ + places_[k] * rows_;
-      for (std::size_t l = 0; l < which.size(); ++l)
-        out[k * stride + l] = row[places_[l]];
+  void cross(const Examples &rows, const Examples &columns, T *out) override {
+    places_.resize(columns.size());
+    for (std::size_t l = 0; l < columns.size(); ++l)
+      places_[l] = at(columns[l]);
+    for (const std::int32_t i : rows) {
+      const T *row = gram_ + at(i) * rows_;
+      for (std::size_t l = 0; l < columns.size(); ++l)
+        *out++ = row[places_[l]];
     }
   }
 
-  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
+  void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
     pointers_.resize(which.size());
     for (std::size_t k = 0; k < which.size(); ++k)
       pointers_[k] = gram_ + at(which[k]) * rows_;
@@ -110,12 +83,12 @@ template <class T> class DenseExamples {
     const T *x = X_.row(i);
     kernel_rows(kernel_, &x, 1, all_, out, X_.rows);
   }
-  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
-    std::vector<const T *> rows;
-    for (const std::int32_t i : which)
-      rows.push_back(X_.row(i));
-    some_.pack(rows.size(), [&](std::size_t k) { return rows[k]; });
-    kernel_rows(kernel_, rows.data(), rows.size(), some_, out, stride);
+  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
+    some_.pack(columns.size(), [&](std::size_t k) { return X_.row(columns[k]); });
+    std::vector<const T *> pointers;
+    for (const std::int32_t i : rows)
+      pointers.push_back(X_.row(i));
+    kernel_rows(kernel_, pointers.data(), pointers.size(), some_, out, columns.size());
   }
 
  private:
@@ -136,13 +109,13 @@ template <class T> class SparseExamples {
       base_[j] = x_.base(kernel_.of_distance(), X_, j);
     finish(kernel_, base_.data(), X_.rows, out);
   }
-  template <class Out> void block(const std::vector<std::int32_t> &which, Out *out, std::size_t stride) {
-    base_.resize(which.size());
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      x_.load(X_, which[k]);
-      for (std::size_t l = 0; l < which.size(); ++l)
-        base_[l] = x_.base(kernel_.of_distance(), X_, which[l]);
-      finish(kernel_, base_.data(), which.size(), out + k * stride);
+  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
+    base_.resize(columns.size());
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      x_.load(X_, rows[k]);
+      for (std::size_t l = 0; l < columns.size(); ++l)
+        base_[l] = x_.base(kernel_.of_distance(), X_, columns[l]);
+      finish(kernel_, base_.data(), columns.size(), out + k * columns.size());
     }
   }
 
@@ -154,19 +127,17 @@ template <class T> class SparseExamples {
 };
 
 // Kernel rows in at most `bytes` of memory, the least recently used given up first.
-template <class T, class Examples> class CachedRows final : public KernelSource<T> {
+template <class T, class Rows> class CachedRows final : public KernelSource<T> {
  public:
-  CachedRows(Examples examples, std::size_t bytes)
+  CachedRows(Rows examples, std::size_t bytes)
       : of_(std::move(examples)), slots_(std::max<std::size_t>(1, bytes / (of_.size() * sizeof(T) + 1))),
         slot_of_(of_.size(), used_.end()) {}
 
   std::size_t examples() const override { return of_.size(); }
   std::size_t width() const override { return of_.size(); }
   std::size_t place(std::size_t i) const override { return i; }
-  void block(const std::vector<std::int32_t> &which, T *out, std::size_t stride) override {
-    of_.block(which, out, stride);
-  }
-  void add(const std::vector<std::int32_t> &which, const std::vector<double> &weight, double *sums) override {
+  void cross(const Examples &rows, const Examples &columns, T *out) override { of_.cross(rows, columns, out); }
+  void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
     for (std::size_t k = 0; k < which.size(); ++k) {
       const T *values = row(which[k]);
       add_rows(&values, &weight[k], 1, of_.size(), sums);
@@ -197,7 +168,7 @@ template <class T, class Examples> class CachedRows final : public KernelSource<
     return used_.front().values.data();
   }
 
-  Examples of_;
+  Rows of_;
   std::size_t slots_;
   std::list<Row> used_; // most recently used first
   std::vector<Slot> slot_of_;

@@ -1,38 +1,50 @@
-// Wider SIMD chosen at run time, for kernels whose last bits may depend on the machine.
+// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine.
+//
+// Such loops live in svm_loops.inl, which svm_loops.hpp includes once per instruction set: vector types are lowered
+// where a function is defined, so the target must stand on the definition itself.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__clang__)
-#define STEELYARD_CAN_CLONE (__clang_major__ >= 17)
+#if defined(__x86_64__) && defined(__GNUC__)
+#define STEELYARD_HAS_WIDE 1
 #else
-#define STEELYARD_CAN_CLONE (__GNUC__ >= 12)
+#define STEELYARD_HAS_WIDE 0
 #endif
-#if defined(__x86_64__) && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
-#define STEELYARD_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define STEELYARD_WIDE
-#endif
-// The body of a STEELYARD_WIDE function must be inlined into each of its clones to be compiled for it.
-#define STEELYARD_INLINE __attribute__((always_inline)) inline
 
 namespace steelyard {
+
+enum class Isa { portable, avx2, avx512 };
+
+inline Isa detected_isa() {
+#if STEELYARD_HAS_WIDE
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+    return Isa::avx512;
+  if (avx2)
+    return Isa::avx2;
+#endif
+  return Isa::portable;
+}
+
+inline Isa isa() {
+  static const Isa found = detected_isa();
+  return found;
+}
 
 constexpr std::size_t CACHE_LINE = 64;
 
 // One cache line of numbers; compilers split it into as many registers as the machine needs.
-template <class T> struct Lane {
-  static constexpr std::size_t count = CACHE_LINE / sizeof(T);
-  typedef T type __attribute__((vector_size(CACHE_LINE)));
-  typedef T unaligned __attribute__((vector_size(CACHE_LINE), aligned(alignof(T)), may_alias));
+template <class T> struct Lane;
+template <> struct Lane<float> {
+  static constexpr std::size_t count = CACHE_LINE / sizeof(float);
+  using index = std::int32_t;
 };
-template <class T> struct LaneIndex;
-template <> struct LaneIndex<float> {
-  using scalar = std::int32_t;
-};
-template <> struct LaneIndex<double> {
-  using scalar = std::int64_t;
+template <> struct Lane<double> {
+  static constexpr std::size_t count = CACHE_LINE / sizeof(double);
+  using index = std::int64_t;
 };
 
 inline std::size_t padded(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }

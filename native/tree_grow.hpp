@@ -36,6 +36,7 @@ struct Visit {
   std::size_t node;
   bool growing, entered = false;
   std::size_t depth, top, next_child = 0;
+  std::size_t n_closed = 0; // columns that were closed before this node
   Groups groups;
 };
 
@@ -50,7 +51,8 @@ struct Workspace {
   RowStack rows;
   SplitScratch split;
   Occurrence occurs;
-  std::vector<std::uint8_t> closed, few_values;
+  std::vector<std::uint8_t> closed, few_values; // by column
+  std::vector<std::uint32_t> closed_columns;    // in the order of closing
   std::vector<GrowingNode> nodes;
   std::vector<double> classes; // (nodes x classes)
   std::vector<Visit> visits;   // only the first n_visits are in use; the others keep their capacity
@@ -74,14 +76,29 @@ class Grower {
   void run(Tree &out) {
     load_rows();
     if (whole_)
-      run_with<WholeXLogX>(out);
+      run_with<WholeXLogX>();
     else
-      run_with<RealXLogX>(out);
+      run_with<RealXLogX>();
+    write(out);
   }
 
  private:
-  template <class XLogX> void run_with(Tree &out) {
-    SplitSearch<XLogX> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj, options_.binary_nominal);
+  template <class XLogX> void run_with() {
+    switch (K_) {
+    case 2:
+      return run_with<XLogX, 2>();
+    case 3:
+      return run_with<XLogX, 3>();
+    case 4:
+      return run_with<XLogX, 4>();
+    default:
+      return run_with<XLogX, 0>();
+    }
+  }
+
+  template <class XLogX, std::size_t Classes> void run_with() {
+    SplitSearch<XLogX, Classes> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj,
+                                       options_.binary_nominal);
     ws_.nodes.assign(1, {});
     ws_.classes.assign(K_, 0.0);
     ws_.nodes[0].rows = {0, ws_.rows.top};
@@ -95,7 +112,6 @@ class Grower {
       else
         leave(visit);
     }
-    write(out);
   }
 
   void load_rows() {
@@ -115,6 +131,7 @@ class Grower {
     whole_ = whole && total <= static_cast<double>(kWhole);
     note_occurrence();
     ws_.closed.assign(table_.n_columns(), 0);
+    ws_.closed_columns.clear();
     choose_columns_of_mean_gain(total);
   }
 
@@ -122,11 +139,11 @@ class Grower {
     ws_.occurs.flag.clear();
     if (ws_.rows.top == table_.n_rows())
       return;
-    ws_.occurs.flag.assign(table_.n_cells() / K_, 0);
+    ws_.occurs.flag.resize(table_.n_columns());
     for (std::size_t a = 0; a < table_.n_columns(); ++a) {
-      std::uint8_t *flag = ws_.occurs.flag.data() + table_.column(a).first_cell / K_;
+      ws_.occurs.flag[a].assign(table_.column(a).values.size() + 1, 0);
       for (std::size_t i = 0; i < ws_.rows.top; ++i)
-        flag[table_.column(a).codes[ws_.rows.row[i]]] = 1;
+        ws_.occurs.flag[a][table_.column(a).codes[ws_.rows.row[i]]] = 1;
     }
   }
 
@@ -138,7 +155,7 @@ class Grower {
       const Column &column = table_.column(a);
       std::size_t categories = 0;
       for (std::uint32_t code = 0; column.nominal && code < column.missing(); ++code)
-        categories += ws_.occurs.at(column, code, K_);
+        categories += ws_.occurs.at(a, code);
       ws_.few_values[a] = !column.nominal || static_cast<double>(categories) < 0.3 * total - kTolerance;
       any = any || ws_.few_values[a];
     }
@@ -156,6 +173,7 @@ class Grower {
     visit.depth = depth;
     visit.top = top;
     visit.next_child = 0;
+    visit.n_closed = ws_.closed_columns.size();
   }
 
   // Counts the classes, finds a question if the node is new, and sorts the rows by its answers.
@@ -165,14 +183,25 @@ class Grower {
     GrowingNode &node = ws_.nodes[visit.node];
     count_classes(node, visit.node);
     if (visit.growing && may_split(node, visit))
-      node.question = search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.few_values);
+      node.question =
+          search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.closed_columns, ws_.few_values);
     if (node.question.test == Test::leaf)
       return;
     ws_.rows.divide(table_, node.question, node.rows, visit.groups);
     split_by_missing_ = split_by_missing_ || visit.groups.missing.size() > 0;
     if (visit.growing && node.question.test == Test::each)
-      ws_.closed[static_cast<std::size_t>(node.question.column)] = 1;
+      close(static_cast<std::uint32_t>(node.question.column));
     match_children(visit);
+  }
+
+  void close(std::uint32_t column) {
+    ws_.closed[column] = 1;
+    ws_.closed_columns.push_back(column);
+  }
+
+  void reopen_columns(std::size_t keep) {
+    for (; ws_.closed_columns.size() > keep; ws_.closed_columns.pop_back())
+      ws_.closed[ws_.closed_columns.back()] = 0;
   }
 
   void count_classes(GrowingNode &node, std::size_t id) {
@@ -228,10 +257,11 @@ class Grower {
   void leave(Visit &visit) {
     GrowingNode &node = ws_.nodes[visit.node];
     ws_.rows.top = visit.top;
+    reopen_columns(visit.n_closed);
     if (visit.growing)
       collapse(node);
     if (options_.prune && node.question.test != Test::leaf) {
-      const Verdict verdict = judge(node);
+      const Verdict verdict = judge(node, visit);
       if (verdict == Verdict::leaf)
         make_leaf(node);
       if (verdict == Verdict::raise) {
@@ -248,8 +278,6 @@ class Grower {
     node.subtree_errors = node.question.test == Test::leaf ? node.errors : 0.0;
     for (std::size_t k = 0; k < node.n_children; ++k)
       node.subtree_errors += ws_.nodes[node.first_child + k].subtree_errors;
-    if (node.question.test == Test::each)
-      ws_.closed[static_cast<std::size_t>(node.question.column)] = 0;
     if (options_.collapse && node.subtree_errors >= node.errors - kSlackOfCollapse)
       make_leaf(node);
   }
@@ -261,12 +289,12 @@ class Grower {
 
   enum class Verdict { keep, leaf, raise };
 
-  Verdict judge(const GrowingNode &node) {
+  Verdict judge(const GrowingNode &node, const Visit &visit) {
     const double as_tree = sum_of_estimates(node);
     const double as_leaf = estimate_(node.weight, node.errors);
     const double worth_knowing = std::max(as_tree + kSlackOfErrors, as_leaf - kSlackOfErrors) + kTolerance;
-    const double as_branch = options_.raising ? estimate_of_branch(largest_branch(node), node.rows, worth_knowing)
-                                              : std::numeric_limits<double>::infinity();
+    const double as_branch =
+        options_.raising ? estimate_of_branch(node, visit, worth_knowing) : std::numeric_limits<double>::infinity();
     if (as_leaf < as_tree + kSlackOfErrors + kTolerance && as_leaf < as_branch + kSlackOfErrors + kTolerance)
       return Verdict::leaf;
     return as_branch < as_tree + kSlackOfErrors + kTolerance ? Verdict::raise : Verdict::keep;
@@ -295,27 +323,32 @@ class Grower {
     node.first_child = branch.first_child;
   }
 
-  // Pessimistic errors if all these rows went down that branch, or infinity as soon as they exceed the limit.
-  double estimate_of_branch(std::size_t branch, Range rows, double limit) {
-    const std::size_t top = ws_.rows.top;
-    double sum = 0;
-    ws_.trials.assign(1, {branch, ws_.rows.copy_to_top(rows)});
+  // Pessimistic errors if all rows of the node went down its largest branch, or infinity once they exceed the limit.
+  // Without missing values the branch's own rows stay where they are, and only the others are sent down on top of them;
+  // with missing values the shares of the branches change, and all rows are sent down anew.
+  double estimate_of_branch(const GrowingNode &node, const Visit &visit, double limit) {
+    const std::size_t top = ws_.rows.top, branch = largest_branch(node);
+    if (ws_.nodes[branch].question.test == Test::leaf)
+      return estimate_(node.weight, node.errors);
+    const bool anew = table_.has_missing();
+    const Range own =
+        anew ? Range{node.rows.begin, node.rows.begin} : visit.groups.branches[branch - node.first_child].known;
+    const Range before = ws_.rows.copy_to_top({node.rows.begin, own.begin});
+    const Range after = ws_.rows.copy_to_top({own.end, node.rows.end});
+    double sum = anew ? 0.0 : ws_.nodes[branch].estimate;
+    ws_.trials.assign(1, {branch, {before.begin, after.end}});
     while (!ws_.trials.empty() && sum <= limit) {
       const Trial trial = ws_.trials.back();
       ws_.trials.pop_back();
       ws_.rows.top = trial.rows.end; // trials further down the list lie below
-      const GrowingNode &node = ws_.nodes[trial.node];
-      if (node.question.test == Test::leaf)
-        sum += estimate_of_leaf(trial.rows, {0, 0}, 0);
-      else
-        sum += try_question(node, trial.rows);
+      sum += send_down(ws_.nodes[trial.node], trial.rows, anew);
     }
     ws_.rows.top = top;
     return sum <= limit ? sum : std::numeric_limits<double>::infinity();
   }
 
-  // Adds up the leaves below a node and puts its other children on the list.
-  double try_question(const GrowingNode &node, Range rows) {
+  // What the leaves right below a node add to the estimate; its other children go on the list.
+  double send_down(const GrowingNode &node, Range rows, bool anew) {
     Groups &groups = ws_.trial_groups;
     ws_.rows.divide(table_, node.question, rows, groups);
     double sum = 0;
@@ -328,27 +361,33 @@ class Grower {
       if (known && ws_.nodes[child].question.test != Test::leaf)
         ws_.trials.push_back({child, ws_.rows.branch_rows(groups, group)});
       else
-        sum += estimate_of_leaf(group.known, groups.missing, groups.share(group));
+        sum += change_of_leaf(groups, group, known && !anew ? child : kNewLeaf);
     }
     return sum;
   }
 
-  double estimate_of_leaf(Range known, Range missing, double share) {
-    ws_.trial_classes.assign(K_, 0.0);
-    add_classes(known, 1.0, ws_.trial_classes.data());
-    if (share > 0)
-      add_classes(missing, share, ws_.trial_classes.data());
+  double change_of_leaf(const Groups &groups, const Group &group, std::size_t leaf) {
+    std::vector<double> &classes = ws_.trial_classes;
+    classes.assign(K_, 0.0);
+    if (leaf != kNewLeaf)
+      std::copy_n(classes_of(leaf), K_, classes.begin());
+    add_classes(group.known, 1.0, classes.data());
+    if (groups.share(group) > 0)
+      add_classes(groups.missing, groups.share(group), classes.data());
     double total = 0;
-    for (double w : ws_.trial_classes)
+    for (double w : classes)
       total += w;
-    return estimate_(total, errors(ws_.trial_classes.data(), total));
+    const double before = leaf != kNewLeaf ? ws_.nodes[leaf].estimate : 0.0;
+    return estimate_(total, errors(classes.data(), total)) - before;
   }
+
+  static constexpr std::size_t kNewLeaf = std::numeric_limits<std::size_t>::max();
 
   double *classes_of(std::size_t node) { return ws_.classes.data() + node * K_; }
 
   // Breadth first, so that the children of a node stand side by side.
   void write(Tree &out) {
-    out = Tree{};
+    out.clear();
     out.n_classes = K_;
     ws_.leaf_of_row.assign(table_.n_rows(), -1);
     ws_.queue.assign(1, 0);

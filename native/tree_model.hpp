@@ -28,6 +28,16 @@ struct Tree {
   std::vector<double> weight; // (nodes x classes) training weight of each class
 
   std::size_t size() const { return test.size(); }
+
+  void clear() { // keeps the capacity
+    test.clear();
+    column.clear();
+    threshold.clear();
+    first_child.clear();
+    n_children.clear();
+    branch.clear();
+    weight.clear();
+  }
 };
 
 // The same without ownership: what prediction reads.

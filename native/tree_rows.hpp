@@ -97,37 +97,36 @@ class RowStack {
     for (std::size_t i = 0; i < n; ++i)
       keys_[i] = key_of(row[range.begin + i]);
     if (missing > 8 * n + 64)
-      place_by_sorting(n);
+      scatter_by_sorting(range);
     else
-      place_by_counting(n, missing);
-    for (std::size_t i = 0; i < n; ++i) {
-      spare_row_[place_[i]] = row[range.begin + i];
-      spare_weight_[place_[i]] = weight[range.begin + i];
-    }
+      scatter_by_counting(range, missing);
     std::copy_n(spare_row_.begin(), n, row.begin() + static_cast<std::ptrdiff_t>(range.begin));
     std::copy_n(spare_weight_.begin(), n, weight.begin() + static_cast<std::ptrdiff_t>(range.begin));
     collect(key_of, missing, range, out);
   }
 
-  void place_by_counting(std::size_t n, std::uint32_t missing) {
+  void scatter_by_counting(Range range, std::uint32_t missing) {
     first_.assign(missing + 2, 0);
-    for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < range.size(); ++i)
       ++first_[keys_[i] + 1];
     for (std::size_t k = 1; k < first_.size(); ++k)
       first_[k] += first_[k - 1];
-    place_.resize(n);
-    for (std::size_t i = 0; i < n; ++i)
-      place_[i] = first_[keys_[i]]++;
+    for (std::size_t i = 0; i < range.size(); ++i)
+      scatter(range.begin + i, first_[keys_[i]]++);
   }
 
-  void place_by_sorting(std::size_t n) {
-    order_.resize(n);
-    for (std::size_t i = 0; i < n; ++i)
+  void scatter_by_sorting(Range range) {
+    order_.resize(range.size());
+    for (std::size_t i = 0; i < range.size(); ++i)
       order_[i] = (static_cast<std::uint64_t>(keys_[i]) << 32) | i;
     std::sort(order_.begin(), order_.end());
-    place_.resize(n);
-    for (std::size_t i = 0; i < n; ++i)
-      place_[order_[i] & 0xffffffffu] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < range.size(); ++i)
+      scatter(range.begin + (order_[i] & 0xffffffffu), i);
+  }
+
+  void scatter(std::size_t from, std::size_t to) {
+    spare_row_[to] = row[from];
+    spare_weight_[to] = weight[from];
   }
 
   template <class Key> void collect(const Key &key_of, std::uint32_t missing, Range range, Groups &out) const {
@@ -149,7 +148,7 @@ class RowStack {
     }
   }
 
-  std::vector<std::uint32_t> keys_, place_, first_, spare_row_;
+  std::vector<std::uint32_t> keys_, first_, spare_row_;
   std::vector<std::uint64_t> order_;
   std::vector<double> spare_weight_;
 };

@@ -16,9 +16,9 @@ struct Column {
   bool has_missing = false;
   std::vector<double> values;       // distinct, ascending
   std::vector<std::uint32_t> codes; // one per row
+  double same_value = 0;            // neighbouring values closer than this are never separated
   std::size_t first_cell = 0;       // where this column starts in a histogram of (column, value, class)
-
-  double same_value = 0; // neighbouring values closer than this are never separated
+  std::size_t n_cells = 0;          // 0: too many values for a histogram; its rows are sorted instead
 
   std::uint32_t missing() const { return static_cast<std::uint32_t>(values.size()); }
 };
@@ -37,12 +37,14 @@ class Table {
       encode(column, columns_[a]);
       columns_[a].nominal = nominal[a] != 0;
       columns_[a].same_value = smallest_gap(columns_[a].values);
-      columns_[a].first_cell = n_cells_;
-      n_cells_ += (columns_[a].values.size() + 1) * classes;
       has_missing_ = has_missing_ || columns_[a].has_missing;
     }
     lay_out_cells();
   }
+
+  // Cells of one value stand side by side, one per class, padded to a power of two: code = (cell - first_cell) >>
+  // shift.
+  unsigned shift() const { return shift_; }
 
   std::size_t n_rows() const { return n_rows_; }
   std::size_t n_classes() const { return n_classes_; }
@@ -52,7 +54,7 @@ class Table {
   const Column &column(std::size_t a) const { return columns_[a]; }
   const std::vector<std::int32_t> &labels() const { return labels_; }
 
-  // The histogram cell of every column for one row: first_cell + code * classes + label.
+  // The histogram cell of every column for one row: first_cell + (code << shift) + label.
   const std::uint32_t *cells(std::size_t row) const { return cells_.data() + row * columns_.size(); }
 
   double value(std::size_t row, std::size_t a) const {
@@ -124,16 +126,30 @@ class Table {
     }
   }
 
+  // Every histogram starts on a multiple of 64, so that one word of marks belongs to one column. A histogram larger
+  // than the data would not pay.
   void lay_out_cells() {
+    while ((std::size_t{1} << shift_) < n_classes_)
+      ++shift_;
+    for (Column &column : columns_) {
+      const std::size_t cells = (column.values.size() + 1) << shift_;
+      column.first_cell = n_cells_;
+      column.n_cells = cells <= n_rows_ + 1024 && n_cells_ + cells < kMostCells ? cells : 0;
+      n_cells_ += (column.n_cells + 63) / 64 * 64;
+    }
     cells_.resize(n_rows_ * columns_.size());
     for (std::size_t a = 0; a < columns_.size(); ++a)
-      for (std::size_t i = 0; i < n_rows_; ++i)
+      for (std::size_t i = 0; i < n_rows_ && columns_[a].n_cells > 0; ++i)
         cells_[i * columns_.size() + a] = static_cast<std::uint32_t>(
-            columns_[a].first_cell + columns_[a].codes[i] * n_classes_ + static_cast<std::size_t>(labels_[i]));
+            columns_[a].first_cell + (static_cast<std::size_t>(columns_[a].codes[i]) << shift_) +
+            static_cast<std::size_t>(labels_[i]));
   }
+
+  static constexpr std::size_t kMostCells = std::size_t{1} << 31;
 
   std::size_t n_rows_, n_classes_, n_cells_ = 0;
   bool has_missing_ = false;
+  unsigned shift_ = 0;
   std::vector<std::int32_t> labels_;
   std::vector<Column> columns_;
   std::vector<std::uint32_t> cells_;

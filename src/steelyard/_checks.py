@@ -161,6 +161,8 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         missing = [i for i, v in enumerate(labels) if v is None or v != v]
         if missing:
             raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
+    if labels.dtype.kind in "iu" and labels.size > 0:
+        return _count_integers(labels)
     check_classification_targets(labels)
     try:
         classes, codes = np.unique(labels, return_inverse=True)
@@ -168,6 +170,18 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         kinds = sorted({type(v).__name__ for v in labels})
         raise complain(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
     return classes, codes.astype(np.intp, copy=False)
+
+
+def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes and codes without sorting, where the labels lie in a short range."""
+    low, high = int(labels.min()), int(labels.max())
+    if high - low > 1024:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.astype(np.intp, copy=False)
+    offsets = (labels - labels.dtype.type(low)).astype(np.intp)  # cannot overflow: the range is short
+    present = np.bincount(offsets) > 0
+    classes = (np.flatnonzero(present) + low).astype(labels.dtype)
+    return classes, (np.cumsum(present) - 1).astype(np.intp)[offsets]
 
 
 def check_same_length(**columns: Any) -> None:

@@ -106,14 +106,15 @@ class DelimitedReader:
             self.line += first.count(b"\n")
         if not first.strip():
             raise fault(self.where, None, "at least one row", "an empty file")
-        cells = self._cells(first.removeprefix(b"\xef\xbb\xbf"))
+        first = first.removeprefix(b"\xef\xbb\xbf")  # byte order mark
+        cells = self._cells(first)
         head = [] if self.header else [first]
         names = self._names(cells)
         if self.header:
             self.line += first.count(b"\n") or 1
         head += islice(records, self.head - len(head))
         self.layout = self._layout(names, head)
-        return _Rejoined(b"".join(head).removeprefix(b"\xef\xbb\xbf"), text)
+        return _Rejoined(b"".join(head), text)
 
     def columns(self, text: bytes, line: int) -> list[Column]:
         """The columns of some lines of the file, the first of which is ``line``."""

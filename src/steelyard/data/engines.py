@@ -113,7 +113,7 @@ def _with_pandas(text: bytes, layout: Layout) -> list[Column]:
             },
             na_values=list(layout.missing),
             keep_default_na=False,
-            float_precision="round_trip",
+            **_exact_decimals(pd.__version__),
         )
     except (ValueError, pd.errors.ParserError) as error:
         raise EngineRefuses from error
@@ -121,6 +121,12 @@ def _with_pandas(text: bytes, layout: Layout) -> list[Column]:
     if any(c.categories is None and c.missing.any() for c in columns) and b"nan" in text.lower():
         raise EngineRefuses  # pandas reads "NAN" as a number; whether it was announced as missing cannot be told
     return columns
+
+
+def _exact_decimals(pandas_version: str) -> dict[str, Any]:
+    """Since 3.1 pandas always reads the nearest double; before, it had to be asked."""
+    always = tuple(int(part) for part in pandas_version.split(".")[:2]) >= (3, 1)
+    return {} if always else {"float_precision": "round_trip"}
 
 
 def _pandas_column(name: str, cells: Any, layout: Layout) -> Column:

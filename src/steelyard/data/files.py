@@ -11,10 +11,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from .._checks import complain
-from ..errors import DataFileError, DataNotFoundError
+from ..errors import DataFileError, DataNotFoundError, SteelyardError
 
 Source = str | os.PathLike[str] | BinaryIO
 COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
@@ -53,11 +53,14 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             with open(source, "rb") as raw, _uncompressed(raw) as content:
                 yield content
         elif hasattr(source, "read") and not isinstance(source, io.TextIOBase):
-            yield _uncompressed(source)
+            with _peekable(source) as raw:
+                yield _uncompressed(raw)
         else:
             raise complain(
                 "source", "be a path or a binary stream", source, "Pass sys.stdin.buffer for standard input."
             )
+    except SteelyardError:
+        raise
     except FileNotFoundError as error:
         raise DataNotFoundError(f"{where} does not exist. Check the path.") from error
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
@@ -68,10 +71,20 @@ def opened(source: Source) -> Iterator[BinaryIO]:
         raise fault(where, None, "a readable file", error.strerror or str(error)) from error
 
 
-def _uncompressed(raw: BinaryIO) -> Any:
-    if not hasattr(raw, "peek"):
-        raw = cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw)))
-    start = cast("io.BufferedReader", raw).peek(6)[:6]
+@contextmanager
+def _peekable(source: Any) -> Iterator[Any]:
+    if hasattr(source, "peek"):
+        yield source
+        return
+    buffered = io.BufferedReader(source)
+    try:
+        yield buffered
+    finally:
+        buffered.detach()  # otherwise the caller's stream would be closed along with the buffer
+
+
+def _uncompressed(raw: Any) -> Any:
+    start = raw.peek(6)[:6]
     for magic, reader in COMPRESSIONS.items():
         if start.startswith(magic):
             return reader(raw)

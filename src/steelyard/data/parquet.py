@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,13 @@ def read_parquet(
     >>> import io, pyarrow, pyarrow.parquet
     >>> file = io.BytesIO()
     >>> pyarrow.parquet.write_table(pyarrow.table({"size": [1.0, 2.0], "kind": ["a", "b"]}), file)
+    >>> _ = file.seek(0)
     >>> read_parquet(file, target="kind").y.tolist()
     ['a', 'b']
     """
     check_frame(frame)
     where = name_of(source)
-    with opened(source) as content:
+    with opened(source) as content, _damage_reported(where):
         arrow = _file(where, content).read_all()
     table = _table(where, arrow, target, nominal, drop)
     return check_complete_labels(table, where).dataset(frame, dtype)
@@ -63,7 +65,7 @@ def parquet_chunks(
 ) -> Iterator[Dataset]:
     """The same file as data sets of ``rows`` rows each."""
     where = name_of(source)
-    with opened(source) as content:
+    with opened(source) as content, _damage_reported(where):
         for batch in _file(where, content).chunks(rows):
             yield _table(where, batch, target, nominal, drop).chunk(frame, dtype)
 
@@ -94,17 +96,22 @@ class _Arrow:
             yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
 
 
-def _file(where: str, content: Any) -> _Parquet | _Arrow:
+@contextmanager
+def _damage_reported(where: str) -> Iterator[None]:
     pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise fault(where, None, "a whole Parquet or Arrow file", str(error)) from error
+
+
+def _file(where: str, content: Any) -> _Parquet | _Arrow:
     start = content.read(6)
     content.seek(0)
-    try:
-        if start == b"ARROW1":
-            return _Arrow(content)
-        if start[:4] == b"PAR1":
-            return _Parquet(content)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise fault(where, None, "a whole Parquet or Arrow file", str(error)) from error
+    if start == b"ARROW1":
+        return _Arrow(content)
+    if start[:4] == b"PAR1":
+        return _Parquet(content)
     raise fault(where, None, "a Parquet or Arrow file", f"a file that begins with {start!r}")
 
 

@@ -32,7 +32,7 @@ class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     Attributes: ``classes_``, ``support_``, ``support_vectors_``, ``dual_coef_``, ``intercept_``, ``dual_objective_``,
     ``duality_gap_``, ``violation_``, ``n_iter_``.
 
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> X, y = [[0.0], [2.0], [3.0], [5.0]], [0, 1, 0, 1]
     >>> CSSVMClassifier(kernel="linear", costs={0: 1.0, 1: 10.0}).fit(X, y).predict(X)
     array([0, 1, 1, 1])
     """

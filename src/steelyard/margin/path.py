@@ -21,7 +21,6 @@ Solver = SvmSolver32 | SvmSolver64
 Progress = Callable[[int, float, int], object]  # position of the problem, its lambda, steps so far
 
 STEPS_AT_ONCE = 50_000  # between two chances to report and to be interrupted: well below a second
-WORKING_SET = 512
 MAX_ITER = 10_000_000
 
 
@@ -129,9 +128,9 @@ def solve_path(
 ) -> list[PathSolution]:
     """Solve every problem at every lambda, each from its solution at the next larger lambda.
 
-    Going from lambda to lambda' multiplies the box, b and Kb by lambda / lambda': an exact and feasible warm start
-    that needs no kernel value. Problems may be sub-problems (paper 002: one per class) and folds; all read the one
-    ``gram``, so threads share it.
+    Going from lambda to lambda' multiplies the box by lambda / lambda', and b and Kb too unless few examples are at
+    their bounds: a feasible warm start either way, that needs no kernel value. Problems may be sub-problems (paper
+    002: one per class) and folds; all read the one ``gram``, so threads share it.
 
     Parameters: ``gram`` (N, N) symmetric, float32 or float64; ``lambdas`` > 0 in any order; ``tol`` largest KKT
     violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is reached;
@@ -196,7 +195,7 @@ def _shared(gram: Any) -> NDArray[Any]:
 
 def _on_gram(gram: NDArray[Any], problem: SVMProblem, lam: float, tol: float) -> Solver:
     build = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
-    return build(gram, problem.index, *box(problem, lam), tol, WORKING_SET)
+    return build(gram, problem.index, *box(problem, lam), tol)
 
 
 def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numbers
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
+    check_choice,
     check_count,
     check_finite,
     check_labels,
@@ -25,12 +27,32 @@ from .._checks import (
     complain,
 )
 from ..costs import as_costs
-from ._learners import readable, train
+from ..margin.kernels import DTYPES, kernel_spec
+from ._columns import ColumnCache
+from ._learners import Solution, readable, train
 from ._svm import SharedGram
 from .plan import Cases, Floats, Plan
 
 PAPER_LAMS: Floats = 2.0 ** np.arange(17.0, -4.0, -2.0)  # paper 002, sec. 5
 DEFAULT_LAMS: Floats = 2.0 ** np.arange(17.0, -12.0, -2.0)
+
+
+class Machinery(Protocol):
+    """Something that trains support vector machines for all sub-problems of a plan, lam by lam."""
+
+    def path(
+        self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
+    ) -> list[Any]:
+        """Machines for every lam, trained on the cases ``among`` (all by default) that have weight."""
+        ...
+
+    def scores(self, path: list[Any], at: NDArray[np.intp]) -> list[Floats]:
+        """Scores (n, m) of the machines of every lam at these rows."""
+        ...
+
+    def solution(self, machines: Any, /) -> Solution:
+        """The machines as a fitted estimator keeps them."""
+        ...
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -84,17 +106,16 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
-    def _gram(self, rows: Any) -> SharedGram:
-        return SharedGram(
-            rows,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            dtype=self.dtype,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-        )
+    def _machines(self, rows: Any) -> Machinery:
+        if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
+            raise complain("X", "be a square kernel matrix at fit", f"shape {rows.shape}", "Or use another kernel=.")
+        spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        size = DTYPES[check_choice("dtype", self.dtype, tuple(DTYPES))].itemsize * rows.shape[0] ** 2
+        limit = check_number("cache_mb", self.cache_mb, above=0)
+        tol = check_number("tol", self.tol, above=0)
+        if spec.is_native and size > limit * 2**20:
+            return ColumnCache(rows, spec, dtype=self.dtype, tol=tol, cache_mb=limit)
+        return SharedGram(rows, spec, dtype=self.dtype, tol=tol, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,8 +135,8 @@ class ReductionClassifier(Reduction):
         if self.estimator is not None:
             return {"solution_": train(plan, rows, cases, self.estimator, self.n_jobs)}
         lam = check_number("lam", self.lam, above=0)
-        gram = self._gram(rows)
-        return {"solution_": gram.path(plan, cases, [lam])[0].on(gram)}
+        machines = self._machines(rows)
+        return {"solution_": machines.solution(machines.path(plan, cases, [lam])[0])}
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         if self.estimator is None:
@@ -139,22 +160,22 @@ class ReductionClassifierCV(Reduction):
     def _learn(self, rows: Any, cases: Cases, plan: Plan) -> dict[str, Any]:
         lams = read_lams(self.lams)
         folds = read_folds(self.cv, rows, cases.codes)
-        gram = self._gram(rows)
+        machines = self._machines(rows)
         held_out = np.array([cases.weight[test].sum() for _, test in folds])
-        costs = np.column_stack([fold_costs(gram, plan, cases, lams, *fold) for fold in folds])
+        costs = np.column_stack([fold_costs(machines, plan, cases, lams, *fold) for fold in folds])
         best = int((costs @ held_out).argmin())
-        solution = gram.path(plan, cases, lams[best : best + 1])[0].on(gram)
+        solution = machines.solution(machines.path(plan, cases, lams[best : best + 1])[0])
         return {"lams_": lams, "cv_costs_": costs, "lam_": float(lams[best]), "solution_": solution}
 
 
 def fold_costs(
-    gram: SharedGram, plan: Plan, cases: Cases, lams: Floats, training: NDArray[np.intp], test: NDArray[np.intp]
+    machines: Machinery, plan: Plan, cases: Cases, lams: Floats, training: NDArray[np.intp], test: NDArray[np.intp]
 ) -> Floats:
     """Mean cost of the held-out examples under the machines of every lam."""
-    path = gram.path(plan, cases, lams, training)
+    path = machines.path(plan, cases, lams, training)
     held_out = cases.take(test)
     share = held_out.weight / (held_out.weight.sum() or 1.0)
-    answers = [plan.answer(scores) for scores in gram.scores(path, test)]
+    answers = [plan.answer(scores) for scores in machines.scores(path, test)]
     return np.array([share @ held_out.table[np.arange(len(test)), answer] for answer in answers])
 
 

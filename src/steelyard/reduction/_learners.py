@@ -17,10 +17,10 @@ from .plan import Cases, Floats, Plan, SubProblem
 
 
 class Solution(Protocol):
-    """What solves a sub-problem: the higher the score, the more a row looks like side +1."""
+    """What solves sub-problems: the higher the score, the more a row looks like side +1."""
 
     def scores(self, X: Any) -> Floats:
-        """One score a row."""
+        """One score a row, (n,), or (n, m) for m sub-problems."""
         ...
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import complain
-from ..margin.kernels import KernelSpec, Matrix, gram_of, kernel_spec
+from ..margin.kernels import KernelSpec, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
 from .plan import Cases, Floats, Plan, SubProblem
 
@@ -30,13 +29,6 @@ class Machines:
         """These machines and those of a later stage over the same rows."""
         columns = (np.hstack([getattr(self, name), getattr(later, name)]) for name in ("coef", "bias", "gap"))
         return Machines(self.rows, *columns)
-
-    def on(self, shared: SharedGram) -> KernelMachines:
-        """The machines with the rows they need, free of the Gram matrix."""
-        used = (self.coef != 0).any(axis=1)
-        rows = self.rows[used]
-        support = None if shared.spec.kernel == "precomputed" else shared.X[rows]
-        return KernelMachines(shared.spec, shared.dtype, rows, support, self.coef[used], self.bias, self.gap)
 
 
 @dataclass(frozen=True)
@@ -69,26 +61,13 @@ class KernelMachines:
 class SharedGram:
     """One kernel matrix for all sub-problems, folds and lams."""
 
-    def __init__(
-        self,
-        X: Any,
-        *,
-        kernel: Any,
-        gamma: Any,
-        degree: Any,
-        coef0: Any,
-        dtype: str,
-        tol: float,
-        n_jobs: int | None,
-    ) -> None:
+    def __init__(self, X: Any, spec: KernelSpec, *, dtype: str, tol: float, n_jobs: int | None) -> None:
         self.X = X
-        self.spec = kernel_spec(kernel, X, gamma=gamma, degree=degree, coef0=coef0)
+        self.spec = spec
         self.dtype = dtype
         self.tol = tol
         self.n_jobs = n_jobs
-        if kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise complain("X", "be a square kernel matrix at fit", f"shape {X.shape}", "Or use another kernel=.")
-        self.matrix: Matrix = gram_of(self.spec, X, dtype=dtype)
+        self.matrix: Matrix = gram_of(spec, X, dtype=dtype)
 
     def path(
         self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
@@ -113,6 +92,13 @@ class SharedGram:
             scores[block] = self.matrix[np.ix_(at[block], rows)].astype(np.float64, copy=False) @ coef
         scores += np.hstack([machines.bias for machines in path])
         return np.split(scores, len(path), axis=1)
+
+    def solution(self, machines: Machines) -> KernelMachines:
+        """The machines with the rows they need, free of the Gram matrix."""
+        used = (machines.coef != 0).any(axis=1)
+        rows = machines.rows[used]
+        support = None if self.spec.kernel == "precomputed" else self.X[rows]
+        return KernelMachines(self.spec, self.dtype, rows, support, machines.coef[used], machines.bias, machines.gap)
 
     def _solve(
         self, problems: list[SubProblem], rows: NDArray[np.intp], lams: Sequence[float] | Floats

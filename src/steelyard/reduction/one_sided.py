@@ -17,6 +17,7 @@ class OneSided(Plan):
 
     n_classes: int
     weighted = False
+    one_sided = True
 
     def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
         """For every class: at most what does it cost where it is cheapest, at least what does it cost elsewhere?"""

@@ -76,6 +76,7 @@ class Plan(ABC):
 
     n_stages = 1
     weighted = True  # False: all examples of a sub-problem weigh the same unless the user says otherwise
+    one_sided = False  # True: sub-problems have targets
 
     @abstractmethod
     def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:

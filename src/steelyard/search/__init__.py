@@ -1,3 +1,5 @@
 """Search of class costs for any estimator. Paper 003."""
 
-__all__: list[str] = []
+from .cost_search import CostSearchCV
+
+__all__ = ["CostSearchCV"]

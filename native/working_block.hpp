@@ -1,0 +1,111 @@
+// The kernel among the examples of the working set, kept from round to round: only newcomers' rows are looked up.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernel_source.hpp"
+
+namespace steelyard {
+
+template <class T> class WorkingBlock {
+ public:
+  explicit WorkingBlock(std::size_t examples) : slot_of_(examples, NONE), wanted_(examples, 0) {}
+
+  static constexpr std::int32_t NONE = -1;
+  const Examples &examples() const { return example_; } // by slot, NONE where a slot is empty
+  std::size_t stride() const { return example_.size(); }
+  const T *data() const { return block_.data(); }
+
+  void hold(const Examples &chosen, KernelSource<T> &kernel) {
+    for (const std::int32_t i : chosen)
+      wanted_[i] = 1;
+    for (std::int32_t &occupant : example_)
+      if (occupant != NONE && !wanted_[occupant]) {
+        slot_of_[occupant] = NONE;
+        occupant = NONE;
+      }
+    for (const std::int32_t i : chosen)
+      wanted_[i] = 0;
+    const std::size_t need = padded(chosen.size(), CACHE_LINE / sizeof(float));
+    if (need > stride() || 2 * need + 256 < stride())
+      resize(need);
+    settle(chosen);
+    fill(kernel);
+  }
+
+ private:
+  struct Seat {
+    std::int32_t example;
+    std::size_t slot;
+  };
+
+  void resize(std::size_t stride) {
+    std::vector<Seat> kept = occupied();
+    std::vector<T> block(stride * stride, T(0));
+    for (std::size_t k = 0; k < kept.size(); ++k)
+      for (std::size_t l = 0; l < kept.size(); ++l)
+        block[k * stride + l] = block_[kept[k].slot * this->stride() + kept[l].slot];
+    example_.assign(stride, NONE);
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      example_[k] = kept[k].example;
+      slot_of_[kept[k].example] = static_cast<std::int32_t>(k);
+    }
+    block_ = std::move(block);
+  }
+
+  void settle(const Examples &chosen) {
+    newcomers_.clear();
+    std::size_t slot = 0;
+    for (const std::int32_t i : chosen) {
+      if (slot_of_[i] != NONE)
+        continue;
+      while (example_[slot] != NONE)
+        ++slot;
+      example_[slot] = i;
+      slot_of_[i] = static_cast<std::int32_t>(slot);
+      newcomers_.push_back(i);
+    }
+  }
+
+  std::vector<Seat>
+  occupied() const { // in the order of the examples, which is the order of the memory they are read from
+    std::vector<Seat> seats;
+    for (std::size_t slot = 0; slot < example_.size(); ++slot)
+      if (example_[slot] != NONE)
+        seats.push_back({example_[slot], slot});
+    std::sort(seats.begin(), seats.end(), [](const Seat &a, const Seat &b) { return a.example < b.example; });
+    return seats;
+  }
+
+  void fill(KernelSource<T> &kernel) {
+    if (newcomers_.empty())
+      return;
+    const std::vector<Seat> seats = occupied();
+    Examples others;
+    for (const Seat &seat : seats)
+      others.push_back(seat.example);
+    constexpr std::size_t batch = 64;
+    buffer_.resize(batch * others.size());
+    for (std::size_t start = 0; start < newcomers_.size(); start += batch) {
+      const std::size_t stop = std::min(newcomers_.size(), start + batch);
+      const Examples some(newcomers_.begin() + start, newcomers_.begin() + stop);
+      kernel.cross(some, others, buffer_.data());
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        const std::size_t slot = static_cast<std::size_t>(slot_of_[some[k]]);
+        const T *values = buffer_.data() + k * others.size();
+        for (std::size_t l = 0; l < seats.size(); ++l) {
+          block_[slot * stride() + seats[l].slot] = values[l];
+          block_[seats[l].slot * stride() + slot] = values[l];
+        }
+      }
+    }
+  }
+
+  Examples example_, slot_of_, newcomers_;
+  std::vector<unsigned char> wanted_;
+  std::vector<T> block_, buffer_;
+};
+
+} // namespace steelyard

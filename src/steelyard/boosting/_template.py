@@ -1,0 +1,222 @@
+"""The one boosting loop: validation, weights, stopping and the vote. A variant adds its weight rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from .._checks import check_count, check_labels, check_same_length, check_sample_weight, complain
+from ..costs import Costs, ExampleCosts, as_costs
+from ..errors import CostsError, InvalidInputError
+from ..tree import C45Classifier
+from ..tree.model import first_largest
+from ._trees import STOP_REASONS, StopReason, boosted_trees, is_our_tree, read_rows
+from .rules import Floats, WeightColumns, WeightRule, balance, reweighted, scaled, total, vote
+
+Codes = NDArray[np.intp]
+MOST_WEIGHT = 1e300
+
+
+class Rounds(NamedTuple):
+    """What a run of boosting leaves behind."""
+
+    estimators: list[Any]
+    alphas: list[float]
+    stop_reason: StopReason
+
+
+class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Template of the boosting family; a variant sets ``_rule`` and, for two classes only, ``_binary_only``."""
+
+    _rule: ClassVar[WeightRule]
+    _binary_only: ClassVar[bool] = False
+
+    def __init__(
+        self, estimator: Any = None, n_estimators: int = 10, *, costs: Any = None, random_state: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.costs = costs
+        self.random_state = random_state
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> CostBoosting:
+        """Boost on rows ``X`` and labels ``y``.
+
+        ``costs`` (n, K), one row per example, replaces the class costs: c_i is the sum of its row, which is eq. (25)
+        read per example. ``sample_weight`` counts as copies of an example: D_1 is proportional to it.
+        """
+        n_rounds = check_count("n_estimators", self.n_estimators)
+        classes, codes = check_labels(y)
+        self._check_classes(classes)
+        X = _as_rows(X)
+        check_same_length(X=X, y=codes)
+        weight = check_sample_weight(sample_weight, len(codes))
+        if weight.max() > MOST_WEIGHT / len(weight):
+            raise complain("sample_weight", f"sum to less than {MOST_WEIGHT:g}", float(weight.max()), "Scale it down.")
+        columns = type(self)._rule(self._example_costs(classes, codes, weight, costs))
+        rounds = self._boost(X, classes, codes, columns, weight, n_rounds)
+
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+        self.estimators_ = rounds.estimators
+        self.estimator_weights_ = np.array(rounds.alphas)
+        self.stop_reason_: StopReason = rounds.stop_reason
+        return self
+
+    def _check_classes(self, classes: NDArray[Any]) -> None:
+        if len(classes) < 2:
+            raise complain("y", "hold two or more classes", f"{len(classes)} class" + "es" * (len(classes) != 1))
+        if self._binary_only and len(classes) > 2:
+            raise InvalidInputError(
+                f"y must hold two classes; got {len(classes)}. Only binary classification is supported. "
+                "Use AdaC2M1Classifier for more."
+            )
+
+    def _example_costs(self, classes: NDArray[Any], codes: Codes, weight: Floats, per_example: Any) -> Floats:
+        """c_i: the summed costs of the wrong answers to example i. Eq. (25)."""
+        y, given = classes[codes], self._class_level_costs()
+        if given is None and per_example is None:
+            return default_class_costs(codes, weight)[codes]
+        known: Costs = as_costs(given, y, classes, per_example=per_example)
+        c = known.table(y).sum(axis=1) if isinstance(known, ExampleCosts) else known.class_costs()[known.codes(y)]
+        if not (np.isfinite(c).all() and (c > 0).any()):
+            raise complain("costs", "have a finite sum per class, positive for some class of y", c, error=CostsError)
+        return np.asarray(c, dtype=np.float64)
+
+    def _class_level_costs(self) -> Any:
+        return self.costs
+
+    def _base(self) -> Any:
+        if self.estimator is None:
+            return C45Classifier()
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise complain("estimator", "take sample_weight in fit", self.estimator, "Boosting works by weights.")
+        return self.estimator
+
+    def _boost(
+        self,
+        X: Any,
+        classes: NDArray[Any],
+        codes: Codes,
+        columns: WeightColumns,
+        weight: Floats,
+        n_rounds: int,
+    ) -> Rounds:
+        """Rounds of fit, vote and reweighting until they are done, nothing is wrong, or the base is too weak."""
+        base, y = self._base(), classes[codes]
+        random = check_random_state(self.random_state)
+        size = total(weight)
+        D = weight if (columns.first == 1).all() else scaled(weight * columns.first, size)
+        if is_our_tree(base):
+            trees, votes, stop = boosted_trees(base, X, y, columns, D, size, n_rounds)
+            return Rounds(trees, votes, STOP_REASONS[stop])
+        estimators: list[Any] = []
+        alphas: list[float] = []
+        for _ in range(n_rounds):
+            hypothesis = _seeded(clone(base), random).fit(X, y, sample_weight=D)
+            right = np.asarray(hypothesis.predict(X)) == y
+            pro, contra, missed = balance(D, columns, right)
+            if missed == 0 or contra == 0:
+                return Rounds([*estimators, hypothesis], [*alphas, 1.0], "perfect")
+            alpha = vote(pro, contra)
+            if alpha == 0:  # (32) does not hold
+                return Rounds(estimators or [hypothesis], alphas or [1.0], "weak")
+            estimators.append(hypothesis)
+            alphas.append(alpha)
+            D = reweighted(D, columns, right, alpha, size)
+        return Rounds(estimators, alphas, "n_estimators")
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def _staged_votes(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self)
+        X = _as_rows(X)
+        if getattr(X, "ndim", 2) == 2:  # the base learner knows what to say about other shapes
+            validate_data(self, X, reset=False, skip_check_array=True)
+        votes: Floats | None = None
+        for answers, alpha in zip(self._answers(X), self.estimator_weights_, strict=True):
+            if votes is None:
+                votes = np.zeros((len(answers), self.n_classes_))
+            votes[np.arange(len(answers)), answers] += alpha
+            yield votes
+
+    def _answers(self, X: Any) -> Iterator[Codes]:
+        """The class numbers that each base learner answers."""
+        if all(is_our_tree(tree) for tree in self.estimators_):
+            rows = read_rows(self.estimators_, X)
+            for tree in self.estimators_:
+                yield first_largest(tree.tree_.probabilities(rows))
+        else:
+            for hypothesis in self.estimators_:
+                yield np.searchsorted(self.classes_, np.asarray(hypothesis.predict(X)))
+
+    def _votes(self, X: Any) -> Floats:
+        for votes in self._staged_votes(X):
+            final = votes
+        return final
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with most of the vote; ties go to the first. Eq. (15)."""
+        best = self._votes(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def decision_function(self, X: Any) -> Floats:
+        """The summed votes, (n, K); for two classes votes for the second minus votes for the first, (n,)."""
+        votes = self._votes(X)
+        return votes[:, 1] - votes[:, 0] if self.n_classes_ == 2 else votes
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The share of the vote of every class: an order and a degree of agreement, not a calibrated probability."""
+        return np.asarray(self._votes(X) / self.estimator_weights_.sum())
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """The answers after each round."""
+        for votes in self._staged_votes(X):
+            yield self.classes_[votes.argmax(axis=1)]
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """The accuracy after each round."""
+        for answers in self.staged_predict(X):
+            yield float(accuracy_score(y, answers, sample_weight=sample_weight))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Importances of the base learners, averaged with the weights of their votes."""
+        check_is_fitted(self)
+        each = [hypothesis.feature_importances_ for hypothesis in self.estimators_]
+        return np.asarray(np.average(each, axis=0, weights=self.estimator_weights_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        base = get_tags(self._base())
+        tags.input_tags = base.input_tags
+        tags.classifier_tags.multi_class = not self._binary_only
+        return tags
+
+
+def default_class_costs(codes: Codes, weight: Floats) -> Floats:
+    """(n_min / n_k)^0.5 with weighted counts: ``InverseFrequency(0.5, relative_to="rarest")`` where weights are one."""
+    counts = np.bincount(codes, weight)
+    counts[counts == 0] = counts.max()  # a class without weight has no say
+    return np.asarray(np.sqrt(counts.min() / counts))
+
+
+def _as_rows(X: Any) -> Any:
+    """Rows as the base learner shall see them: untouched, unless they can only be had as an array."""
+    return np.asarray(X) if hasattr(X, "__array__") and not hasattr(X, "shape") else X
+
+
+def _seeded(hypothesis: Any, random: np.random.RandomState) -> Any:
+    """The base learner with a seed of its own wherever it takes one."""
+    names = sorted(n for n in hypothesis.get_params() if n == "random_state" or n.endswith("__random_state"))
+    return hypothesis.set_params(**{name: int(random.randint(np.iinfo(np.int32).max)) for name in names})

@@ -1,0 +1,76 @@
+"""The recommendation, in words and with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .leaderboard import Standing
+from .race import Race
+
+
+def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
+    """What to use, what it will cost, how sure that is; one sentence each."""
+    best = lines[0]
+    said = [_what_to_use(best, lines), _what_it_costs(best)]
+    said += _how_sure(best, lines)
+    if race.interrupted:
+        said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
+    late = [s.name for s in lines if s.stopped is not None and "out of time" in s.stopped]
+    never = [e.contender.name for e in race.entries if not e.folds]
+    if late or never:
+        said.append(f"Time ran out for {_listed([*late, *never])}; with more time one of them may do better.")
+    return said
+
+
+def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
+    if best.family == "constant":
+        return (
+            f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
+            "at these costs no contender found anything cheaper."
+        )
+    simpler = _simplest_alike(best, lines)
+    if simpler is not None:
+        return (
+            f"Use {simpler.name}: {best.name} has the least cost, but the difference is within chance "
+            f"and {simpler.name} is quicker ({simpler.fit_seconds:.2g} s a fit instead of {best.fit_seconds:.2g} s)."
+        )
+    return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
+
+
+def _simplest_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
+    """A contender not distinguishable from the best that is ten times quicker, if there is one."""
+    alike = [
+        s
+        for s in lines[1:]
+        if s.like_the_best and s.family != "constant" and s.stopped is None and s.fit_seconds < 0.1 * best.fit_seconds
+    ]
+    return min(alike, key=lambda s: s.mean_cost.value) if alike else None
+
+
+def _what_it_costs(best: Standing) -> str:
+    cost, savings = best.mean_cost, best.savings
+    if best.family == "constant":
+        return f"Expect to pay {cost.value:.4g} per example (95% interval {cost.low:.4g} to {cost.high:.4g})."
+    return (
+        f"Expect to pay {cost.value:.4g} per example (95% interval {cost.low:.4g} to {cost.high:.4g}), "
+        f"{savings.value:.0%} less than the cheapest constant answer ({savings.low:.0%} to {savings.high:.0%})."
+    )
+
+
+def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
+    alike = [s.name for s in lines[1:] if s.like_the_best and s.stopped is None]
+    said = []
+    if alike:
+        said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")
+    elif len(lines) > 1:
+        said.append("Every other contender is significantly dearer (paired bootstrap, 5% level).")
+    constants = [s for s in lines if s.family == "constant"]
+    if best.family != "constant" and any(s.like_the_best for s in constants):
+        said.append("Be careful: the lead over a constant answer is within chance too. More data would tell.")
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 6:
+        return ", ".join(names[:6]) + f" and {len(names) - 6} more"
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

@@ -1,0 +1,44 @@
+"""What is searched and for how long; where the search begins."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import genetic
+
+Floats = NDArray[np.float64]
+SAMPLERS = ("genetic", "tpe", "cmaes", "random", "ladder")
+RUNGS = np.linspace(0.0, 1.5, 16)  # gamma of the ladder
+SEEDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # gamma of the vectors every other search starts from
+BATCH = 20  # vectors drawn before the first of them is judged, where the sampler leaves it open
+
+
+class Plan(NamedTuple):
+    """One study."""
+
+    sampler: str
+    names: list[str]  # of the costs, one per class
+    counts: Floats  # examples per class
+    seeded: bool
+    seed: int
+    n_trials: int
+    timeout: float | None
+
+
+def power_family(counts: Floats, gamma: float) -> Floats:
+    """c_k = (n_min / n_k)^gamma."""
+    return np.asarray((counts.min() / counts) ** gamma)
+
+
+def seeds(sampler: str, counts: Floats) -> list[Floats]:
+    """The vectors a search starts from; for the ladder these are all."""
+    family = [power_family(counts, gamma) for gamma in (RUNGS if sampler == "ladder" else SEEDS)]
+    return [genetic.costs_of(genetic.genes_of(c)) for c in family] if sampler == "genetic" else family
+
+
+def batch_size(sampler: str, n_classes: int) -> int:
+    """How many vectors are drawn together; fixed, so that results do not depend on the number of workers."""
+    return {"genetic": genetic.POPULATION, "tpe": 5, "cmaes": 4 + int(3 * np.log(n_classes))}.get(sampler, BATCH)

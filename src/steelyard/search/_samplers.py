@@ -1,0 +1,77 @@
+"""How the next cost vector is chosen: Optuna samplers and the range they draw from. Needs Optuna."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.distributions import FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from . import genetic
+from ._plan import RUNGS, power_family
+
+Floats = NDArray[np.float64]
+
+
+class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+    """The genetic algorithm of paper 003 as an Optuna sampler.
+
+    Trial n belongs to generation n // 20. Its parents are the last 20 judged trials of earlier generations and the best
+    one so far, which therefore is never lost (elite 1) and never judged again. Each draw depends on the seed, the
+    number of the trial and these parents only: a search that is resumed goes on as if it had not been stopped.
+    """
+
+    def __init__(self, names: list[str], seed: int) -> None:
+        self.names = names
+        self.seed = seed
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, FloatDistribution]:
+        """All costs are drawn together."""
+        return {name: level_distribution() for name in self.names}
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, float]:
+        """The costs of one individual."""
+        random = np.random.default_rng([self.seed, trial.number])
+        judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        before = [t for t in judged if t.number < trial.number // genetic.POPULATION * genetic.POPULATION]
+        if before:
+            elite = max(before, key=lambda t: (t.value, -t.number))
+            pool = before[-genetic.POPULATION :]
+            pool += [elite] * (elite not in pool)
+            parents = genetic.genes_of(np.array([[t.params[name] for name in self.names] for t in pool]))
+            individual = genetic.child(parents, np.array([t.value for t in pool]), random)
+        else:
+            individual = genetic.stranger(len(self.names), random)
+        return dict(zip(self.names, genetic.costs_of(individual).tolist(), strict=True))
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """Never asked: all costs are drawn together."""
+        raise NotImplementedError(param_name)
+
+
+def level_distribution() -> FloatDistribution:
+    """The 256 levels of a gene."""
+    return FloatDistribution(1 / genetic.LEVELS, 1.0, step=1 / genetic.LEVELS)
+
+
+def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, FloatDistribution]:
+    """The range of every cost. Ratios matter, so all but the genes are logarithmic, and wide enough for the ladder."""
+    if sampler == "genetic":
+        return {name: level_distribution() for name in names}
+    floor = min(1 / genetic.LEVELS, float(power_family(counts, RUNGS[-1]).min()))
+    return {name: FloatDistribution(floor, 1.0, log=True) for name in names}
+
+
+def make_sampler(sampler: str, names: list[str], seed: int, n_before: int) -> Any:
+    """The Optuna sampler of that name, for a study that already holds ``n_before`` trials."""
+    if sampler == "genetic":
+        return GeneticSampler(names, seed)
+    later = (seed + n_before) % 2**32  # the same seed again would draw the same vectors again
+    if sampler == "tpe":
+        return optuna.samplers.TPESampler(seed=later)
+    if sampler == "cmaes":
+        return optuna.samplers.CmaEsSampler(seed=later, warn_independent_sampling=False)
+    return optuna.samplers.RandomSampler(seed=later)
