@@ -69,3 +69,8 @@ def _label(classes: NDArray[Any], positive: str) -> Any:
         if str(label) == positive:
             return label
     raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
+
+
+def read_rows(path: Path) -> Any:
+    """New rows without labels."""
+    return read_table(path).X
