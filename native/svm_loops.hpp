@@ -64,7 +64,7 @@ template <class T> class Panels {
 // The working set: `size` entries, whole cache lines of them; an empty entry may move neither way.
 template <class T, class F> struct WorkingSet {
   std::size_t size;
-  const T *kernel; // size x size
+  const T *const *rows; // of the kernel, `size` entries each
   const F *diagonal;
   F *gradient;
   F *up_bar;   // 0 where b may grow, +inf where it is at its upper bound

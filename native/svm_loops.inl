@@ -163,7 +163,7 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
   F step = 0;
   for (std::size_t steps = 0;; ++steps) {
     // The last step's effect on the gradient, and on the way the smallest gradient among those that may grow.
-    const T *row_i = w.kernel + i * n, *row_j = w.kernel + j * n;
+    const T *row_i = w.rows[i], *row_j = w.rows[j];
     V least = infinity - V{};
     I least_at = first, at = first;
     for (std::size_t k = 0; k < n; k += L) {
@@ -188,7 +188,7 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
       return steps;
 
     // Second order: the partner that gains most, (g_j - g_i)^2 / (K_ii + K_jj - 2 K_ij).
-    row_i = w.kernel + i * n;
+    row_i = w.rows[i];
     const F kii = w.diagonal[i];
     V widest = -infinity - V{}, gain = V{} - 1;
     I gain_at = first;

@@ -10,11 +10,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import get_scorer, get_scorer_names
 
 from .._checks import complain
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
+from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
 from ._splits import Split
 
 Floats = NDArray[np.float64]
@@ -39,12 +39,13 @@ class Measure:
 
 
 def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measure:
-    """``"g_mean"``, ``"f:CLASS"``, costs (their mean is minimised), or any scikit-learn scorer or its name."""
+    """``"g_mean"`` (39), ``"f:CLASS"`` (38), costs (their mean is minimised), or a scorer or its name."""
+    numbers = np.arange(len(classes))
     if isinstance(scoring, str) and scoring == "g_mean":
-        return Measure(lambda truths, answers: g_mean(_confusion(truths, answers, len(classes))))
+        return Measure(lambda truths, answers: g_mean_score(truths, answers, classes=numbers))
     if isinstance(scoring, str) and scoring.startswith("f:"):
         k = _class_named(scoring[2:], classes)
-        return Measure(lambda truths, answers: f_measure(_confusion(truths, answers, len(classes)), k))
+        return Measure(lambda truths, answers: f_score(truths, answers, positive=k, classes=numbers))
     if isinstance(scoring, str) and scoring in get_scorer_names():
         return Measure(None, get_scorer(scoring))
     if isinstance(scoring, (Costs, CostRule, Mapping, np.ndarray)):
@@ -64,23 +65,6 @@ def _class_named(name: str, classes: NDArray[Any]) -> int:
     if name not in names:
         raise complain("scoring", f"name one of the classes {', '.join(names)} after 'f:'", f"f:{name}")
     return names.index(name)
-
-
-def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
-    return np.bincount(truths * n_classes + answers, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
-def g_mean(confusion: NDArray[np.intp]) -> float:
-    """Geometric mean of the recalls of the classes that are there; 0 as soon as one recall is. Eq. (39)."""
-    present = confusion.sum(axis=1)
-    recalls = np.diag(confusion)[present > 0] / present[present > 0]
-    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
-
-
-def f_measure(confusion: NDArray[np.intp], k: int) -> float:
-    """F of class ``k``; 0 if it is never predicted. Eq. (38)."""
-    hits = confusion[k, k]
-    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
 
 
 class Judge:
