@@ -15,22 +15,24 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from ...evaluate import costs_paid
 from .contenders import Contender
 from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
-_PILOT_ROWS = 1_000
+_PILOT_ROWS = (500, 5_000)  # sizes tried before a large fit is begun
+_FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Answers of one contender on one test fold, with scores where it has them, and what it took."""
+    """Answers of one contender on one test fold as class codes, probabilities where it has them, and what it took."""
 
     fold: int
-    predicted: NDArray[Any]
+    predicted: NDArray[np.intp]
     proba: NDArray[np.float64] | None
     fit_seconds: float
     predict_seconds: float
@@ -69,7 +71,7 @@ class Race:
         rows = np.concatenate([self.splits[f][1] for f in done])
         predicted = np.concatenate([entry.folds[f].predicted for f in done])
         order = np.argsort(rows, kind="stable")
-        return rows[order], predicted[order]
+        return rows[order], self.problem.classes[predicted[order]]
 
     def paid(self, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Rows answered for and the cost paid on each."""
@@ -99,22 +101,25 @@ def run_race(
     watch: Watcher | None = None,
 ) -> Race:
     """Let everyone run, fold by fold, the cheap ones first; Ctrl-C and the time limit keep what is done."""
-    deadline = time.monotonic() + seconds
+    start = time.monotonic()
+    deadline = start + seconds
     race = Race(problem, make_splits(problem, folds), tuple(Entry(c) for c in everyone))
     for entry in race.entries:
         entry.folds.update(_kept(state, entry.contender))
     interrupted = False
     try:
         for fold in range(len(race.splits)):
-            for entry, result in _round(race, fold, deadline, jobs):
+            latest = start + _FIRST_ROUND * seconds if fold == 0 else deadline
+            for entry, result in _round(race, fold, latest, jobs):
                 if result is None:
-                    entry.stopped = entry.stopped or f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+                    entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
                 else:
                     entry.folds[fold] = result
                     _keep(state, entry.contender, result)
                 if watch is not None:
                     watch(race, entry.contender.name)
             _stop_hopeless(race)
+            _stop_late(race, deadline - time.monotonic(), jobs)
     except KeyboardInterrupt:
         interrupted = True
         for entry in race.entries:
@@ -147,47 +152,49 @@ def _run(
     expected_seconds: float,
 ) -> tuple[int, FoldResult | None]:
     """Teach on one part and ask about the other; None where the time left would not do."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
         warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
-        training = problem.part(_capped(problem.y, fit_on, contender.most_rows, problem.seed))
-        expected = expected_seconds or _pilot(contender, training)
-        if time.monotonic() + expected > deadline:
+        training = problem.part(fit_on).capped(contender.most_rows)
+        if time.monotonic() + (expected_seconds or _pilot(contender, training, deadline)) > deadline:
             return index, None
         start = time.perf_counter()
         model = contender.teach(training)
         taught = time.perf_counter()
         asked = problem.part(test_on)
-        predicted = contender.ask(model, asked)
+        predicted = problem.costs.codes(contender.ask(model, asked))
         answered = time.perf_counter()
         return index, FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
 
 
-def _pilot(contender: Contender, training: Problem) -> float:
-    """Seconds a fit will take, from a small one; nothing for data that are small anyway."""
-    n = len(training.y)
-    if n <= 4 * _PILOT_ROWS or contender.family == "constant":
-        return 0.0
-    small = training.part(_capped(training.y, np.arange(n), _PILOT_ROWS, training.seed))
-    start = time.perf_counter()
-    contender.teach(small)
-    return (time.perf_counter() - start) * n / _PILOT_ROWS
-
-
-def _capped(y: NDArray[Any], rows: NDArray[np.intp], most: int | None, seed: int) -> NDArray[np.intp]:
-    """At most so many of the rows, class shares kept."""
-    if most is None or len(rows) <= most:
-        return rows
-    labels, counts = np.unique(y[rows], return_counts=True)
-    if counts.min() < 2 or most < 2 * len(labels):
-        return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-    chosen, _ = train_test_split(rows, train_size=most, stratify=y[rows], random_state=seed)
-    return np.sort(chosen)
+def _pilot(contender: Contender, training: Problem, deadline: float) -> float:
+    """Seconds a fit will take, from smaller ones; nothing for data that are small anyway."""
+    n, expected = len(training.y), 0.0
+    if contender.family == "constant":
+        return expected
+    for rows in _PILOT_ROWS:
+        if n < 2 * rows or time.monotonic() + expected > deadline:
+            break
+        start = time.perf_counter()
+        contender.teach(training.capped(rows))
+        expected = (time.perf_counter() - start) * (n / rows) ** (1.0 if contender.most_rows is None else 1.5)
+    return expected
 
 
 def _probabilities(model: Any, asked: Problem) -> NDArray[np.float64] | None:
     if not hasattr(model, "predict_proba"):
         return None
     return np.asarray(model.predict_proba(asked.X), dtype=np.float64)
+
+
+def _stop_late(race: Race, left: float, jobs: int) -> None:
+    """Of those still running keep the best ones, as many as can finish in the time left."""
+    running = [e for e in race.entries if e.stopped is None and e.folds and len(e.folds) < len(race.splits)]
+    for entry in sorted(running, key=lambda e: (e.contender.family != "constant", race.paid(e)[1].mean())):
+        need = entry.seconds * (len(race.splits) - len(entry.folds)) / jobs
+        if need > left:
+            entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+        else:
+            left -= need
 
 
 def _stop_hopeless(race: Race) -> None:
@@ -224,7 +231,7 @@ def _keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
     times = json.dumps([result.fit_seconds, result.predict_seconds])
     partial = target.with_suffix(".partial")
     with partial.open("wb") as file:
-        np.savez_compressed(file, predicted=result.predicted.astype(str), times=np.array(times), **proba)
+        np.savez_compressed(file, predicted=result.predicted, times=np.array(times), **proba)
     partial.replace(target)
 
 
