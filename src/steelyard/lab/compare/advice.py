@@ -28,16 +28,10 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
             f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
             "at these costs no contender found anything cheaper."
         )
-    simpler = _simplest_alike(best, lines)
-    if simpler is not None:
-        return (
-            f"Use {simpler.name}: {best.name} has the least cost, but the difference is within chance "
-            f"and {simpler.name} is quicker ({simpler.fit_seconds:.2g} s a fit instead of {best.fit_seconds:.2g} s)."
-        )
     return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
 
 
-def _simplest_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
+def _quick_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
     """A contender not distinguishable from the best that is ten times quicker, if there is one."""
     alike = [
         s
@@ -64,6 +58,12 @@ def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
         said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")
     elif len(lines) > 1:
         said.append("Every other contender is significantly dearer (paired bootstrap, 5% level).")
+    simpler = _quick_alike(best, lines)
+    if simpler is not None:
+        said.append(
+            f"If speed counts, {simpler.name} is as good as far as these data tell, "
+            f"and {best.fit_seconds / max(simpler.fit_seconds, 1e-9):.0f} times quicker to fit."
+        )
     constants = [s for s in lines if s.family == "constant"]
     if best.family != "constant" and any(s.like_the_best for s in constants):
         said.append("Be careful: the lead over a constant answer is within chance too. More data would tell.")

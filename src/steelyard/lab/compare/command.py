@@ -50,7 +50,7 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
 
 def _tell(result: Comparison, out: Path, console: Console) -> None:
     console.print(leaderboard_table(result.leaderboard))
-    for sentence in (*result.advice, *result.warnings):
+    for sentence in (*result.advice, *result.noticed):
         console.print(f"- {sentence}", highlight=False)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
@@ -60,7 +60,7 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
 def run_predict(model: Path, file: Path, out: Path | None) -> None:
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     loaded = load_model(model)
-    X = read_rows(file)
+    X = read_rows(file, [name for name in loaded.columns.nominal if isinstance(name, str)])
     decisions, expected = loaded.predict(X), loaded.expected_costs(X)
     if out is None:
         _write(sys.stdout, decisions, expected)
