@@ -72,5 +72,5 @@ def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     if len(names) > 6:
-        return ", ".join(names[:6]) + f" and {len(names) - 6} more"
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+        return "; ".join(names[:6]) + f"; and {len(names) - 6} more"
+    return "; ".join(names)  # names hold commas

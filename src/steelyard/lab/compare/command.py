@@ -50,8 +50,12 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
 
 def _tell(result: Comparison, out: Path, console: Console) -> None:
     console.print(leaderboard_table(result.leaderboard))
+    if any(line.stopped is not None for line in result.leaderboard):
+        console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
+    console.print()
     for sentence in (*result.advice, *result.noticed):
         console.print(f"- {sentence}", highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
     console.print(f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)", soft_wrap=True)

@@ -55,6 +55,8 @@ def read_costs(text: str | None, y: NDArray[Any], positive: str | None, taken: d
     if not pair and not roles:
         return None
     classes = np.unique(y)
+    if len(classes) < 2:
+        return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) != 2:
         raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
     miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
