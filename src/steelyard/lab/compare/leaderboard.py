@@ -19,6 +19,7 @@ from ...evaluate import (
     sensitivity_score,
     specificity_score,
 )
+from ...errors import StateError
 from .race import Entry, Race
 
 SAME = 0.05  # a lead that chance gives this often is no lead
@@ -53,6 +54,8 @@ class Standing:
 def standings(race: Race) -> list[Standing]:
     """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered."""
     complete = race.complete() or [e for e in race.entries if e.folds]
+    if not complete:
+        raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
     winner = min(complete, key=lambda e: race.paid(e)[1].mean())
     lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
     return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value))

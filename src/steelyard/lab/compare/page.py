@@ -232,7 +232,8 @@ def _method(report: Report, race: Race) -> None:
         f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
         "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of each "
         "fold. Contenders significantly behind the leader after two folds were stopped. "
-        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid."
+        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
+        "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
         + (f"\n\nTaught with at most so many rows: {caps}." if caps else ""),
     ).table(
         [

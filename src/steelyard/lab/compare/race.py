@@ -155,8 +155,10 @@ def _run(
     with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
         warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
         training = problem.part(fit_on).capped(contender.most_rows)
-        if time.monotonic() + (expected_seconds or _pilot(contender, training, deadline)) > deadline:
-            return index, None
+        if contender.family != "constant":  # those are what everyone is measured against, and take no time
+            expected = expected_seconds or _pilot(contender, training, deadline)
+            if time.monotonic() + expected > deadline:
+                return index, None
         start = time.perf_counter()
         model = contender.teach(training)
         taught = time.perf_counter()
@@ -169,8 +171,6 @@ def _run(
 def _pilot(contender: Contender, training: Problem, deadline: float) -> float:
     """Seconds a fit will take, from smaller ones; nothing for data that are small anyway."""
     n, expected = len(training.y), 0.0
-    if contender.family == "constant":
-        return expected
     for rows in _PILOT_ROWS:
         if n < 2 * rows or time.monotonic() + expected > deadline:
             break
@@ -188,8 +188,12 @@ def _probabilities(model: Any, asked: Problem) -> NDArray[np.float64] | None:
 
 def _stop_late(race: Race, left: float, jobs: int) -> None:
     """Of those still running keep the best ones, as many as can finish in the time left."""
-    running = [e for e in race.entries if e.stopped is None and e.folds and len(e.folds) < len(race.splits)]
-    for entry in sorted(running, key=lambda e: (e.contender.family != "constant", race.paid(e)[1].mean())):
+    running = [
+        e
+        for e in race.entries
+        if e.stopped is None and e.contender.family != "constant" and 0 < len(e.folds) < len(race.splits)
+    ]
+    for entry in sorted(running, key=lambda e: race.paid(e)[1].mean()):
         need = entry.seconds * (len(race.splits) - len(entry.folds)) / jobs
         if need > left:
             entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
