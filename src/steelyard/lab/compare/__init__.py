@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from ..._checks import check_count, check_number
-from ...evaluate import Interval
 from ...errors import StateError
+from ...evaluate import Interval
 from ..runs import data_digest
 from .advice import advice
 from .checkup import checkup
@@ -24,7 +24,7 @@ from .leaderboard import Standing, standings, winner_of
 from .model import Model, load_model, save_model
 from .page import comparison_page
 from .problem import Problem, read_problem
-from .progress import Watch, leaderboard_table
+from .progress import Watch
 from .race import Race, run_race
 
 __all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]

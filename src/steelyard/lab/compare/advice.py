@@ -28,6 +28,12 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
             f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
             "at these costs no contender found anything cheaper."
         )
+    constant = next((s for s in lines if s.family == "constant" and s.like_the_best), None)
+    if constant is not None:
+        return (
+            f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
+            "but its lead over that constant answer is within chance. More data would tell."
+        )
     return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
 
 
@@ -52,21 +58,18 @@ def _what_it_costs(best: Standing) -> str:
 
 
 def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
-    alike = [s.name for s in lines[1:] if s.like_the_best and s.stopped is None]
+    alike = [s.name for s in lines[1:] if s.like_the_best]
     said = []
     if alike:
         said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")
-    elif len(lines) > 1:
-        said.append("Every other contender is significantly dearer (paired bootstrap, 5% level).")
+    else:
+        said.append("Every other contender that ran is significantly dearer (paired bootstrap, 5% level).")
     simpler = _quick_alike(best, lines)
     if simpler is not None:
         said.append(
             f"If speed counts, {simpler.name} is as good as far as these data tell, "
             f"and {best.fit_seconds / max(simpler.fit_seconds, 1e-9):.0f} times quicker to fit."
         )
-    constants = [s for s in lines if s.family == "constant"]
-    if best.family != "constant" and any(s.like_the_best for s in constants):
-        said.append("Be careful: the lead over a constant answer is within chance too. More data would tell.")
     return said
 
 

@@ -82,9 +82,7 @@ def contenders(problem: Problem) -> list[Contender]:
 
 
 def _constants(problem: Problem) -> list[Contender]:
-    return [
-        Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in problem.classes.tolist()
-    ]
+    return [Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in problem.classes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,9 @@ def _forest(problem: Problem) -> tuple[Any, Any, dict[str, list[Any]]]:
 
 
 def _gradient_boosting(problem: Problem) -> tuple[Any, Any, dict[str, list[Any]]]:
-    boosting = HistGradientBoostingClassifier(max_iter=100, learning_rate=0.05, max_leaf_nodes=15, random_state=problem.seed)
+    boosting = HistGradientBoostingClassifier(
+        max_iter=100, learning_rate=0.05, max_leaf_nodes=15, random_state=problem.seed
+    )
     return problem.columns.coded(), boosting, {"learning_rate": [0.03, 0.1]}
 
 

@@ -31,8 +31,9 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
 
 
 def _named(dataset: Dataset) -> Any:
-    """The rows as a frame, so that columns go by their names; an array where they have none or no library has frames."""
-    X, library = dataset.X, next((name for name in ("pandas", "polars") if find_spec(name)), None)
+    """The rows as a frame, so that columns go by their names; an array where that cannot be."""
+    X = dataset.X
+    library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
     if not isinstance(X, np.ndarray) or not dataset.features or library is None:
         return X
     return nw.from_dict(dict(zip(dataset.features, X.T, strict=True)), backend=library).to_native()
@@ -47,7 +48,9 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
 
 
-def read_costs(text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]) -> Any:
+def read_costs(
+    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+) -> Any:
     """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
     pair = _pair(text) if text and "=" in text else {}
     if text and not pair:
@@ -89,4 +92,5 @@ def read_rows(path: Path, nominal: Sequence[str] = ()) -> Any:
     """New rows; ``nominal`` columns stay text even where all their cells look like numbers."""
     suffixes = {suffix.lower() for suffix in path.suffixes}
     takes_nominal = bool(suffixes & {".csv", ".data", ".tsv", ".txt", ".parquet", ".pq"})
-    return _named(read_table(path, **({"nominal": list(nominal)} if nominal and takes_nominal else {})))
+    options: dict[str, Any] = {"nominal": list(nominal)} if nominal and takes_nominal else {}
+    return _named(read_table(path, **options))

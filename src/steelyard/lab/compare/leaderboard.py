@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import StateError
 from ...evaluate import (
     Interval,
     bootstrap_interval,
@@ -19,7 +20,6 @@ from ...evaluate import (
     sensitivity_score,
     specificity_score,
 )
-from ...errors import StateError
 from .race import Entry, Race
 
 SAME = 0.05  # a lead that chance gives this often is no lead
@@ -56,9 +56,9 @@ def standings(race: Race) -> list[Standing]:
     complete = race.complete() or [e for e in race.entries if e.folds]
     if not complete:
         raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
-    winner = min(complete, key=lambda e: race.paid(e)[1].mean())
+    winner = min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant"))
     lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
-    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value))
+    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value, s.family != "constant"))
 
 
 def winner_of(race: Race, lines: list[Standing]) -> Entry:

@@ -64,7 +64,7 @@ def leaderboard_table(lines: list[Standing]) -> Table:
 
 
 def _cells(line: Standing, best: Standing, two: bool) -> list[str]:
-    mark = " *" if line.like_the_best and line is not best and line.stopped is None else ""
+    mark = " *" if line.like_the_best and line is not best else ""
     name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name) + mark
     cost = line.mean_cost
     cells = [name, f"{cost.value:.4g}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]

@@ -24,6 +24,7 @@ from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
 _PILOT_ROWS = (500, 5_000)  # sizes tried before a large fit is begun
+_SMALL_SHARE = 0.03
 _FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
 
 
@@ -133,6 +134,9 @@ def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[
     runners = [e for e in race.entries if e.stopped is None and fold not in e.folds]
     runners.sort(key=lambda e: (e.seconds, e.contender.work))
     problem, (fit_on, test_on) = race.problem, race.splits[fold]
+    for entry in (e for e in runners if e.contender.family == "constant"):  # at once, without another process
+        yield entry, _run(0, entry.contender, problem, fit_on, test_on, fold, deadline, 0.0)[1]
+    runners = [e for e in runners if e.contender.family != "constant"]
     calls = (
         delayed(_run)(i, entry.contender, problem, fit_on, test_on, fold, deadline, entry.seconds)
         for i, entry in enumerate(runners)
@@ -193,12 +197,13 @@ def _stop_late(race: Race, left: float, jobs: int) -> None:
         for e in race.entries
         if e.stopped is None and e.contender.family != "constant" and 0 < len(e.folds) < len(race.splits)
     ]
-    for entry in sorted(running, key=lambda e: race.paid(e)[1].mean()):
-        need = entry.seconds * (len(race.splits) - len(entry.folds)) / jobs
-        if need > left:
+    need = {id(e): e.seconds * (len(race.splits) - len(e.folds)) / jobs for e in running}
+    small = _SMALL_SHARE * left  # what takes next to nothing is not worth stopping
+    for entry in sorted(running, key=lambda e: (need[id(e)] > small, race.paid(e)[1].mean())):
+        if need[id(entry)] > left:
             entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
         else:
-            left -= need
+            left -= need[id(entry)]
 
 
 def _stop_hopeless(race: Race) -> None:
@@ -230,7 +235,7 @@ def _keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
     if state is None:
         return
     state.mkdir(parents=True, exist_ok=True)
-    proba = {} if result.proba is None else {"proba": result.proba}
+    proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
     target = state / f"{_slug(contender)}.{result.fold}.npz"
     times = json.dumps([result.fit_seconds, result.predict_seconds])
     partial = target.with_suffix(".partial")
@@ -247,6 +252,5 @@ def _kept(state: Path | None, contender: Contender) -> dict[int, FoldResult]:
         with np.load(path, allow_pickle=False) as kept:
             fold = int(path.suffixes[-2][1:])
             fit_seconds, predict_seconds = json.loads(str(kept["times"]))
-            proba = kept["proba"] if "proba" in kept else None
-            found[fold] = FoldResult(fold, kept["predicted"], proba, fit_seconds, predict_seconds)
+            found[fold] = FoldResult(fold, kept["predicted"], kept.get("proba"), fit_seconds, predict_seconds)
     return found
