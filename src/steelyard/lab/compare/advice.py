@@ -16,7 +16,10 @@ def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
     if race.interrupted:
         said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
     late = [s.name for s in lines if s.stopped is not None and "out of time" in s.stopped]
-    never = [e.contender.name for e in race.entries if not e.folds]
+    never = [e.contender.name for e in race.entries if not e.folds and "out of time" in (e.stopped or "")]
+    failed = [e.contender.name for e in race.entries if "failed" in (e.stopped or "")]
+    if failed:
+        said.append(f"These could not learn from the data: {_listed(failed)}.")
     if late or never:
         said.append(f"Time ran out for {_listed([*late, *never])}; with more time one of them may do better.")
     return said

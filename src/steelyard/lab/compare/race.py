@@ -112,8 +112,8 @@ def run_race(
         for fold in range(len(race.splits)):
             latest = start + _FIRST_ROUND * seconds if fold == 0 else deadline
             for entry, result in _round(race, fold, latest, jobs):
-                if result is None:
-                    entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+                if isinstance(result, str):
+                    entry.stopped = f"{result} after {len(entry.folds)} of {len(race.splits)} folds"
                 else:
                     entry.folds[fold] = result
                     _keep(state, entry.contender, result)
@@ -129,7 +129,7 @@ def run_race(
     return Race(race.problem, race.splits, race.entries, interrupted)
 
 
-def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[Entry, FoldResult | None]]:
+def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[Entry, FoldResult | str]]:
     """One fold of everyone still running, as they come in."""
     runners = [e for e in race.entries if e.stopped is None and fold not in e.folds]
     runners.sort(key=lambda e: (e.seconds, e.contender.work))
@@ -154,22 +154,38 @@ def _run(
     fold: int,
     deadline: float,
     expected_seconds: float,
-) -> tuple[int, FoldResult | None]:
-    """Teach on one part and ask about the other; None where the time left would not do."""
+) -> tuple[int, FoldResult | str]:
+    """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
+    try:
+        return index, _fold(contender, problem, fit_on, test_on, fold, deadline, expected_seconds)
+    except Exception as error:  # other people's learners may raise anything at all
+        first_line = (str(error).splitlines() or [""])[0]
+        return index, f"failed ({type(error).__name__}: {first_line[:80]})"
+
+
+def _fold(
+    contender: Contender,
+    problem: Problem,
+    fit_on: NDArray[np.intp],
+    test_on: NDArray[np.intp],
+    fold: int,
+    deadline: float,
+    expected_seconds: float,
+) -> FoldResult | str:
     with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
         warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
         training = problem.part(fit_on).capped(contender.most_rows)
         if contender.family != "constant":  # those are what everyone is measured against, and take no time
             expected = expected_seconds or _pilot(contender, training, deadline)
             if time.monotonic() + expected > deadline:
-                return index, None
+                return "out of time"
         start = time.perf_counter()
         model = contender.teach(training)
         taught = time.perf_counter()
         asked = problem.part(test_on)
         predicted = problem.costs.codes(contender.ask(model, asked))
         answered = time.perf_counter()
-        return index, FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
+        return FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
 
 
 def _pilot(contender: Contender, training: Problem, deadline: float) -> float:

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs, StateError
+from steelyard.lab.compare.advice import advice
 from steelyard.lab.compare.contenders import Contender, contenders
 from steelyard.lab.compare.leaderboard import standings
 from steelyard.lab.compare.problem import Problem, read_problem
@@ -142,3 +143,17 @@ def test_per_example_costs_follow_their_rows() -> None:
     rows, paid = race.paid(always_good)
     assert np.allclose(paid, np.where(y == "bad", miss, 0.0)[rows])
     assert any(e.contender.how == "expected" and len(e.folds) == 3 for e in race.entries)
+
+
+class Broken(Spy):
+    def fit(self, X: Any, y: Any) -> "Broken":
+        raise RuntimeError("no\nmore")
+
+
+def test_a_failing_contender_does_not_end_the_race() -> None:
+    problem = numbered()
+    everyone = [c for c in contenders(problem) if c.family == "constant"]
+    race = run_race(problem, [*everyone, Contender("broken", "usual", Build(Broken()))], folds=3)
+    assert race.entries[-1].stopped == "failed (RuntimeError: no) after 0 of 3 folds"
+    assert len(race.complete()) == 2
+    assert any("broken" in sentence for sentence in advice(race, standings(race)))
