@@ -124,7 +124,7 @@ template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense
 
 } // namespace
 
-void register_svm(nb::module_ &m) {
+void bind_svm(nb::module_ &m) {
   nb::class_<Kernel>(m, "Kernel")
       .def(
           "__init__",

@@ -127,19 +127,27 @@ template <class T> class DenseExamples {
   DenseExamples(const Kernel &kernel, const DenseView<T> &X)
       : kernel_(kernel), X_(X), all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }), some_(X.features) {}
   std::size_t size() const { return X_.rows; }
-  template <class Out> void row(std::size_t i, Out *out) {
-    const T *x = X_.row(i);
-    kernel_rows(kernel_, &x, 1, all_, out, X_.rows);
+  template <class Out> void rows(const Examples &which, Out *const *out) {
+    const std::vector<const T *> pointers = at(which);
+    kernel_rows(kernel_, pointers.data(), pointers.size(), all_, out);
   }
   template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
     some_.pack(columns.size(), [&](std::size_t k) { return X_.row(columns[k]); });
-    std::vector<const T *> pointers;
-    for (const std::int32_t i : rows)
-      pointers.push_back(X_.row(i));
-    kernel_rows(kernel_, pointers.data(), pointers.size(), some_, out, columns.size());
+    const std::vector<const T *> pointers = at(rows);
+    std::vector<Out *> to;
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      to.push_back(out + k * columns.size());
+    kernel_rows(kernel_, pointers.data(), pointers.size(), some_, to.data());
   }
 
  private:
+  std::vector<const T *> at(const Examples &which) const {
+    std::vector<const T *> pointers;
+    for (const std::int32_t i : which)
+      pointers.push_back(X_.row(i));
+    return pointers;
+  }
+
   Kernel kernel_;
   DenseView<T> X_;
   Panels<T> all_, some_;
@@ -150,12 +158,14 @@ template <class T> class SparseExamples {
   using Value = T;
   SparseExamples(const Kernel &kernel, const CsrView<T> &X) : kernel_(kernel), X_(X), x_(X.features) {}
   std::size_t size() const { return X_.rows; }
-  template <class Out> void row(std::size_t i, Out *out) {
+  template <class Out> void rows(const Examples &which, Out *const *out) {
     base_.resize(X_.rows);
-    x_.load(X_, i);
-    for (std::size_t j = 0; j < X_.rows; ++j)
-      base_[j] = x_.base(kernel_.of_distance(), X_, j);
-    finish(kernel_, base_.data(), X_.rows, out);
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      x_.load(X_, which[k]);
+      for (std::size_t j = 0; j < X_.rows; ++j)
+        base_[j] = x_.base(kernel_.of_distance(), X_, j);
+      finish(kernel_, base_.data(), X_.rows, out[k]);
+    }
   }
   template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
     base_.resize(columns.size());
@@ -179,8 +189,8 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
  public:
   CachedRows(Rows examples, std::size_t bytes)
       : of_(std::move(examples)), block_(block_within(bytes)),
-        slots_(std::max<std::size_t>(1, (bytes - std::min(bytes, block_ * block_ * sizeof(T))) /
-                                            (of_.size() * sizeof(T)))),
+        slots_(std::max<std::size_t>(ROW_BLOCK, (bytes - std::min(bytes, block_ * block_ * sizeof(T))) /
+                                                    (of_.size() * sizeof(T)))),
         slot_of_(of_.size(), used_.end()) {}
 
   std::size_t examples() const override { return of_.size(); }
@@ -188,37 +198,53 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
   std::size_t place(std::size_t i) const override { return i; }
   std::size_t largest_block() const override { return block_; }
 
-  const T *row(std::size_t i) override {
-    if (slot_of_[i] != used_.end()) {
-      used_.splice(used_.begin(), used_, slot_of_[i]);
-      return used_.front().values.data();
-    }
-    if (used_.size() < slots_) {
-      used_.push_front({i, std::vector<T>(of_.size())});
-    } else {
-      used_.splice(used_.begin(), used_, std::prev(used_.end()));
-      slot_of_[used_.front().example] = used_.end();
-      used_.front().example = i;
-    }
-    slot_of_[i] = used_.begin();
-    of_.row(i, used_.front().values.data());
-    return used_.front().values.data();
-  }
+  const T *row(std::size_t i) override { return look_up({static_cast<std::int32_t>(i)})[0]; }
 
   void cross(const Examples &rows, const Examples &columns, T *out) override { of_.cross(rows, columns, out); }
   void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      const T *values = row(static_cast<std::size_t>(which[k]));
-      add_rows(&values, &weight[k], 1, of_.size(), sums);
+    for (std::size_t start = 0; start < which.size(); start += TOGETHER) {
+      const std::size_t stop = std::min(which.size(), start + TOGETHER);
+      const std::vector<const T *> values = look_up({which.begin() + start, which.begin() + stop});
+      add_rows(values.data(), &weight[start], values.size(), of_.size(), sums);
     }
   }
 
  private:
   struct Row {
-    std::size_t example;
+    std::int32_t example;
     std::vector<T> values;
   };
   using Slot = typename std::list<Row>::iterator;
+  static constexpr std::size_t TOGETHER = ROW_BLOCK; // rows computed in one go; there are at least as many slots
+
+  // Rows of at most TOGETHER examples. Those at hand go to the front first, so that none of them makes room for
+  // another.
+  std::vector<const T *> look_up(const Examples &which) {
+    Examples missing;
+    std::vector<T *> to;
+    for (const std::int32_t i : which)
+      if (slot_of_[i] != used_.end())
+        used_.splice(used_.begin(), used_, slot_of_[i]);
+      else
+        missing.push_back(i);
+    for (const std::int32_t i : missing) {
+      if (used_.size() < slots_) {
+        used_.push_front({i, std::vector<T>(of_.size())});
+      } else {
+        used_.splice(used_.begin(), used_, std::prev(used_.end()));
+        slot_of_[used_.front().example] = used_.end();
+        used_.front().example = i;
+      }
+      slot_of_[i] = used_.begin();
+      to.push_back(used_.front().values.data());
+    }
+    if (!missing.empty())
+      of_.rows(missing, to.data());
+    std::vector<const T *> found;
+    for (const std::int32_t i : which)
+      found.push_back(slot_of_[i]->values.data());
+    return found;
+  }
 
   static std::size_t block_within(std::size_t bytes) { // half of the memory, if that is enough to work with
     const std::size_t size = static_cast<std::size_t>(std::sqrt(double(bytes / 2) / sizeof(T)));

@@ -100,8 +100,6 @@ template <class T> class SvmSolver {
     return 3 * bounded > used;
   }
 
-  static constexpr std::size_t SPARE = 256;
-
   bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
   bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
 
@@ -130,9 +128,10 @@ template <class T> class SvmSolver {
     for (std::size_t i = 0; i < n_; ++i)
       free += may_grow(i) && may_shrink(i);
     const std::size_t most = std::min(n_, kernel_->largest_block());
+    const std::size_t spare = std::clamp<std::size_t>(n_ / 32, 256, 1024);
     if (free > most - most / 8 && most < n_)
       return kernel_->everyone(from_first_ = !from_first_);
-    const std::size_t size = std::min(most, SPARE + free + free / 4);
+    const std::size_t size = std::min(most, spare + free + free / 4);
     chosen_.clear();
     taken_.assign(n_, 0);
     take_end(size / 2, true);

@@ -127,7 +127,7 @@ def check(name: str, method: str, runs: range) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["iris", "wine", "glass"])
 def test_table_2_in_a_few_runs(name: str, method: str) -> None:
-    check(name, method, range(4))
+    check(name, method, range(3))
 
 
 @pytest.mark.data
@@ -138,9 +138,9 @@ def test_table_2(name: str, method: str) -> None:
     check(name, method, range(RUNS[name]))
 
 
-def excess_on_gaussians(method: str, seed: int) -> float:
+def excess_on_gaussians(method: str, seed: int, n_per_class: int = 500) -> float:
     """Expected test cost over that of the Bayes rule, from the true posterior: no noise of test labels."""
-    X, y = make_three_gaussians(500, rng=seed)
+    X, y = make_three_gaussians(n_per_class, rng=seed)
     at, _ = make_three_gaussians(5000, rng=1000 + seed)
     expected = rotating_costs().expected(three_gaussians_posterior(at))
     scaler = MinMaxScaler().fit(X)
@@ -155,10 +155,9 @@ def excess_on_gaussians(method: str, seed: int) -> float:
 GAUSSIANS = [("OVA", 2.9, 3.5), ("RED", 1.3, 1.6), ("FT", 1.0, 1.2), ("WAP", 1.0, 1.2)]
 
 
-def test_figure_2_in_one_run() -> None:
-    assert excess_on_gaussians("OVA", 1) > 2.5
-    assert 1.2 < excess_on_gaussians("RED", 1) < 1.8
-    assert 1.0 <= excess_on_gaussians("FT", 1) < 1.2
+def test_figure_2_with_fewer_points() -> None:
+    excess = {m: np.mean([excess_on_gaussians(m, seed, 150) for seed in range(3)]) for m in ("OVA", "RED", "WAP")}
+    assert 1.0 <= excess["WAP"] < 1.25 < excess["RED"] < 1.6 < 2.4 < excess["OVA"] < 3.5
 
 
 @pytest.mark.slow

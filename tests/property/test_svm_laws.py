@@ -1,5 +1,7 @@
 """Laws of the SVM solver on arbitrary problems, and its agreement with a plain Python twin."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from steelyard.margin.path import SVMProblem, solve_path
 pytestmark = pytest.mark.kernel
 
 
-def smo_twin(K, p, y, upper, tol, max_steps=200_000):
+def smo_twin(K, p, y, upper, tol, max_steps=20_000):
     """min 1/2 a'Qa + p'a, y'a = 0, 0 <= a <= upper: SMO with the most violating pair, as plain as it gets."""
     a, Q = np.zeros(len(p)), K * np.outer(y, y)
     for _ in range(max_steps):
@@ -35,7 +37,8 @@ def problems(draw):
     """Small duals with ties, duplicate rows, zero weights and any sides."""
     n = draw(st.integers(1, 24))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    X = rng.integers(0, draw(st.sampled_from([2, 5, 1000])), size=(n, draw(st.integers(1, 3)))) / 3.0
+    levels = draw(st.sampled_from([2, 5, 1000]))
+    X = rng.integers(0, levels, size=(n, draw(st.integers(1, 3)))) / levels
     kernel = draw(st.sampled_from(["perceptron", "rbf", "linear", "poly"]))
     K = gram(X, kernel=kernel, gamma=0.5, coef0=1.0, degree=2, dtype="float64")
     upper = rng.choice([0.0, 0.5, 1.0, 3.0], n)
@@ -46,11 +49,11 @@ def problems(draw):
     return K, SVMProblem.classification(np.arange(n), side, upper)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from([0.1, 1.0, 30.0]))
 def test_the_solver_finds_what_its_plain_twin_finds(given_problem, lam) -> None:
     K, problem = given_problem
-    tol = 1e-6
+    tol = 1e-5
     [solution] = solve_path(K, [problem], [lam], tol=tol)
     (point,) = solution.points
     upper = problem.upper / lam
@@ -65,13 +68,11 @@ def test_the_solver_finds_what_its_plain_twin_finds(given_problem, lam) -> None:
     assert -1e-9 * scale <= point.duality_gap <= 2 * tol * scale
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems())
 def test_certificates_bound_the_truth_even_when_stopped_early(given_problem) -> None:
     K, problem = given_problem
     _, least = smo_twin(K, problem.p, problem.y, problem.upper, 1e-8)
-    import warnings
-
     for max_iter in (1, 3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -82,7 +83,7 @@ def test_certificates_bound_the_truth_even_when_stopped_early(given_problem) -> 
         assert point.primal_objective >= -least - slack
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.lists(st.sampled_from([0.01, 0.3, 1.0, 7.0, 1e4]), min_size=2, max_size=4))
 def test_every_point_of_a_path_is_optimal(given_problem, lambdas) -> None:
     K, problem = given_problem

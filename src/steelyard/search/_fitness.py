@@ -14,7 +14,7 @@ from sklearn.base import clone
 from .._checks import complain
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
-from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
+from ..evaluate import get_scorer, get_scorer_names
 from ._splits import Split
 
 Floats = NDArray[np.float64]
@@ -40,12 +40,11 @@ class Measure:
 
 def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measure:
     """``"g_mean"`` (39), ``"f:CLASS"`` (38), costs (their mean is minimised), or a scorer or its name."""
-    numbers = np.arange(len(classes))
     if isinstance(scoring, str) and scoring == "g_mean":
-        return Measure(lambda truths, answers: g_mean_score(truths, answers, classes=numbers))
+        return Measure(lambda truths, answers: g_mean(_confusion(truths, answers, len(classes))))
     if isinstance(scoring, str) and scoring.startswith("f:"):
         k = _class_named(scoring[2:], classes)
-        return Measure(lambda truths, answers: f_score(truths, answers, positive=k, classes=numbers))
+        return Measure(lambda truths, answers: f_measure(_confusion(truths, answers, len(classes)), k))
     if isinstance(scoring, str) and scoring in get_scorer_names():
         return Measure(None, get_scorer(scoring))
     if isinstance(scoring, (Costs, CostRule, Mapping, np.ndarray)):
@@ -67,6 +66,27 @@ def _class_named(name: str, classes: NDArray[Any]) -> int:
     return names.index(name)
 
 
+# The two measures of the paper on class numbers that need no checking: the public ones, which read and check labels,
+# would take as long as a fit.
+
+
+def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
+    return np.bincount(truths * n_classes + answers, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+def g_mean(confusion: NDArray[np.intp]) -> float:
+    """Geometric mean of the recalls of the classes that occur, as ``g_mean_score``. Eq. (39)."""
+    present = confusion.sum(axis=1)
+    recalls = np.diag(confusion)[present > 0] / present[present > 0]
+    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
+
+
+def f_measure(confusion: NDArray[np.intp], k: int) -> float:
+    """F of class ``k``, as ``f_score``; 0 if it is never answered. Eq. (38)."""
+    hits = confusion[k, k]
+    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
+
+
 class Judge:
     """The fitness of cost vectors for one estimator on one set of splits."""
 
@@ -77,6 +97,7 @@ class Judge:
         self.X, self.y, self.splits, self.n_jobs = X, y, splits, n_jobs
         self.codes = np.searchsorted(candidate.classes, y)
         self.population = self._population()
+        self.known: dict[bytes, float] = {}
 
     def _population(self) -> Population | None:
         """The quick way to the same answers, where there is one."""
@@ -86,14 +107,15 @@ class Judge:
         return None
 
     def __call__(self, vectors: list[Floats]) -> Floats:
-        """Mean over the splits for every vector; a vector that occurs twice is judged once."""
-        distinct = {normalised(c).tobytes(): normalised(c) for c in vectors}
+        """Mean over the splits for every vector; a vector that occurs again is not judged again."""
+        unit = {c.tobytes(): c for c in map(normalised, vectors)}
+        new = [key for key in unit if key not in self.known]
         values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._one)(costs, cut) for costs in distinct.values() for cut in range(len(self.splits))
+            delayed(self._one)(unit[key], cut) for key in new for cut in range(len(self.splits))
         )
-        means = np.reshape(values, (len(distinct), len(self.splits))).mean(axis=1)
-        by_vector = dict(zip(distinct, means, strict=True))
-        return np.array([by_vector[normalised(c).tobytes()] for c in vectors])
+        means = np.reshape(values, (len(new), len(self.splits))).mean(axis=1)
+        self.known.update(zip(new, means.tolist(), strict=True))
+        return np.array([self.known[normalised(c).tobytes()] for c in vectors])
 
     def _one(self, costs: Floats, cut: int) -> float:
         train, held = self.splits[cut]
