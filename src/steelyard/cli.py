@@ -117,6 +117,75 @@ def _stream(
         quiet=quiet,
         as_json=as_json,
     )
+@app.command("reproduce")
+def _reproduce(
+    paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
+    table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
+    figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
+    data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Minutes instead of hours: fewer runs, large data left out.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
+) -> None:
+    """Run a paper's tables and figures, print ours beside the printed and say what holds."""
+    from .lab.reproduce import reproduce
+
+    item = f"Table {table}" if table else f"Figure {figure}" if figure else None
+    for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
+        reproduce(each, item=item, data=data, runs=runs, quick=quick, jobs=jobs)
+
+
+@app.command("compare")
+def _compare(
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet, ARFF or LIBSVM; .gz, .bz2 and .xz may follow.")],
+    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
+    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
+    fp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 120.0,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    jobs: Annotated[int, typer.Option(min=1, help="Contenders side by side.")] = 2,
+    seed: Annotated[int, typer.Option(help="Of folds and learners.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
+    from .lab.compare.command import run_compare
+
+    columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
+    settings = {"drop": drop or [], "time": time, "folds": folds, "jobs": jobs, "seed": seed, "resume": resume}
+    run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, **settings)
+
+
+@app.command("predict")
+def _predict(
+    model: Annotated[Path, typer.Argument(help="A model written by `steelyard compare`.")],
+    file: Annotated[Path, typer.Argument(help="New rows with the same columns.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; otherwise to standard output.")] = None,
+) -> None:
+    """Decisions of a saved model, with their expected costs."""
+    from .lab.compare.command import run_predict
+
+    run_predict(model, file, out)
+
+
+@app.command("demo")
+def _demo(
+    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Contenders side by side.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
+) -> None:
+    """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
+    from .lab.compare.command import run_demo
+
+    run_demo(time=time, jobs=jobs, out=out)
 
 
 def main() -> None:

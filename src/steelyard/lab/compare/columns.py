@@ -1,0 +1,144 @@
+"""What each column is, and the preprocessors built from that; they are fitted inside the folds only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from ..._checks import complain, is_sparse, len_rows
+from ...errors import InvalidInputError
+
+MOST_LEVELS = 10_000  # of a nominal column: beyond that no learner here can use it
+_WORDS = 4  # a cell of more words on average is free text
+_COMMON = 40  # one-hot columns per nominal column at the most; the rest share one
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the numeric and nominal columns of a table, and of those left out with the reason."""
+
+    numeric: tuple[Any, ...]
+    nominal: tuple[Any, ...]
+    left_out: dict[Any, str] = field(default_factory=dict)
+    sparse: bool = False
+
+    @property
+    def used(self) -> tuple[Any, ...]:
+        """Every column that a learner sees."""
+        return self.numeric + self.nominal
+
+    def scaled(self) -> Any:
+        """For linear and kernel learners: imputed, z-scored, one-hot."""
+        if self.sparse:
+            return MaxAbsScaler()
+        numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+        levels = OneHotEncoder(
+            handle_unknown="infrequent_if_exist", min_frequency=2, max_categories=_COMMON, sparse_output=False
+        )
+        return ColumnTransformer([("numeric", numbers, list(self.numeric)), ("nominal", levels, list(self.nominal))])
+
+    def coded(self) -> Any:
+        """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN."""
+        if self.sparse:
+            return "passthrough"
+        levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan)
+        return ColumnTransformer(
+            [("numeric", "passthrough", list(self.numeric)), ("nominal", levels, list(self.nominal))]
+        )
+
+    @property
+    def coded_nominal(self) -> list[int]:
+        """Positions of the nominal columns in what :meth:`coded` gives."""
+        return list(range(len(self.numeric), len(self.numeric) + len(self.nominal)))
+
+
+def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
+    """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
+    if is_sparse(X):
+        return Columns(tuple(range(X.shape[1])), (), sparse=True)
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise complain("columns", "have different names", f"{twice} twice", "Rename one of them.")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return _of_array(np.asarray(X), set(drop))
+    if unknown := set(drop) - set(frame.columns):
+        raise complain("drop", f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
+    numeric, nominal, left_out = [], [], {}
+    for name in frame.columns:
+        if name in drop:
+            left_out[name] = "as asked"
+            continue
+        column = frame[name]
+        if column.null_count() == len(column) or _only_nan(column):
+            raise complain(
+                "columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}."
+            )
+        if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+            numeric.append(name)
+        elif column.dtype.is_temporal():
+            left_out[name] = "dates are not used; turn them into numbers first"
+        elif reason := _not_nominal(column):
+            left_out[name] = reason
+        else:
+            nominal.append(name)
+    return _checked(Columns(tuple(numeric), tuple(nominal), left_out))
+
+
+def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
+    if X.ndim != 2:
+        raise complain("X", "have two dimensions", f"shape {X.shape}")
+    if X.dtype.kind not in "fiub":
+        raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
+    return _checked(Columns(tuple(i for i in range(X.shape[1]) if i not in drop), ()))
+
+
+def _only_nan(column: Any) -> bool:
+    return bool(column.dtype.is_float() and column.is_nan().fill_null(True).all())
+
+
+def _not_nominal(column: Any) -> str | None:
+    """Why a column of words cannot serve as a nominal one, or None if it can."""
+    cells = column.cast(nw.String).drop_nulls()
+    levels = cells.n_unique()
+    words = float(np.mean([len(str(cell).split()) for cell in cells.head(1000).to_list()]))
+    if words > _WORDS:
+        return "free text"
+    if levels > MOST_LEVELS:
+        raise complain(
+            f"column {column.name!r}",
+            f"have at most {MOST_LEVELS} levels to be nominal",
+            f"{levels} levels",
+            f"Leave it out with --drop {column.name}, or group its values.",
+        )
+    if levels > 50 and levels > 0.5 * len(cells):
+        return f"{levels} different values in {len(cells)} rows: an identifier"
+    return None
+
+
+def _checked(columns: Columns) -> Columns:
+    if not columns.used:
+        reasons = "; ".join(f"{name}: {why}" for name, why in columns.left_out.items())
+        raise InvalidInputError(f"the data must have a column to learn from; got none that can be used ({reasons}).")
+    return columns
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Rows of an array, sparse matrix or frame."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame[rows].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
+
+
+def rows_of(X: Any) -> int:
+    """Number of rows."""
+    return len_rows(X)

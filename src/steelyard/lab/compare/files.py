@@ -1,0 +1,96 @@
+"""A comparison from the command line: the user's file, target and costs as rows, labels and a Costs object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._checks import complain
+from ...costs import Costs
+from ...data import Dataset, read_table
+from ...errors import CostsError
+
+
+def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+    """Rows, labels, and the named cost columns, which are taken out of the rows."""
+    dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
+    if dataset.y is None:
+        columns_seen = ", ".join(dataset.features[:20])
+        raise complain("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    X = _named(dataset)
+    taken: dict[str, Any] = {}
+    for name in columns:
+        X, taken[name] = _without(X, dataset.features, name)
+    return X, dataset.y, taken
+
+
+def _named(dataset: Dataset) -> Any:
+    """The rows as a frame, so that columns go by their names; an array where that cannot be."""
+    X = dataset.X
+    library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
+    if not isinstance(X, np.ndarray) or not dataset.features or library is None:
+        return X
+    return nw.from_dict(dict(zip(dataset.features, X.T, strict=True)), backend=library).to_native()
+
+
+def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64]]:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
+        raise complain("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
+    if not frame[name].dtype.is_numeric():
+        raise complain(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
+    return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
+
+
+def read_costs(
+    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+) -> Any:
+    """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
+    pair = _pair(text) if text and "=" in text else {}
+    if text and not pair:
+        return Costs.read(text)
+    if not pair and not roles:
+        return None
+    classes = np.unique(y)
+    if len(classes) < 2:
+        return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
+    if len(classes) != 2:
+        raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
+    miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
+    named = None if positive is None else _label(classes, positive)
+    return Costs.of_pair(miss, alarm, classes=classes.tolist(), positive=named)
+
+
+def _pair(text: str) -> dict[str, float]:
+    pair = {}
+    for part in text.split(","):
+        key, _, value = part.partition("=")
+        if key.strip() not in ("fn", "fp"):
+            raise complain("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
+        try:
+            pair[key.strip()] = float(value)
+        except ValueError:
+            raise complain("--costs", "give numbers, as in fn=5,fp=1", text, error=CostsError) from None
+    return pair
+
+
+def _label(classes: NDArray[Any], positive: str) -> Any:
+    """The label a command line means: its text is compared with the text of each class."""
+    for label in classes.tolist():
+        if str(label) == positive:
+            return label
+    raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
+
+
+def read_rows(path: Path, nominal: Sequence[str] = ()) -> Any:
+    """New rows; ``nominal`` columns stay text even where all their cells look like numbers."""
+    suffixes = {suffix.lower() for suffix in path.suffixes}
+    takes_nominal = bool(suffixes & {".csv", ".data", ".tsv", ".txt", ".parquet", ".pq"})
+    options: dict[str, Any] = {"nominal": list(nominal)} if nominal and takes_nominal else {}
+    return _named(read_table(path, **options))

@@ -1,0 +1,103 @@
+"""Who came where: costs with intervals, and whether the winner's lead is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import StateError
+from ...evaluate import (
+    Interval,
+    bootstrap_interval,
+    compare_costs,
+    f_score,
+    g_mean_score,
+    mean_cost,
+    savings_score,
+    sensitivity_score,
+    specificity_score,
+)
+from .race import Entry, Race
+
+SAME = 0.05  # a lead that chance gives this often is no lead
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One line of the leaderboard; intervals are 95% stratified bootstrap intervals of out-of-fold answers."""
+
+    name: str
+    family: str
+    mean_cost: Interval
+    total_cost: float
+    savings: Interval
+    g_mean: Interval
+    f1: Interval | None
+    sensitivity: Interval | None
+    specificity: Interval | None
+    fit_seconds: float
+    predict_seconds: float
+    folds: int
+    behind: float | None  # one-tailed p-value of "not cheaper" for the winner against this one; None for the winner
+    stopped: str | None
+
+    @property
+    def like_the_best(self) -> bool:
+        """Whether chance alone could put it behind the winner."""
+        return self.behind is None or self.behind > SAME
+
+
+def standings(race: Race) -> list[Standing]:
+    """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered."""
+    complete = race.complete() or [e for e in race.entries if e.folds]
+    if not complete:
+        raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
+    winner = min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant"))
+    lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
+    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value, s.family != "constant"))
+
+
+def winner_of(race: Race, lines: list[Standing]) -> Entry:
+    """The entry at the head of the leaderboard."""
+    return next(e for e in race.entries if e.contender.name == lines[0].name)
+
+
+def _standing(race: Race, entry: Entry, winner: Entry) -> Standing:
+    rows, predicted = race.answers(entry)
+    part = race.problem.part(rows)
+    two = len(race.problem.classes) == 2
+
+    def interval(measure: Callable[..., float], **given: Any) -> Interval:
+        return bootstrap_interval(
+            measure, part.y, predicted, costs=part.costs, n_resamples=_RESAMPLES, random_state=part.seed, **given
+        )
+
+    results = entry.folds.values()
+    return Standing(
+        name=entry.contender.name,
+        family=entry.contender.family,
+        mean_cost=interval(mean_cost),
+        total_cost=float(race.paid(entry)[1].sum()),
+        savings=interval(savings_score),
+        g_mean=interval(g_mean_score),
+        f1=interval(f_score) if two else None,
+        sensitivity=interval(sensitivity_score) if two else None,
+        specificity=interval(specificity_score) if two else None,
+        fit_seconds=float(np.mean([r.fit_seconds for r in results])),
+        predict_seconds=float(np.mean([r.predict_seconds for r in results])),
+        folds=len(entry.folds),
+        behind=None if entry is winner else _behind(race, entry, winner),
+        stopped=entry.stopped,
+    )
+
+
+def _behind(race: Race, entry: Entry, winner: Entry) -> float:
+    """One-tailed paired bootstrap on the rows both answered for: is the winner really cheaper?"""
+    rows, cost = race.paid(entry)
+    best_rows, best = race.paid(winner)
+    _, at_best, at_mine = np.intersect1d(best_rows, rows, return_indices=True)
+    return compare_costs(best[at_best], cost[at_mine], n_resamples=2000, random_state=race.problem.seed).p_bootstrap

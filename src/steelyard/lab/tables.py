@@ -1,0 +1,180 @@
+"""Ours beside the printed: means with standard errors, differences, and a line per printed number."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import ttest_1samp
+
+from .recipe import Recipe
+from .runs import Run
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number of a paper: mean, its +- where given, what kind of spread that is, and over how many runs."""
+
+    item: str
+    data: str
+    learner: str
+    measure: str
+    mean: float
+    spread: float | None
+    spread_kind: str
+    runs: int | None
+    decimals: int
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the printed mean, as far as the paper lets us know it."""
+        if self.spread is None:
+            return 0.0
+        return self.spread if self.spread_kind == "se" else self.spread / math.sqrt(self.runs or 1)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cell of a table: our mean over runs and, where the paper has one, its number."""
+
+    item: str
+    data: str
+    learner: str
+    measure: str
+    mean: float
+    std: float
+    runs: int
+    printed: Printed | None
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of our mean."""
+        return self.std / math.sqrt(self.runs)
+
+    @property
+    def gap(self) -> float | None:
+        """Difference to the printed mean in standard errors of the difference; None where nothing is printed."""
+        if self.printed is None:
+            return None
+        # A paper without +- had much the same spread over its fewer runs as we have.
+        theirs = self.printed.standard_error or self.std / math.sqrt(self.printed.runs or 1)
+        spread = math.hypot(self.standard_error, theirs)
+        difference = self.mean - self.printed.mean
+        if spread == 0:
+            return 0.0 if self.equal else math.copysign(math.inf, difference)
+        return difference / spread
+
+    @property
+    def equal(self) -> bool:
+        """Whether our mean, and our spread where one is printed, round to the printed digits."""
+        if self.printed is None:
+            return False
+        pairs = [(self.mean, self.printed.mean)]
+        if self.printed.spread is not None:
+            ours = self.std if self.printed.spread_kind == "std" else self.standard_error
+            pairs.append((ours, self.printed.spread))
+        return all(abs(a - b) <= 0.5000001 * 10**-self.printed.decimals for a, b in pairs)
+
+
+def read_printed(folder: Path) -> list[Printed]:
+    """The numbers a paper prints, from its folder's ``printed.csv``."""
+    path = folder / "printed.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Printed(
+                row["item"],
+                row["data"],
+                row["learner"],
+                row["measure"],
+                float(row["mean"]),
+                float(row["spread"]) if row["spread"] else None,
+                row["spread_kind"],
+                int(row["runs"]) if row["runs"] else None,
+                len(row["mean"].partition(".")[2]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
+    """Mean and standard deviation of every measure of every learner, joined with what the paper prints."""
+    data = recipe.data_name
+    printed = {(p.item, p.data, p.learner, p.measure): p for p in read_printed(recipe.path.parent)}
+    lines = []
+    for learner in dict.fromkeys(run.learner for run in runs):
+        mine = [run for run in runs if run.learner == learner]
+        for measure in mine[0].values:
+            values = [run.values[measure] for run in mine if not math.isnan(run.values[measure])]
+            mean = math.fsum(values) / len(values)
+            std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
+            key = (recipe.item_of(measure), data, learner, measure)
+            lines.append(Line(*key, mean, std, len(values), printed.get(key)))
+    return lines + paired_lines(recipe, runs, printed)
+
+
+def paired_lines(
+    recipe: Recipe, runs: Sequence[Run], printed: Mapping[tuple[str, str, str, str], Printed]
+) -> list[Line]:
+    """A table of verdicts: 1 where the reference learner is significantly better, -1 worse, 0 otherwise.
+
+    The one-tailed paired t-test over runs, as in paper 002, Table 1; a lower value is better.
+    """
+    if recipe.paired is None:
+        return []
+    measure, level = str(recipe.paired["measure"]), float(recipe.paired["level"])
+    by_learner: dict[str, dict[int, float]] = {}
+    for run in runs:
+        by_learner.setdefault(run.learner, {})[run.run] = run.values[measure]
+    reference = by_learner.pop(str(recipe.paired["reference"]))
+    lines = []
+    for learner, values in by_learner.items():
+        both = sorted(set(values) & set(reference))
+        if len(both) < 2:
+            continue
+        differences = np.array([values[r] - reference[r] for r in both])
+        word = 0.0
+        if differences.std() > 0:
+            better, worse = (ttest_1samp(differences, 0, alternative=side).pvalue for side in ("greater", "less"))
+            word = 1.0 if better < level else -1.0 if worse < level else 0.0
+        key = (str(recipe.paired["item"]), recipe.data_name, learner, "reference better")
+        lines.append(Line(*key, word, 0.0, len(both), printed.get(key)))
+    return lines
+
+
+def write_summary(folder: Path, lines: Sequence[Line]) -> None:
+    """``results/summary.csv``: one line a cell, replacing the cells these lines speak of."""
+    path = folder / "results" / "summary.csv"
+    path.parent.mkdir(exist_ok=True)
+    header = ["item", "data", "learner", "measure", "ours", "std", "runs", "printed", "printed_spread", "gap", "equal"]
+    kept: dict[tuple[str, ...], list[str]] = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
+    for line in lines:
+        key = (line.item, line.data, line.learner, line.measure)
+        shown = [f"{line.mean:.6g}", f"{line.std:.4g}", str(line.runs)]
+        if line.printed is not None:
+            spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
+            shown += [f"{line.printed.mean:g}", spread, f"{line.gap:.2f}", "yes" if line.equal else "no"]
+        else:
+            shown += ["", "", "", ""]
+        kept[key] = [*key, *shown]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(kept[key] for key in sorted(kept))
+
+
+def read_summary(folder: Path) -> list[dict[str, str]]:
+    """The lines of ``results/summary.csv``."""
+    path = folder / "results" / "summary.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
