@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resource
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +19,6 @@ FOLDER = Path(tempfile.gettempdir()) / "steelyard-bench"
 
 GOALS = [
     Goal(LIBSVM, OURS, against="scikit-learn load_svmlight_file", at_least=8),
-    Goal(CSV, "steelyard read_csv", against="pandas read_csv", at_least=1),
 ]
 
 
@@ -64,30 +63,33 @@ def csv_file() -> Path:
     return made("rows.csv", "".join(lines).encode(), names.encode() + b"\n")
 
 
-def peak_bytes() -> int:
+# In a process of its own: the peak of this one may be older than the reading.
+MEMORY = """
+import resource, sys
+from pathlib import Path
+from steelyard import read_libsvm
+
+def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+now = Path("/proc/self/statm")  # importing has a peak of its own, higher than what is in use afterwards
+before = int(now.read_text().split()[1]) * resource.getpagesize() if now.exists() else peak()
+rows = read_libsvm(sys.argv[1])
+taken = peak() - before
+size = sum(part.nbytes for part in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y))
+print(f"memory of read_libsvm: {taken / 1e6:.0f} MB for a result of {size / 1e6:.0f} MB, {taken / size:.2f} times;")
+print("goal: at most 1.5 times,", "reached" if taken <= 1.5 * size else "not reached")
+"""
 
 
 @contender(LIBSVM, OURS, rounds=5)
 def _() -> Round:
     from steelyard import read_libsvm
 
-    path, before = libsvm_file(), 0
-
-    def run() -> None:
-        nonlocal before
-        start = peak_bytes()
-        rows = read_libsvm(path)
-        if not before:  # later rounds reuse memory and would show nothing
-            before = start
-            size = sum(part.nbytes for part in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y))
-            taken = peak_bytes() - start
-            print(
-                f"memory of read_libsvm: {taken / 1e6:.0f} MB for a result of {size / 1e6:.0f} MB, {taken / size:.2f}x"
-            )
-            print("goal: within 1.5x;", "reached" if taken <= 1.5 * size else "not reached", flush=True)
-
-    return run
+    path = libsvm_file()
+    answer = subprocess.run([sys.executable, "-c", MEMORY, str(path)], check=True, capture_output=True, text=True)
+    print(answer.stdout, end="", flush=True)
+    return lambda: read_libsvm(path)
 
 
 @contender(LIBSVM, "steelyard read_libsvm, float32", rounds=5)

@@ -1,6 +1,8 @@
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings.hpp"
 #include "online.hpp"
@@ -88,6 +91,7 @@ template <class Rows> nb::object decide(Stream &stream, const Rows &row) {
   const bool answer = score >= stream.plan.threshold;
   const std::uint64_t t = stream.t;
   const Asked asked = stream.enter(Glance{score, answer, t}, nullptr);
+  stream.reserved += asked.ask;
   return nb::make_tuple(t, score, answer, asked.chance, asked.ask);
 }
 
@@ -98,13 +102,13 @@ void check_row(bool ok) {
 
 // For rules written in Python: score, |x|^2 and |w|^2 of a row, and the step they answer.
 template <class Rows> std::tuple<double, double, double> look(const Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && rows.in_range(i));
+  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
   const double one = stream.plan.constant_feature, bias = stream.weights.bias;
   return std::make_tuple(score_of(stream, rows, i), rows.square(i) + one, stream.weights.square + one * bias * bias);
 }
 
 template <class Rows> bool take_step(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Step &step) {
-  check_row(i < rows.n && rows.in_range(i));
+  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
   const Seen seen{score_of(stream, rows, i), positive ? 1.0 : -1.0, 0.0, 0.0, 0.0};
   return take<true>(stream, rows, i, seen, rows.square(i), step) && rows.all_finite(stream.weights.v.data());
 }
@@ -136,7 +140,7 @@ void bind_rows(nb::class_<Stream> &cls, Make make, const Names &...names) {
       "decide_row",
       [make](Stream &stream, const Arrays &...arrays) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.in_range(0));
+        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
         return decide(stream, rows);
       },
       names...);
@@ -169,7 +173,7 @@ void bind_run(nb::class_<Rule> &cls, Make make, const Names &...names) {
       "learn_row",
       [make](const Rule &rule, Stream &stream, const Arrays &...arrays, bool positive, double cost, bool whole) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.in_range(0));
+        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
         return learn_later(rule, stream, rows, positive, {cost, whole});
       },
       nb::arg("stream"), names..., nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));
@@ -213,17 +217,13 @@ struct Parameter { // becomes whatever the field is: a number or a flag
 };
 
 template <class Rule, std::size_t... at>
-Rule made([[maybe_unused]] const std::array<double, sizeof...(at)> &parameters, std::index_sequence<at...>) {
-  return Rule{Parameter{parameters[at]}...};
+Rule rule_of([[maybe_unused]] const double *numbers, std::index_sequence<at...>) {
+  return Rule{Parameter{numbers[at]}...};
 }
 
 // Methods of the rule's own class: one overloaded function over all rules costs microseconds a call.
-template <class Rule> void bind_rule(nb::module_ &m, nb::dict &kernels) {
+template <class Rule> void bind_rule(nb::module_ &m) {
   nb::class_<Rule> cls(m, (std::string(Rule::name) + "Kernel").c_str());
-  kernels[Rule::name] = cls;
-  cls.def("__init__", [](Rule *self, const std::array<double, Rule::parameters> &parameters) {
-    new (self) Rule(made<Rule>(parameters, std::make_index_sequence<Rule::parameters>()));
-  });
   cls.def(
       "learn",
       [](const Rule &rule, Stream &stream, nb::handle x, bool positive, double cost, bool whole) -> nb::object {
@@ -239,10 +239,27 @@ template <class Rule> void bind_rule(nb::module_ &m, nb::dict &kernels) {
   for_every_kind_of_rows(OnRule<Rule>{cls});
 }
 
-template <class... Rules> nb::dict bind_rules(nb::module_ &m, const std::tuple<Rules...> &) {
-  nb::dict kernels;
-  (bind_rule<Rules>(m, kernels), ...);
-  return kernels;
+template <class Rule>
+void make_if_named(const std::string &name, const std::vector<double> &numbers, nb::object &made) {
+  if (name != Rule::name)
+    return;
+  if (numbers.size() != Rule::parameters)
+    throw nb::value_error("wrong number of parameters");
+  made = nb::cast(rule_of<Rule>(numbers.data(), std::make_index_sequence<Rule::parameters>()));
+}
+
+template <class... Rules> void bind_rules(nb::module_ &m, const std::tuple<Rules...> &) {
+  (bind_rule<Rules>(m), ...);
+  m.def(
+      "update_kernel",
+      [](const std::string &name, const std::vector<double> &numbers) {
+        nb::object made;
+        (make_if_named<Rules>(name, numbers, made), ...);
+        if (!made.is_valid())
+          throw nb::value_error("no update rule has this name");
+        return made;
+      },
+      nb::arg("name"), nb::arg("numbers"));
 }
 
 using Floats = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
@@ -307,7 +324,10 @@ void bind_stream(nb::module_ &m) {
         return stream.cost_of(positive, {cost, whole});
       },
       nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));
-  cls.def("release", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); });
+  cls.def("reserve", [](Stream &stream) { ++stream.reserved; });
+  cls.def(
+      "release", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); },
+      nb::arg("count") = 1);
   cls.def_prop_ro("n_features", [](const Stream &s) { return s.weights.d; });
   cls.def_prop_ro(
       "coef",
@@ -326,26 +346,23 @@ void bind_stream(nb::module_ &m) {
       "arrays",
       [](const Stream &s) {
         const double factors[] = {s.weights.scale, s.weights.bias, s.weights.square, s.weights.age, s.weights.bias_sum};
-        return std::make_tuple(
-            copied(s.weights.v.data(), s.weights.d),
-            copied(s.weights.u.data(), s.weights.averaging() ? s.weights.d : 0), copied(factors, 5),
-            std::array<std::uint64_t, 6>{s.t, s.spent, s.reserved, s.updates, s.positives, s.negatives});
+        return std::make_tuple(copied(s.weights.v.data(), s.weights.d),
+                               copied(s.weights.u.data(), s.weights.averaging() ? s.weights.d : 0), copied(factors, 5),
+                               std::array<std::uint64_t, 5>{s.t, s.spent, s.reserved, s.updates, s.positives});
       },
       "weights, sums of the average, factors and counts: everything that changes along the stream.");
   cls.def(
       "restore",
       [](Stream &s, const Vector<double> &v, const Vector<double> &u, const Vector<double> &factors,
-         const std::array<std::uint64_t, 6> &counts) {
+         const std::array<std::uint64_t, 5> &counts) {
         const std::size_t d = s.weights.d;
         if (v.shape(0) != d || (u.shape(0) != d && u.shape(0) != 0) || factors.shape(0) != 5)
           throw nb::value_error("the arrays do not fit this stream");
-        s.weights.v.assign(padded(d), 0.0);
-        std::copy(v.data(), v.data() + d, s.weights.v.begin());
-        s.weights.u.assign(u.shape(0) ? padded(d) : 0, 0.0);
-        std::copy(u.data(), u.data() + u.shape(0), s.weights.u.begin());
+        s.weights.v.assign(v.data(), v.data() + d);
+        s.weights.u.assign(u.data(), u.data() + u.shape(0));
         static_cast<Factors &>(s.weights) = {factors.data()[0], factors.data()[1], factors.data()[2], factors.data()[3],
                                              factors.data()[4]};
-        static_cast<Counts &>(s) = {counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]};
+        static_cast<Counts &>(s) = {counts[0], counts[1], counts[2], counts[3], counts[4]};
       },
       nb::arg("weights").noconvert(), nb::arg("sums").noconvert(), nb::arg("factors").noconvert(), nb::arg("counts"));
   for_every_kind_of_rows(OnStream{cls});
@@ -357,7 +374,7 @@ void bind_online(nb::module_ &m) {
   m.def("draw", &draw, nb::arg("seed"), nb::arg("t"));
   bind_queries(m);
   bind_stream(m);
-  m.attr("update_kernels") = bind_rules(m, Updates{});
+  bind_rules(m, Updates{});
 }
 
 } // namespace steelyard

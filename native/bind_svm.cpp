@@ -80,16 +80,19 @@ template <class T> void bind_solver(nb::module_ &m, const char *name, const char
       .def("gradient", [](const Solver &s) { return copied(s.gradient()); });
   m.def(
       on_gram,
-      [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol) {
+      [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol,
+         std::size_t largest_block) {
         const std::size_t rows = gram.shape(0);
         need(gram.shape(1) == rows, "the Gram matrix must be square");
         for (std::size_t k = 0; k < index.shape(0); ++k)
           need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
-        auto source = std::make_unique<SharedGram<T>>(gram.data(), rows, index.data(), index.shape(0));
+        auto source = std::make_unique<SharedGram<T>>(gram.data(), rows, index.data(), index.shape(0),
+                                                      std::max<std::size_t>(2, largest_block));
         return make_solver<T>(std::move(source), c, lo, hi, tol);
       },
       nb::arg("gram").noconvert(), nb::arg("index").noconvert(), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
-      nb::arg("hi").noconvert(), nb::arg("tol"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>());
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK, nb::keep_alive<0, 1>(),
+      nb::keep_alive<0, 2>());
 }
 
 template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense, const char *csr) {
@@ -121,7 +124,7 @@ template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense
 
 } // namespace
 
-void register_svm(nb::module_ &m) {
+void bind_svm(nb::module_ &m) {
   nb::class_<Kernel>(m, "Kernel")
       .def(
           "__init__",

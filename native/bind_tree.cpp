@@ -36,6 +36,8 @@ nb::tuple grow(const Table &table, Vector<double> weights, const Options &option
     thread_local Workspace workspace; // fresh pages would cost more than a small tree
     tree::grow(table, weights.data(), options, workspace, tree);
     tree::training_labels(table, tree, workspace, labels.data());
+    if (table.n_rows() > 1'000'000)
+      workspace = Workspace{}; // not worth keeping: large, and small beside the work
   }
   return nb::make_tuple(as_arrays(std::move(tree)), owned_array(std::move(labels), {table.n_rows()}));
 }

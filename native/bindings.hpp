@@ -19,9 +19,10 @@ template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, n
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
 void bind_boost(nb::module_ &m);
-void register_svm(nb::module_ &m);
-void bind_tree(nb::module_ &m);
 void bind_data(nb::module_ &m);
+void bind_ldm(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_svm(nb::module_ &m);
+void bind_tree(nb::module_ &m);
 
 } // namespace steelyard

@@ -15,7 +15,7 @@ constexpr double kRounding = 1e-12; // ROUNDING of rules.py
 struct Columns {
   const double *counted, *pull_right, *pull_wrong, *carried_right, *carried_wrong;
   double pace;        // used unless it is alpha
-  bool pace_is_alpha; //
+  bool pace_is_alpha; // in all variants but CSB0 and CSB1
   bool pull_is_one;   // spares an exponential per row
 };
 

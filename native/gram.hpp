@@ -84,10 +84,13 @@ template <class T, class Out>
 void gram(const Kernel &kernel, const DenseView<T> &X, std::size_t begin, std::size_t end, const Panels<T> &Z,
           Out *out) {
   std::vector<const T *> rows;
-  for (std::size_t i = begin; i < end; ++i)
+  std::vector<Out *> to;
+  for (std::size_t i = begin; i < end; ++i) {
     rows.push_back(X.row(i));
+    to.push_back(out + (i - begin) * Z.rows());
+  }
   if (!rows.empty())
-    kernel_rows(kernel, rows.data(), rows.size(), Z, out, Z.rows());
+    kernel_rows(kernel, rows.data(), rows.size(), Z, to.data());
 }
 
 template <class T, class Out>

@@ -1,78 +1,87 @@
-// Sums in a fixed order: column j always goes to lane j % 16, so that the bits do not depend on the vector width of the
-// machine. That is what allows a wider version of the same function to be chosen at run time.
+// Sums in a fixed order: which column goes to which of sixteen lanes depends on its number and on the length of the row
+// alone, so the bits do not depend on the vector width of the machine. That is what allows a wider version of the same
+// function to be chosen at run time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#if !defined(__clang__) || __clang_major__ >= 15
-#define STEELYARD_WIDEST __attribute__((target_clones("avx2", "default")))
-#endif
-#endif
-#ifndef STEELYARD_WIDEST
-#define STEELYARD_WIDEST
-#endif
+#include "clones.hpp"
 
 namespace steelyard {
 
 constexpr std::size_t lanes = 16;
-inline std::size_t padded(std::size_t n) { return (n + lanes - 1) / lanes * lanes; }
 
 using Four = double __attribute__((vector_size(32)));
 using FourFloats = float __attribute__((vector_size(16)));
 
-static inline __attribute__((always_inline)) void load(Four &to, const double *from) {
-  std::memcpy(&to, from, sizeof to);
-}
-static inline __attribute__((always_inline)) void load(Four &to, const float *from) {
+STEELYARD_INTO_CLONES void load(Four &to, const double *from) { std::memcpy(&to, from, sizeof to); }
+STEELYARD_INTO_CLONES void load(Four &to, const float *from) {
   FourFloats narrow;
   std::memcpy(&narrow, from, sizeof narrow);
   to = __builtin_convertvector(narrow, Four);
 }
-
-// Sum of x[j] w[j]; w is padded with zeros to a multiple of the lanes, x is not.
-template <class T>
-static inline __attribute__((always_inline)) double lane_dot(const T *x, const double *w, std::size_t n) {
-  Four sum[4] = {};
+template <class T> STEELYARD_INTO_CLONES void add_product(Four &sum, const T *x, const double *w) {
   Four a, b;
+  load(a, x);
+  load(b, w);
+  sum += a * b;
+}
+
+// Sum of x[j] w[j]: blocks of sixteen columns, then fours, then single columns. The loads of w match the stores of
+// add_scaled below, so that a row need not wait for the step before it to reach the cache.
+template <class T> STEELYARD_INTO_CLONES double lane_dot(const T *x, const double *w, std::size_t n) {
+  Four s0 = {}, s1 = {}, s2 = {}, s3 = {};
   std::size_t j = 0;
-  for (; j + lanes <= n; j += lanes)
-    for (std::size_t k = 0; k < 4; ++k) {
-      load(a, x + j + 4 * k);
-      load(b, w + j + 4 * k);
-      sum[k] += a * b;
-    }
-  const std::size_t left = n - j, whole = left / 4; // what is left fills the lanes from the first one on
-  for (std::size_t k = 0; k < 3; ++k)
-    if (k < whole) {
-      load(a, x + j + 4 * k);
-      load(b, w + j + 4 * k);
-      sum[k] += a * b;
-    }
-  if (left % 4) {
-    Four tail = {};
-    for (std::size_t r = 0; r < left % 4; ++r)
-      tail[r] = static_cast<double>(x[j + 4 * whole + r]) * w[j + 4 * whole + r];
-    for (std::size_t k = 0; k < 4; ++k)
-      if (k == whole)
-        sum[k] += tail;
+  for (; j + lanes <= n; j += lanes) {
+    add_product(s0, x + j, w + j);
+    add_product(s1, x + j + 4, w + j + 4);
+    add_product(s2, x + j + 8, w + j + 8);
+    add_product(s3, x + j + 12, w + j + 12);
   }
-  const Four all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  return (all[0] + all[1]) + (all[2] + all[3]);
+  for (; j + 4 <= n; j += 4)
+    add_product(s0, x + j, w + j);
+  double rest = 0;
+  for (; j < n; ++j)
+    rest += static_cast<double>(x[j]) * w[j];
+  const Four all = (s0 + s1) + (s2 + s3);
+  return ((all[0] + all[1]) + (all[2] + all[3])) + rest;
 }
 
-STEELYARD_WIDEST static double dot(const double *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
-STEELYARD_WIDEST static double dot(const float *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
-
-// w += a x; every column stands alone, so no order is involved.
-STEELYARD_WIDEST static void add_scaled(const double *x, double a, double *w, std::size_t n) {
-  for (std::size_t j = 0; j < n; ++j)
-    w[j] += a * x[j];
-}
-STEELYARD_WIDEST static void add_scaled(const float *x, double a, double *w, std::size_t n) {
-  for (std::size_t j = 0; j < n; ++j)
+template <class T> STEELYARD_INTO_CLONES void lane_add(const T *x, double a, double *w, std::size_t n) {
+  const Four factor = {a, a, a, a};
+  std::size_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    Four row, sum;
+    load(row, x + j);
+    load(sum, w + j);
+    sum += factor * row;
+    std::memcpy(w + j, &sum, sizeof sum);
+  }
+  for (; j < n; ++j)
     w[j] += a * static_cast<double>(x[j]);
+}
+
+STEELYARD_CLONES static double dot(const double *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
+STEELYARD_CLONES static double dot(const float *x, const double *w, std::size_t n) { return lane_dot(x, w, n); }
+
+// w += a x.
+STEELYARD_CLONES static void add_scaled(const double *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
+STEELYARD_CLONES static void add_scaled(const float *x, double a, double *w, std::size_t n) { lane_add(x, a, w, n); }
+
+// Whether every column lies in 0 .. bound - 1; a negative one counts as a very great one.
+template <class U, class I> STEELYARD_INTO_CLONES bool below(const I *column, std::size_t n, std::size_t bound) {
+  U greatest = 0;
+  for (std::size_t k = 0; k < n; ++k)
+    greatest = static_cast<U>(column[k]) > greatest ? static_cast<U>(column[k]) : greatest;
+  return greatest < bound || n == 0;
+}
+STEELYARD_CLONES static bool all_below(const std::int32_t *column, std::size_t n, std::size_t bound) {
+  return below<std::uint32_t>(column, n, bound);
+}
+STEELYARD_CLONES static bool all_below(const std::int64_t *column, std::size_t n, std::size_t bound) {
+  return below<std::uint64_t>(column, n, bound);
 }
 
 } // namespace steelyard

@@ -42,7 +42,7 @@ struct RowCost {
 struct Counts {
   std::uint64_t t = 0; // rounds so far
   std::uint64_t spent = 0, reserved = 0, updates = 0;
-  std::uint64_t positives = 0, negatives = 0; // labels learned from, by class
+  std::uint64_t positives = 0; // of the labels spent
 };
 
 struct Stream : Counts {
@@ -54,10 +54,9 @@ struct Stream : Counts {
     return used < plan.limit && used + 1.0 <= plan.rate * static_cast<double>(t + 1);
   }
 
-  // The round counts and, if the label is asked for, a part of the budget is reserved.
+  // The round counts; whether its label is asked for. The caller reserves a part of the budget if it comes later.
   Asked enter(const Glance &glance, const double *given_draw) {
-    const double chance = std::visit([&](const auto &rule) { return rule(glance); }, plan.query);
-    return enter(chance, given_draw);
+    return enter(chance_of(plan.query, glance), given_draw);
   }
   Asked enter(double chance, const double *given_draw) {
     if (weights.averaging())
@@ -67,7 +66,6 @@ struct Stream : Counts {
       asked.chance = std::max(chance, plan.floor);
       asked.ask = asked.chance >= 1.0 || (given_draw ? *given_draw : draw(plan.seed, t)) < asked.chance;
     }
-    reserved += asked.ask;
     ++t;
     return asked;
   }
@@ -77,8 +75,8 @@ struct Stream : Counts {
       return positive ? plan.cost_pos : plan.cost_neg;
     if (positive != plan.adaptive_positive)
       return 1.0;
-    const double own = static_cast<double>(positive ? positives : negatives);
-    const double other = static_cast<double>(positive ? negatives : positives);
+    const double own = static_cast<double>(positive ? positives : spent - positives);
+    const double other = static_cast<double>(spent) - own;
     return (other + 1.0) / (own + 1.0) * plan.adaptive_odds; // paper 000, remark after Algorithm 1
   }
 
@@ -88,9 +86,7 @@ struct Stream : Counts {
   void settle(bool positive, bool changed) {
     updates += changed;
     positives += positive;
-    negatives += !positive;
     ++spent;
-    reserved -= reserved > 0;
     if (weights.averaging() && static_cast<double>(spent) >= plan.limit)
       weights.become_average(static_cast<double>(t)); // option II
   }
@@ -98,19 +94,20 @@ struct Stream : Counts {
 
 // A score that is not finite comes from the row (NaN, infinity: they survive every product) or from an overflow.
 template <class Rows> double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
-  return stream.weights.scale * rows.dot(i, stream.weights.v.data()) + stream.weights.bias;
+  const double dot = rows.dot(i, stream.weights.v.data()), scale = stream.weights.scale;
+  return (scale == 1.0 ? dot : scale * dot) + stream.weights.bias;
 }
 
 // Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
 template <bool tracks_norm, class Rows>
 bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, double x2, Step step) {
-  Weights &weights = stream.weights;
-  if (stream.plan.constant_feature)
-    step.shift += step.add;
-  if (!std::isfinite(step.keep * 0.0 + step.add * 0.0 + step.shift * 0.0))
-    return false;
   const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
   if (changed) {
+    Weights &weights = stream.weights;
+    if (stream.plan.constant_feature)
+      step.shift += step.add;
+    if (!std::isfinite(step.keep * 0.0 + step.add * 0.0 + step.shift * 0.0))
+      return false;
     if constexpr (tracks_norm)
       weights.square = step.keep * step.keep * weights.square +
                        2.0 * step.keep * step.add * (seen.score - weights.bias) + step.add * step.add * x2;
@@ -183,27 +180,46 @@ struct Truth {
 
 constexpr std::int64_t finished = -1, overflowed = -2;
 
-template <class Rows> std::int64_t first_out_of_range(const Rows &rows) {
+template <class Rows> std::int64_t first_out_of_range(const Rows &rows, const double *w) {
   for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.in_range(i))
+    if (!rows.vet(i, w))
       return static_cast<std::int64_t>(i);
   return finished;
 }
 
+// Vets the rows of a loop, each some time before it is used.
+template <class Rows> class Vetted {
+ public:
+  Vetted(const Rows &rows, const double *w) : rows_(rows), w_(w) {}
+  // False if a row up to `ahead` of row i cannot be used; it is then the `bad` one.
+  bool reach(std::size_t i) {
+    for (const std::size_t end = std::min(i + Rows::ahead + 1, rows_.n); next_ < end; ++next_)
+      if (!rows_.vet(next_, w_))
+        return false;
+    return true;
+  }
+  std::int64_t bad() const { return static_cast<std::int64_t>(next_); }
+
+ private:
+  const Rows &rows_;
+  const double *w_;
+  std::size_t next_ = 0;
+};
+
 template <class Rule, class Rows>
 std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
   const bool always = stream.plan.always_ask() && !stream.weights.averaging();
+  Vetted<Rows> vetted(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
-    rows.prefetch(i, stream.weights.v.data());
-    if (!rows.in_range(i))
-      return static_cast<std::int64_t>(i);
+    if (!vetted.reach(i))
+      return vetted.bad();
     const double score = score_of(stream, rows, i);
     if (!std::isfinite(score))
       return static_cast<std::int64_t>(i);
     const bool answer = score >= stream.plan.threshold;
     Asked asked{1.0, true};
     if (always)
-      ++stream.t, ++stream.reserved;
+      ++stream.t;
     else
       asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
     if (record.score)
@@ -224,7 +240,7 @@ std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const 
 template <class Rule, class Rows>
 std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
   if (rows.few())
-    if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
+    if (const std::int64_t bad = first_out_of_range(rows, stream.weights.v.data()); bad != finished)
       return bad;
   Undo<Rows> undo(stream, rows, Rule::Kind::scales || stream.weights.averaging());
   const std::int64_t end = run_rows(rule, stream, rows, truth, record);
@@ -240,6 +256,7 @@ bool learn_later(const Rule &rule, Stream &stream, const Rows &row, bool positiv
   if (!std::isfinite(score))
     return false;
   Undo<Rows> undo(stream, row, Rule::Kind::scales || stream.weights.averaging());
+  stream.reserved -= stream.reserved > 0;
   if (learn(rule, stream, row, 0, score, positive, cost) && row.all_finite(stream.weights.v.data()) &&
       std::isfinite(stream.weights.bias))
     return true;
@@ -248,10 +265,10 @@ bool learn_later(const Rule &rule, Stream &stream, const Rows &row, bool positiv
 }
 
 template <class Rows> std::int64_t score_rows(const Stream &stream, const Rows &rows, double *score) {
+  Vetted<Rows> vetted(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
-    rows.prefetch(i, stream.weights.v.data());
-    if (!rows.in_range(i))
-      return static_cast<std::int64_t>(i);
+    if (!vetted.reach(i))
+      return vetted.bad();
     score[i] = score_of(stream, rows, i);
     if (!std::isfinite(score[i]))
       return static_cast<std::int64_t>(i);

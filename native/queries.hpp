@@ -38,4 +38,15 @@ struct AskPredictedPositive { // Figure 2
 
 using Query = std::variant<AskAll, AskRandom, AskUncertain, AskAsymmetric, AskPredictedPositive>;
 
+// std::visit without its table of function pointers, which would keep the rules from being inlined into the loop.
+template <std::size_t at = 0> inline double chance_of(const Query &query, const Glance &glance) {
+  if constexpr (at < std::variant_size_v<Query>) {
+    if (const auto *rule = std::get_if<at>(&query))
+      return (*rule)(glance);
+    return chance_of<at + 1>(query, glance);
+  } else {
+    return 0.0;
+  }
+}
+
 } // namespace steelyard

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "lanes.hpp"
+#include "simd.hpp"
 
 namespace steelyard {
 
-// Rows far ahead are asked for early: after a mispredicted branch the hardware prefetcher alone falls behind.
 template <class T> struct DenseRows {
   const T *values;
   std::size_t n, d;
-  static constexpr std::size_t ahead = 8;
+  static constexpr std::size_t ahead = 4;
 
   const T *row(std::size_t i) const { return values + i * d; }
   double dot(std::size_t i, const double *w) const { return steelyard::dot(row(i), w, d); }
@@ -24,13 +24,12 @@ template <class T> struct DenseRows {
       sum += static_cast<double>(row(i)[j]) * static_cast<double>(row(i)[j]);
     return sum;
   }
-  bool in_range(std::size_t) const { return true; }
-  void prefetch(std::size_t i, const double *) const {
-    if (i + ahead >= n)
-      return;
-    const char *at = reinterpret_cast<const char *>(row(i + ahead));
-    for (std::size_t byte = 0; byte < d * sizeof(T); byte += 64)
-      __builtin_prefetch(at + byte);
+  // Asks for a row some time before it is needed: after a mispredicted branch the hardware alone falls behind.
+  bool vet(std::size_t i, const double *) const {
+    const char *at = reinterpret_cast<const char *>(row(i));
+    for (std::size_t byte = 0; byte < d * sizeof(T); byte += CACHE_LINE)
+      __builtin_prefetch(at + byte, 0, 2);
+    return true;
   }
   bool all_finite(const double *w) const { return finite(w, d); }
   bool few() const { return false; } // dense rows touch every weight
@@ -49,18 +48,28 @@ template <class T, class I> struct CsrRows {
   const I *columns;
   const I *starts;
   std::size_t n, d, stored;
-  static constexpr std::size_t ahead = 4;
+  static constexpr std::size_t ahead = 8, in_cache = 20'000; // weights
 
   std::size_t begin(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
   std::size_t end(std::size_t i) const { return static_cast<std::size_t>(starts[i + 1]); }
-  // Every row is looked at before its columns are used as addresses.
-  bool in_range(std::size_t i) const {
+  // Every row is looked at before its columns are used as addresses; on the way its weights are asked for.
+  bool vet(std::size_t i, const double *w) const {
     if (starts[i] < 0 || starts[i + 1] < starts[i] || end(i) > stored)
       return false;
-    bool ok = true;
+    const I *column = columns + begin(i);
+    const std::size_t count = end(i) - begin(i);
+    if (d > in_cache)
+      ask_for(i, w);
+    return all_below(column, count, d);
+  }
+  // Scattered requests drive the hardware off the two streams, so these are asked for as well.
+  void ask_for(std::size_t i, const double *w) const {
     for (std::size_t k = begin(i); k < end(i); ++k)
-      ok &= static_cast<std::uint64_t>(columns[k]) < d;
-    return ok;
+      __builtin_prefetch(w + columns[k]);
+    for (std::size_t k = begin(i); k < end(i); k += CACHE_LINE / sizeof(T))
+      __builtin_prefetch(reinterpret_cast<const char *>(values + k) + 4096);
+    for (std::size_t k = begin(i); k < end(i); k += CACHE_LINE / sizeof(I))
+      __builtin_prefetch(reinterpret_cast<const char *>(columns + k) + 2048);
   }
   double dot(std::size_t i, const double *w) const {
     double sum[4] = {};
@@ -81,13 +90,6 @@ template <class T, class I> struct CsrRows {
     for (std::size_t k = begin(i); k < end(i); ++k)
       sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
     return sum;
-  }
-  void prefetch(std::size_t i, const double *w) const {
-    if (i + ahead >= n || starts[i + ahead] < 0)
-      return;
-    const std::size_t last = std::min(stored, end(i + ahead));
-    for (std::size_t k = begin(i + ahead); k < last; ++k)
-      __builtin_prefetch(w + columns[k]);
   }
   // Few rows of very many features: only the weights that they touch are worth saving and checking.
   bool few() const { return stored < d; }

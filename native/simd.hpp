@@ -1,4 +1,4 @@
-// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine.
+// Wider SIMD chosen at run time, for loops whose last bits may depend on the machine. (clones.hpp is for the others.)
 //
 // Such loops live in svm_loops.inl, which svm_loops.hpp includes once per instruction set: vector types are lowered
 // where a function is defined, so the target must stand on the definition itself.

@@ -45,8 +45,9 @@ template <class T> class SvmSolver {
   std::size_t run(std::size_t max_steps) {
     std::size_t taken = 0;
     while (taken < max_steps && violation_ > tolerance_) {
-      choose_working_set();
-      taken += std::max<std::size_t>(1, solve_working_set(max_steps - taken));
+      const std::size_t left = max_steps - taken;
+      const Seats<T> seats = choose_seats();
+      taken += std::max<std::size_t>(1, seats.rows.empty() ? plain_steps(left) : solve(seats, left));
     }
     return taken;
   }
@@ -99,8 +100,6 @@ template <class T> class SvmSolver {
     return 3 * bounded > used;
   }
 
-  static constexpr std::size_t SPARE = 256;
-
   bool may_grow(std::size_t i) const { return b_[i] < hi_[i]; }
   bool may_shrink(std::size_t i) const { return b_[i] > lo_[i]; }
 
@@ -124,17 +123,21 @@ template <class T> class SvmSolver {
 
   // Half from each end: the smallest gradients that may grow, the largest that may shrink. The set must hold all free
   // examples with room to spare: a smaller one makes the rounds undo each other's work.
-  void choose_working_set() {
+  Seats<T> choose_seats() {
     std::size_t free = 0;
     for (std::size_t i = 0; i < n_; ++i)
       free += may_grow(i) && may_shrink(i);
-    const std::size_t size = std::min(n_, SPARE + free + free / 4);
+    const std::size_t most = std::min(n_, kernel_->largest_block());
+    const std::size_t spare = std::clamp<std::size_t>(n_ / 32, 256, 1024);
+    if (free > most - most / 8 && most < n_)
+      return kernel_->everyone(from_first_ = !from_first_);
+    const std::size_t size = std::min(most, spare + free + free / 4);
     chosen_.clear();
     taken_.assign(n_, 0);
     take_end(size / 2, true);
     take_end(size, false);
     take_end(size, true);
-    block_.hold(chosen_, *kernel_);
+    return block_.hold(chosen_, *kernel_);
   }
 
   void take_end(std::size_t up_to, bool growing) {
@@ -151,30 +154,31 @@ template <class T> class SvmSolver {
     }
   }
 
-  std::size_t solve_working_set(std::size_t max_steps) {
-    const double target = std::max(tolerance_, chosen_.size() == n_ ? 0.0 : 0.1 * violation_);
+  std::size_t solve(const Seats<T> &seats, std::size_t max_steps) {
+    const double target = std::max(tolerance_, 0.1 * violation_);
     // Single-precision gradients, counted from the level, carry the inner steps unless the target is near their noise.
-    double spread = 0.0;
     const double level = 0.5 * (least_ + largest_);
-    for (const std::int32_t i : chosen_)
-      spread = std::max(spread, std::abs(f_[i] - level));
+    double spread = 0.0;
+    for (const std::int32_t i : seats.examples)
+      if (i != NO_EXAMPLE)
+        spread = std::max(spread, std::abs(f_[i] - level));
     if constexpr (sizeof(T) == sizeof(float))
       if (target > 1e-5 * spread)
-        return solve_in<float>(level, target, max_steps);
-    return solve_in<double>(level, target, max_steps);
+        return solve_in<float>(seats, level, target, max_steps);
+    return solve_in<double>(seats, level, target, max_steps);
   }
 
-  template <class F> std::size_t solve_in(double level, double target, std::size_t max_steps) {
-    const std::size_t size = block_.stride();
-    const Examples &example = block_.examples();
+  template <class F> std::size_t solve_in(const Seats<T> &seats, double level, double target, std::size_t max_steps) {
+    const std::size_t size = seats.rows.size();
+    const Examples &example = seats.examples;
     constexpr F infinity = std::numeric_limits<F>::infinity();
     std::vector<F> diagonal(size, F(0)), gradient(size, F(0)), up(size, infinity), down(size, infinity);
     std::vector<double> b(size, 0.0), lo(size, 0.0), hi(size, 0.0);
     for (std::size_t k = 0; k < size; ++k) {
       const std::int32_t i = example[k];
-      if (i == WorkingBlock<T>::NONE)
+      if (i == NO_EXAMPLE)
         continue; // the bars of an empty slot stay up
-      diagonal[k] = static_cast<F>(block_.data()[k * size + k]);
+      diagonal[k] = static_cast<F>(seats.rows[k][k]);
       gradient[k] = static_cast<F>(f_[i] - level);
       up[k] = may_grow(i) ? F(0) : infinity;
       down[k] = may_shrink(i) ? F(0) : infinity;
@@ -182,13 +186,13 @@ template <class T> class SvmSolver {
       lo[k] = lo_[i];
       hi[k] = hi_[i];
     }
-    const WorkingSet<T, F> w{size,        block_.data(), diagonal.data(), gradient.data(), up.data(),
-                             down.data(), b.data(),      lo.data(),       hi.data()};
+    const WorkingSet<T, F> w{size,        seats.rows.data(), diagonal.data(), gradient.data(), up.data(),
+                             down.data(), b.data(),          lo.data(),       hi.data()};
     const std::size_t steps = smo(w, target, max_steps);
     Examples changed;
     std::vector<double> by;
     for (std::size_t k = 0; k < size; ++k)
-      if (const std::int32_t i = example[k]; i != WorkingBlock<T>::NONE && b[k] != b_[i]) {
+      if (const std::int32_t i = example[k]; i != NO_EXAMPLE && b[k] != b_[i]) {
         changed.push_back(i);
         by.push_back(b[k] - b_[i]);
         b_[i] = b[k];
@@ -198,11 +202,61 @@ template <class T> class SvmSolver {
     return steps;
   }
 
+  // SMO over all examples, for solutions with more free examples than a block may hold.
+  std::size_t plain_steps(std::size_t max_steps) {
+    std::size_t steps = 0;
+    for (const std::size_t most = std::min<std::size_t>(max_steps, n_); steps < most && violation_ > tolerance_;
+         ++steps) {
+      const std::size_t i = lowest_that_may_grow();
+      const std::size_t j = best_partner(i);
+      const double t = std::min({(f_[j] - f_[i]) / curvature(i, j), hi_[i] - b_[i], b_[j] - lo_[j]});
+      const bool fills = t == hi_[i] - b_[i], empties = t == b_[j] - lo_[j];
+      b_[i] = fills ? hi_[i] : b_[i] + t;
+      b_[j] = empties ? lo_[j] : b_[j] - t;
+      kernel_->add({static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)}, {t, -t}, kb_.data());
+      refresh();
+    }
+    return steps;
+  }
+
+  std::size_t lowest_that_may_grow() const {
+    std::size_t at = n_;
+    for (std::size_t i = 0; i < n_; ++i)
+      if (may_grow(i) && (at == n_ || f_[i] < f_[at]))
+        at = i;
+    return at;
+  }
+
+  std::size_t best_partner(std::size_t i) {
+    if (diagonal_.empty())
+      for (std::int32_t k = 0; k < static_cast<std::int32_t>(n_); ++k) {
+        diagonal_.push_back(T(0));
+        kernel_->cross({k}, {k}, &diagonal_.back());
+      }
+    row_ = kernel_->row(i);
+    std::size_t at = n_;
+    double most = 0.0;
+    for (std::size_t j = 0; j < n_; ++j)
+      if (may_shrink(j) && f_[j] > f_[i])
+        if (const double gain = (f_[j] - f_[i]) * (f_[j] - f_[i]) / curvature(i, j); gain > most) {
+          most = gain;
+          at = j;
+        }
+    return at;
+  }
+
+  double curvature(std::size_t i, std::size_t j) const { // of the row that best_partner looked up
+    return std::max(double(diagonal_[i]) + diagonal_[j] - 2.0 * row_[j], curvature_floor<double>());
+  }
+
   std::unique_ptr<KernelSource<T>> kernel_;
   std::size_t n_;
   std::vector<double> c_, lo_, hi_, b_, f_, kb_;
   double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0;
   WorkingBlock<T> block_;
+  bool from_first_ = false;
+  std::vector<T> diagonal_;
+  const T *row_ = nullptr;
   Examples chosen_;
   std::vector<unsigned char> taken_;
   std::vector<std::pair<double, std::int32_t>> ends_;

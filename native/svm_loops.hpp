@@ -64,7 +64,7 @@ template <class T> class Panels {
 // The working set: `size` entries, whole cache lines of them; an empty entry may move neither way.
 template <class T, class F> struct WorkingSet {
   std::size_t size;
-  const T *kernel; // size x size
+  const T *const *rows; // of the kernel, `size` entries each
   const F *diagonal;
   F *gradient;
   F *up_bar;   // 0 where b may grow, +inf where it is at its upper bound
@@ -113,9 +113,8 @@ namespace steelyard {
 
 // out[r] = K(x[r], rows of the panels).
 template <class T, class Out>
-void kernel_rows(const Kernel &kernel, const T *const *x, std::size_t rows, const Panels<T> &panels, Out *out,
-                 std::size_t stride) {
-  STEELYARD_WIDEST(kernel_rows(kernel, x, rows, panels, out, stride));
+void kernel_rows(const Kernel &kernel, const T *const *x, std::size_t rows, const Panels<T> &panels, Out *const *out) {
+  STEELYARD_WIDEST(kernel_rows(kernel, x, rows, panels, out));
 }
 
 template <class T, class Out> void finish(const Kernel &kernel, const T *base, std::size_t n, Out *out) {

@@ -95,10 +95,10 @@ STEELYARD_TARGET inline void base_block(const T *const *x, const T *panel, std::
 
 template <class T, class Out>
 STEELYARD_TARGET inline void kernel_rows(const Kernel &kernel, const T *const *x, std::size_t rows,
-                                         const Panels<T> &panels, Out *out, std::size_t stride) {
+                                         const Panels<T> &panels, Out *const *out) {
   constexpr std::size_t PANEL = Lane<T>::count;
   const std::size_t d = panels.features(), columns = panels.rows(), count = padded(columns, PANEL) / PANEL;
-  const std::size_t tile = std::max<std::size_t>(1, (16u << 10) / (PANEL * std::max<std::size_t>(d, 1) * sizeof(T)));
+  const std::size_t tile = std::max<std::size_t>(1, (256u << 10) / (PANEL * std::max<std::size_t>(d, 1) * sizeof(T)));
   for (std::size_t first = 0; first < count; first += tile) // a tile of panels stays in the cache for all rows
     for (std::size_t i = 0; i < rows; i += ROW_BLOCK) {
       const T *block[ROW_BLOCK];
@@ -112,7 +112,7 @@ STEELYARD_TARGET inline void kernel_rows(const Kernel &kernel, const T *const *x
           STEELYARD_ISA::base_block<false>(block, panels.panel(p), d, base);
         const std::size_t column = p * PANEL, here = std::min(PANEL, columns - column);
         for (std::size_t r = 0; r < std::min(ROW_BLOCK, rows - i); ++r) {
-          Out *to = out + (i + r) * stride + column;
+          Out *to = out[i + r] + column;
           if (here == PANEL)
             STEELYARD_ISA::finish(kernel, base[r], PANEL, to);
           else
@@ -163,7 +163,7 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
   F step = 0;
   for (std::size_t steps = 0;; ++steps) {
     // The last step's effect on the gradient, and on the way the smallest gradient among those that may grow.
-    const T *row_i = w.kernel + i * n, *row_j = w.kernel + j * n;
+    const T *row_i = w.rows[i], *row_j = w.rows[j];
     V least = infinity - V{};
     I least_at = first, at = first;
     for (std::size_t k = 0; k < n; k += L) {
@@ -188,7 +188,7 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
       return steps;
 
     // Second order: the partner that gains most, (g_j - g_i)^2 / (K_ii + K_jj - 2 K_ij).
-    row_i = w.kernel + i * n;
+    row_i = w.rows[i];
     const F kii = w.diagonal[i];
     V widest = -infinity - V{}, gain = V{} - 1;
     I gain_at = first;

@@ -63,7 +63,7 @@ class ValueCounter {
   static Way cheapest_way(std::size_t cells, unsigned shift, std::size_t rows) {
     if (cells == 0)
       return Way::sorted;
-    if (cells <= 2 * rows + 32)
+    if (cells <= 2 * rows + Table::kSmallHistogram)
       return Way::scanned;
     return shift <= 6 && cells <= 256 * rows ? Way::marked : Way::sorted; // a value's cells must share one word
   }

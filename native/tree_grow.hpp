@@ -4,74 +4,15 @@
 // one, so both can be decided there, while the node's rows still lie on the row stack.
 #pragma once
 
-#include <limits>
-
 #include "tree_prune.hpp"
-#include "tree_split.hpp"
 
 namespace steelyard::tree {
-
-struct Options {
-  double min_obj = 2;          // weight that at least two branches must hold
-  double confidence = 0.25;    // of the error estimate, (0, 1/2]
-  bool prune = true;           // error-based pruning
-  bool collapse = true;        // drop splits that save no training error
-  bool raising = true;         // pruning may replace a node by its largest branch
-  bool binary_nominal = false; // category against the rest instead of one branch per category
-  std::size_t max_depth = std::numeric_limits<std::size_t>::max();
-};
-
-struct GrowingNode {
-  Question question;
-  std::size_t first_child = 0, n_children = 0;
-  std::uint32_t branch = 0;
-  Range rows;
-  double weight = 0, errors = 0; // errors: of the node as a leaf
-  double subtree_errors = 0;     // training errors of all that was grown below
-  double estimate = 0;           // pessimistic errors of the finished subtree
-};
-
-// A node being worked on: first grown, and examined again without growing whenever it was replaced by a branch.
-struct Visit {
-  std::size_t node;
-  bool growing, entered = false;
-  std::size_t depth, top, next_child = 0;
-  std::size_t n_closed = 0; // columns that were closed before this node
-  Groups groups;
-};
-
-// A part of a branch on trial as a replacement.
-struct Trial {
-  std::size_t node;
-  Range rows;
-};
-
-// All buffers of one thread. Reuse it: its capacity stays.
-struct Workspace {
-  RowStack rows;
-  SplitScratch split;
-  Occurrence occurs;
-  std::vector<std::uint8_t> closed, few_values; // by column
-  std::vector<std::uint32_t> closed_columns;    // in the order of closing
-  std::vector<GrowingNode> nodes;
-  std::vector<double> classes; // (nodes x classes)
-  std::vector<Visit> visits;   // only the first n_visits are in use; the others keep their capacity
-  std::size_t n_visits = 0;
-  std::vector<Trial> trials;
-  Groups trial_groups;
-  std::vector<double> trial_classes;
-  std::vector<std::size_t> queue;
-  std::vector<std::int32_t> leaf_of_row; // leaf that holds all of a row, -1 if there is none
-  std::vector<std::int32_t> leaf_label;
-  std::vector<double> share;
-  std::vector<Step> pending;
-};
 
 class Grower {
  public:
   Grower(const Table &table, const double *weights, const Options &options, Workspace &workspace)
       : table_(table), weights_(weights), options_(options), ws_(workspace), K_(table.n_classes()),
-        estimate_(options.confidence) {}
+        pruner_(table, options, workspace) {}
 
   void run(Tree &out) {
     load_rows();
@@ -207,20 +148,12 @@ class Grower {
   void count_classes(GrowingNode &node, std::size_t id) {
     double *classes = classes_of(id);
     std::fill_n(classes, K_, 0.0);
-    add_classes(node.rows, 1.0, classes);
+    add_classes(table_, ws_.rows, node.rows, 1.0, classes);
     node.weight = 0;
     for (std::size_t c = 0; c < K_; ++c)
       node.weight += classes[c];
-    node.errors = errors(classes, node.weight);
+    node.errors = errors_of(classes, K_, node.weight);
   }
-
-  void add_classes(Range range, double factor, double *classes) const {
-    const std::int32_t *labels = table_.labels().data();
-    for (std::size_t i = range.begin; i < range.end; ++i)
-      classes[labels[ws_.rows.row[i]]] += ws_.rows.weight[i] * factor;
-  }
-
-  double errors(const double *classes, double total) const { return total - *std::max_element(classes, classes + K_); }
 
   bool may_split(const GrowingNode &node, const Visit &visit) const {
     return visit.depth < options_.max_depth && node.weight > 2 * options_.min_obj - kTolerance &&
@@ -261,7 +194,7 @@ class Grower {
     if (visit.growing)
       collapse(node);
     if (options_.prune && node.question.test != Test::leaf) {
-      const Verdict verdict = judge(node, visit);
+      const Verdict verdict = pruner_.judge(node, visit.groups);
       if (verdict == Verdict::leaf)
         make_leaf(node);
       if (verdict == Verdict::raise) {
@@ -270,7 +203,7 @@ class Grower {
         return;
       }
     }
-    node.estimate = node.question.test == Test::leaf ? estimate_(node.weight, node.errors) : sum_of_estimates(node);
+    node.estimate = node.question.test == Test::leaf ? pruner_.estimate_of_leaf(node) : pruner_.sum_of_estimates(node);
     --ws_.n_visits;
   }
 
@@ -287,101 +220,12 @@ class Grower {
     node.n_children = 0;
   }
 
-  enum class Verdict { keep, leaf, raise };
-
-  Verdict judge(const GrowingNode &node, const Visit &visit) {
-    const double as_tree = sum_of_estimates(node);
-    const double as_leaf = estimate_(node.weight, node.errors);
-    const double worth_knowing = std::max(as_tree + kSlackOfErrors, as_leaf - kSlackOfErrors) + kTolerance;
-    const double as_branch =
-        options_.raising ? estimate_of_branch(node, visit, worth_knowing) : std::numeric_limits<double>::infinity();
-    if (as_leaf < as_tree + kSlackOfErrors + kTolerance && as_leaf < as_branch + kSlackOfErrors + kTolerance)
-      return Verdict::leaf;
-    return as_branch < as_tree + kSlackOfErrors + kTolerance ? Verdict::raise : Verdict::keep;
-  }
-
-  double sum_of_estimates(const GrowingNode &node) const {
-    double sum = 0;
-    for (std::size_t k = 0; k < node.n_children; ++k)
-      sum += ws_.nodes[node.first_child + k].estimate;
-    return sum;
-  }
-
-  // The last of the largest.
-  std::size_t largest_branch(const GrowingNode &node) const {
-    std::size_t largest = node.first_child;
-    for (std::size_t k = 1; k < node.n_children; ++k)
-      if (ws_.nodes[node.first_child + k].weight > ws_.nodes[largest].weight - kTolerance)
-        largest = node.first_child + k;
-    return largest;
-  }
-
   void raise_largest_branch(GrowingNode &node) {
-    const GrowingNode &branch = ws_.nodes[largest_branch(node)];
+    const GrowingNode &branch = ws_.nodes[pruner_.largest_branch(node)];
     node.question = branch.question;
     node.n_children = branch.n_children;
     node.first_child = branch.first_child;
   }
-
-  // Pessimistic errors if all rows of the node went down its largest branch, or infinity once they exceed the limit.
-  // Without missing values the branch's own rows stay where they are, and only the others are sent down on top of them;
-  // with missing values the shares of the branches change, and all rows are sent down anew.
-  double estimate_of_branch(const GrowingNode &node, const Visit &visit, double limit) {
-    const std::size_t top = ws_.rows.top, branch = largest_branch(node);
-    if (ws_.nodes[branch].question.test == Test::leaf)
-      return estimate_(node.weight, node.errors);
-    const bool anew = table_.has_missing();
-    const Range own =
-        anew ? Range{node.rows.begin, node.rows.begin} : visit.groups.branches[branch - node.first_child].known;
-    const Range before = ws_.rows.copy_to_top({node.rows.begin, own.begin});
-    const Range after = ws_.rows.copy_to_top({own.end, node.rows.end});
-    double sum = anew ? 0.0 : ws_.nodes[branch].estimate;
-    ws_.trials.assign(1, {branch, {before.begin, after.end}});
-    while (!ws_.trials.empty() && sum <= limit) {
-      const Trial trial = ws_.trials.back();
-      ws_.trials.pop_back();
-      ws_.rows.top = trial.rows.end; // trials further down the list lie below
-      sum += send_down(ws_.nodes[trial.node], trial.rows, anew);
-    }
-    ws_.rows.top = top;
-    return sum <= limit ? sum : std::numeric_limits<double>::infinity();
-  }
-
-  // What the leaves right below a node add to the estimate; its other children go on the list.
-  double send_down(const GrowingNode &node, Range rows, bool anew) {
-    Groups &groups = ws_.trial_groups;
-    ws_.rows.divide(table_, node.question, rows, groups);
-    double sum = 0;
-    std::size_t k = 0;
-    for (const Group &group : groups.branches) {
-      while (k < node.n_children && ws_.nodes[node.first_child + k].branch < group.key)
-        ++k;
-      const std::size_t child = node.first_child + k;
-      const bool known = k < node.n_children && ws_.nodes[child].branch == group.key;
-      if (known && ws_.nodes[child].question.test != Test::leaf)
-        ws_.trials.push_back({child, ws_.rows.branch_rows(groups, group)});
-      else
-        sum += change_of_leaf(groups, group, known && !anew ? child : kNewLeaf);
-    }
-    return sum;
-  }
-
-  double change_of_leaf(const Groups &groups, const Group &group, std::size_t leaf) {
-    std::vector<double> &classes = ws_.trial_classes;
-    classes.assign(K_, 0.0);
-    if (leaf != kNewLeaf)
-      std::copy_n(classes_of(leaf), K_, classes.begin());
-    add_classes(group.known, 1.0, classes.data());
-    if (groups.share(group) > 0)
-      add_classes(groups.missing, groups.share(group), classes.data());
-    double total = 0;
-    for (double w : classes)
-      total += w;
-    const double before = leaf != kNewLeaf ? ws_.nodes[leaf].estimate : 0.0;
-    return estimate_(total, errors(classes.data(), total)) - before;
-  }
-
-  static constexpr std::size_t kNewLeaf = std::numeric_limits<std::size_t>::max();
 
   double *classes_of(std::size_t node) { return ws_.classes.data() + node * K_; }
 
@@ -424,7 +268,7 @@ class Grower {
   const Options &options_;
   Workspace &ws_;
   std::size_t K_;
-  ErrorEstimate estimate_;
+  Pruner pruner_;
   bool whole_ = false;            // all weights are whole numbers in the range of the table of x log2 x
   bool split_by_missing_ = false; // some row lies in several leaves
 };

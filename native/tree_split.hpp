@@ -210,7 +210,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
   Candidate at_most(const NodeFacts &node, std::size_t a) {
     const Column &column = table_.column(a);
     const double share = 0.1 * known_total_ / static_cast<double>(K());
-    const double min_side = share <= min_obj_ + kTolerance ? min_obj_ : std::min(share, 25.0);
+    const double min_side = std::max(min_obj_, std::min(share, 25.0));
     const double enough = min_side - kTolerance;
     Sides sides(*this);
     double left = 0, best_gain = 0, best_left = 0;

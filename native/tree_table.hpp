@@ -26,18 +26,25 @@ struct Column {
 // Immutable after construction: any number of threads may grow trees on one table at the same time.
 class Table {
  public:
+  static constexpr std::size_t kSmallHistogram = 32; // cells
   // X is row-major (rows x columns), NaN is a missing value; labels lie in [0, classes).
   Table(const double *X, std::size_t rows, std::size_t columns, const std::uint8_t *nominal, const std::int32_t *labels,
         std::size_t classes)
       : n_rows_(rows), n_classes_(classes), labels_(labels, labels + rows), columns_(columns) {
-    std::vector<double> column(rows);
-    for (std::size_t a = 0; a < columns; ++a) {
+    constexpr std::size_t kTogether = 8; // columns that share a cache line of X
+    std::vector<std::vector<double>> block(kTogether, std::vector<double>(rows));
+    for (std::size_t first = 0; first < columns; first += kTogether) {
+      const std::size_t n = std::min(kTogether, columns - first);
       for (std::size_t i = 0; i < rows; ++i)
-        column[i] = X[i * columns + a];
-      encode(column, columns_[a]);
-      columns_[a].nominal = nominal[a] != 0;
-      columns_[a].same_value = smallest_gap(columns_[a].values);
-      has_missing_ = has_missing_ || columns_[a].has_missing;
+        for (std::size_t k = 0; k < n; ++k)
+          block[k][i] = X[i * columns + first + k];
+      for (std::size_t k = 0; k < n; ++k) {
+        Column &column = columns_[first + k];
+        encode(block[k], column);
+        column.nominal = nominal[first + k] != 0;
+        column.same_value = smallest_gap(column.values);
+        has_missing_ = has_missing_ || column.has_missing;
+      }
     }
     lay_out_cells();
   }
@@ -74,29 +81,34 @@ class Table {
   static bool encode_small_integers(const std::vector<double> &column, Column &out) {
     double low = std::numeric_limits<double>::infinity(), high = -low;
     for (double x : column) {
-      if (std::isnan(x))
-        continue;
-      if (!(std::fabs(x) < 1e15) || x != static_cast<double>(static_cast<std::int64_t>(x)))
-        return false;
-      low = std::min(low, x);
-      high = std::max(high, x);
+      low = x < low ? x : low;
+      high = x > high ? x : high;
+      out.has_missing |= x != x;
     }
-    if (low > high || high - low > 4.0 * static_cast<double>(column.size()) + 1024)
+    if (!(high - low <= 4.0 * static_cast<double>(column.size()) + 1024) || std::fabs(low) > 1e15)
       return low > high ? all_missing(out) : false;
-    std::vector<std::uint32_t> code(static_cast<std::size_t>(high - low) + 1, 0);
-    for (double x : column)
-      if (!std::isnan(x))
-        code[static_cast<std::size_t>(x - low)] = 1;
-    for (std::size_t k = 0; k < code.size(); ++k)
+    const auto last = static_cast<std::uint32_t>(high - low);
+    std::vector<std::uint32_t> code(last + 2, 0); // one more for the missing values
+    bool whole = true;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const double offset = column[i] - low;
+      const std::uint32_t at = offset == offset ? static_cast<std::uint32_t>(offset) : last + 1;
+      whole &= static_cast<double>(at) == offset || at == last + 1;
+      code[at] = 1;
+      out.codes[i] = at;
+    }
+    if (!whole || low != std::floor(low)) {
+      out.has_missing = false;
+      return false;
+    }
+    for (std::uint32_t k = 0; k <= last; ++k)
       if (code[k]) {
         code[k] = static_cast<std::uint32_t>(out.values.size());
-        out.values.push_back(low + static_cast<double>(k));
+        out.values.push_back(low + k);
       }
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      const bool known = !std::isnan(column[i]);
-      out.codes[i] = known ? code[static_cast<std::size_t>(column[i] - low)] : out.missing();
-      out.has_missing = out.has_missing || !known;
-    }
+    code[last + 1] = out.missing();
+    for (std::uint32_t &c : out.codes)
+      c = code[c];
     return true;
   }
 
@@ -126,23 +138,31 @@ class Table {
     }
   }
 
-  // Every histogram starts on a multiple of 64, so that one word of marks belongs to one column. A histogram larger
-  // than the data would not pay.
+  // A histogram larger than the data would not pay. Large ones start on a multiple of 64, so that a word of marks
+  // belongs to one column; small ones are packed, which keeps equal values of different columns out of each other's way
+  // in the cache.
   void lay_out_cells() {
     while ((std::size_t{1} << shift_) < n_classes_)
       ++shift_;
     for (Column &column : columns_) {
       const std::size_t cells = (column.values.size() + 1) << shift_;
+      if (cells > kSmallHistogram)
+        n_cells_ = (n_cells_ + 63) / 64 * 64;
       column.first_cell = n_cells_;
       column.n_cells = cells <= n_rows_ + 1024 && n_cells_ + cells < kMostCells ? cells : 0;
-      n_cells_ += (column.n_cells + 63) / 64 * 64;
+      n_cells_ += column.n_cells;
+      if (cells > kSmallHistogram)
+        n_cells_ = (n_cells_ + 63) / 64 * 64;
     }
+    n_cells_ = (n_cells_ + 63) / 64 * 64;
     cells_.resize(n_rows_ * columns_.size());
-    for (std::size_t a = 0; a < columns_.size(); ++a)
-      for (std::size_t i = 0; i < n_rows_ && columns_[a].n_cells > 0; ++i)
-        cells_[i * columns_.size() + a] = static_cast<std::uint32_t>(
-            columns_[a].first_cell + (static_cast<std::size_t>(columns_[a].codes[i]) << shift_) +
-            static_cast<std::size_t>(labels_[i]));
+    std::uint32_t *cell = cells_.data();
+    for (std::size_t i = 0; i < n_rows_; ++i)
+      for (const Column &column : columns_)
+        *cell++ = static_cast<std::uint32_t>(
+            column.n_cells == 0 ? 0
+                                : column.first_cell + (static_cast<std::size_t>(column.codes[i]) << shift_) +
+                                      static_cast<std::size_t>(labels_[i]));
   }
 
   static constexpr std::size_t kMostCells = std::size_t{1} << 31;

@@ -44,7 +44,7 @@ struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest examp
   using Kind = Scaling;
   bool aggressive;
   Step operator()(const Seen &s) const {
-    const bool learn = aggressive ? s.margin() < 1 : s.margin() <= 0;
+    const bool learn = aggressive ? s.margin() < 1 : sign_of(s.score) != s.y;
     if (!learn || s.x2 == 0)
       return {};
     if (s.w2 == 0)
@@ -145,13 +145,13 @@ struct CSOALHinge { // Zhao & Hoi 2013, gradient step
   Step operator()(const Seen &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
 };
 
-struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: min |w - w'|^2 / 2 + C cost hinge(w)
+struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: PA-I on the loss cost * hinge
   static constexpr const char *name = "CSOALPA";
   static constexpr std::size_t parameters = 1;
   using Kind = AdditiveByNorm;
   double C;
   Step operator()(const Seen &s) const {
-    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C * s.cost, hinge(s) / s.x2) : 0.0);
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C, s.cost * hinge(s) / s.x2) : 0.0);
   }
 };
 

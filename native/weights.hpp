@@ -19,13 +19,13 @@ struct Factors {
 
 struct Weights : Factors {
   std::size_t d = 0;
-  std::vector<double> v; // padded with zeros to whole lanes
+  std::vector<double> v;
   // Sum over the rounds of w = age * v + u. A change of v by delta leaves the sum as it is if u moves by -age * delta:
   // so a sparse step stays sparse. Empty if no average is wanted.
   std::vector<double> u;
 
   Weights() = default;
-  Weights(std::size_t features, bool averaging) : d(features), v(padded(features)) {
+  Weights(std::size_t features, bool averaging) : d(features), v(features) {
     if (averaging)
       u.assign(v.size(), 0.0);
   }
@@ -38,15 +38,18 @@ struct Weights : Factors {
   }
 
   template <class Rows> void apply(const Step &step, const Rows &rows, std::size_t i) {
-    if (step.keep != 1.0)
+    if (step.keep != 1.0) {
       shrink(step.keep);
+      bias *= step.keep;
+    }
     if (step.add != 0.0) {
-      const double delta = step.add / scale;
+      const double delta = scale == 1.0 ? step.add : step.add / scale; // the same bits, without waiting for a quotient
       rows.add(i, delta, v.data());
       if (averaging())
         rows.add(i, -age * delta, u.data());
     }
-    bias = step.keep * bias + step.shift;
+    if (step.shift != 0.0)
+      bias += step.shift;
   }
 
   void shrink(double keep) {

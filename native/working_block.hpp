@@ -11,20 +11,15 @@ namespace steelyard {
 
 template <class T> class WorkingBlock {
  public:
-  explicit WorkingBlock(std::size_t examples) : slot_of_(examples, NONE), wanted_(examples, 0) {}
+  explicit WorkingBlock(std::size_t examples) : slot_of_(examples, NO_EXAMPLE), wanted_(examples, 0) {}
 
-  static constexpr std::int32_t NONE = -1;
-  const Examples &examples() const { return example_; } // by slot, NONE where a slot is empty
-  std::size_t stride() const { return example_.size(); }
-  const T *data() const { return block_.data(); }
-
-  void hold(const Examples &chosen, KernelSource<T> &kernel) {
+  Seats<T> hold(const Examples &chosen, KernelSource<T> &kernel) {
     for (const std::int32_t i : chosen)
       wanted_[i] = 1;
     for (std::int32_t &occupant : example_)
-      if (occupant != NONE && !wanted_[occupant]) {
-        slot_of_[occupant] = NONE;
-        occupant = NONE;
+      if (occupant != NO_EXAMPLE && !wanted_[occupant]) {
+        slot_of_[occupant] = NO_EXAMPLE;
+        occupant = NO_EXAMPLE;
       }
     for (const std::int32_t i : chosen)
       wanted_[i] = 0;
@@ -33,9 +28,15 @@ template <class T> class WorkingBlock {
       resize(need);
     settle(chosen);
     fill(kernel);
+    Seats<T> seats{example_, {}};
+    for (std::size_t slot = 0; slot < stride(); ++slot)
+      seats.rows.push_back(block_.data() + slot * stride());
+    return seats;
   }
 
  private:
+  std::size_t stride() const { return example_.size(); }
+
   struct Seat {
     std::int32_t example;
     std::size_t slot;
@@ -47,7 +48,7 @@ template <class T> class WorkingBlock {
     for (std::size_t k = 0; k < kept.size(); ++k)
       for (std::size_t l = 0; l < kept.size(); ++l)
         block[k * stride + l] = block_[kept[k].slot * this->stride() + kept[l].slot];
-    example_.assign(stride, NONE);
+    example_.assign(stride, NO_EXAMPLE);
     for (std::size_t k = 0; k < kept.size(); ++k) {
       example_[k] = kept[k].example;
       slot_of_[kept[k].example] = static_cast<std::int32_t>(k);
@@ -59,9 +60,9 @@ template <class T> class WorkingBlock {
     newcomers_.clear();
     std::size_t slot = 0;
     for (const std::int32_t i : chosen) {
-      if (slot_of_[i] != NONE)
+      if (slot_of_[i] != NO_EXAMPLE)
         continue;
-      while (example_[slot] != NONE)
+      while (example_[slot] != NO_EXAMPLE)
         ++slot;
       example_[slot] = i;
       slot_of_[i] = static_cast<std::int32_t>(slot);
@@ -73,7 +74,7 @@ template <class T> class WorkingBlock {
   occupied() const { // in the order of the examples, which is the order of the memory they are read from
     std::vector<Seat> seats;
     for (std::size_t slot = 0; slot < example_.size(); ++slot)
-      if (example_[slot] != NONE)
+      if (example_[slot] != NO_EXAMPLE)
         seats.push_back({example_[slot], slot});
     std::sort(seats.begin(), seats.end(), [](const Seat &a, const Seat &b) { return a.example < b.example; });
     return seats;

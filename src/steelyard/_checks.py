@@ -97,15 +97,20 @@ def check_rows(
     ``looked_at=False`` leaves out everything that reads the values; a kernel that looks at them anyway then finds what
     is not finite, and its caller calls :func:`check_finite` to say where.
     """
-    rows = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
-        order="C",
-        ensure_all_finite=False,
-    )
+    wanted = dtype if isinstance(dtype, tuple) else (dtype,)
+    if type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous and X.dtype in wanted:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)  # as the kernels read it already
+        rows: Any = X
+    else:
+        rows = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+            order="C",
+            ensure_all_finite=False,
+        )
     if not looked_at:
         return rows
     if is_sparse(rows) and not rows.has_sorted_indices:
@@ -154,7 +159,9 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
             f"{name} must hold one label per row; got None. "
             "This estimator requires y to be passed, but the target y is None."
         )
-    labels = column_or_1d(np.asarray(y), warn=True)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "f":
         check_finite(name, labels)
     elif labels.dtype.kind == "O":

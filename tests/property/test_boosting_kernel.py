@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import steelyard
-from steelyard import C45Classifier
+from steelyard import AdaC2M1Classifier, C45Classifier
+from steelyard.boosting.population import Population
 
 pytestmark = pytest.mark.kernel
 VARIANTS = [getattr(steelyard, name) for name in steelyard.boosting.__all__]
@@ -77,3 +78,24 @@ def test_four_hundred_rounds_with_weights_that_underflow():
         model.fit(X, y)
         assert np.isfinite(model.estimator_weights_).all()
         assert np.isfinite(model.predict_proba(X)).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.lists(st.floats(0.05, 1), min_size=3, max_size=3), st.booleans(), st.booleans())
+def test_a_population_answers_like_the_estimator_fitted_to_the_training_rows(seed, costs, missing, unpruned):
+    X, y = data(seed, 3, missing)
+    order = np.random.default_rng(seed).permutation(np.arange(3, len(y)))
+    train, held = np.sort(np.r_[0:3, order[5:]]), order[:5]
+    model = AdaC2M1Classifier(C45Classifier(nominal=[2, 3], unpruned=unpruned), 6)
+    assert Population.takes(model, y, [train])
+    answers = Population(model, X, y, [(train, held)]).answers(np.array(costs), 0)
+    model.costs = dict(enumerate(costs))
+    np.testing.assert_array_equal(answers, model.fit(X[train], y[train]).predict(X[held]))
+
+
+def test_a_population_needs_all_classes_and_the_very_tree():
+    y = np.array([0, 1, 2, 0, 1, 2])
+    everything, no_second = np.arange(6), np.array([0, 2, 3, 5])
+    assert Population.takes(AdaC2M1Classifier(), y, [everything])
+    assert not Population.takes(AdaC2M1Classifier(), y, [everything, no_second])
+    assert not Population.takes(AdaC2M1Classifier(PlainC45()), y, [everything])

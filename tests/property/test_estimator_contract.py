@@ -25,9 +25,13 @@ PRECISE = {
     },
 }
 
+# In one ordered pass a weight scales a step, while a copy is another round.
+ORDERED = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+EXPECTED = {"OnlineClassifier": dict.fromkeys(ORDERED, "a weight scales a step, a copy is another round")}
+
 if ESTIMATORS := estimators():
 
-    @parametrize_with_checks(ESTIMATORS)
+    @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda e: EXPECTED.get(type(e).__name__, {}))
     def test_scikit_learn_contract(estimator: BaseEstimator, check) -> None:  # type: ignore[no-untyped-def]
         if "sample_weight_equivalence" in check.func.__name__:
             estimator.set_params(**PRECISE.get(type(estimator).__name__, {}))

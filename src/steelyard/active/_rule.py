@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import inspect
 from typing import Any, ClassVar, Self
 
 from .._checks import complain
 
 
 class Rule:
-    """Base of update and query rules: a dataclass that scikit-learn can clone and search over (``update__eta``)."""
+    """Base of update and query rules: scikit-learn can clone and search it (``update__eta``).
+
+    Most are dataclasses; one that is not keeps every argument of its constructor under the argument's name.
+    """
 
     meaning: ClassVar[str]  # the method that a kernel stands for: a subclass that overrides it leaves the kernel
 
@@ -28,7 +31,8 @@ class Rule:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of rules inside this one."""
-        params = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        names = inspect.signature(type(self)).parameters
+        params = {name: getattr(self, name) for name in names}
         if deep:
             for name, value in list(params.items()):
                 if isinstance(value, Rule):

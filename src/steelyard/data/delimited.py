@@ -30,6 +30,7 @@ from .engines import EngineRefuses, read_fast
 from .files import Source, fault, name_of, opened
 from .layout import MISSING, Layout
 
+DECIMAL = frozenset("0123456789+-.eE ")  # what plain numbers are made of; float() knows more than we allow
 HEAD = 1000  # rows that decide which columns are numeric
 
 
@@ -199,22 +200,37 @@ def records_of(lines: Iterable[bytes]) -> Iterator[bytes]:
 def plain_columns(where: str, text: bytes, line: int, layout: Layout) -> list[Column]:
     """Columns by the standard library alone; every fault is reported with its line."""
     width = len(layout.names)
-    cells: list[list[Any]] = [[] for _ in layout.names]
+    lines, rows = [], []
     for number, row in _rows(where, text, line, layout.delimiter):
         if len(row) != width:
             raise fault(where, number, f"{width} cells", f"{len(row)}")
-        for j, raw in enumerate(row):
-            cell = raw.strip()
-            if cell in layout.missing:
-                cells[j].append(None)
-            elif not layout.numeric[j]:
-                cells[j].append(cell)
-            else:
-                cells[j].append(_number(where, number, layout.names[j], cell))
+        lines.append(number)
+        rows.append(row)
+    columns: Iterable[Sequence[str]] = zip(*rows, strict=True) if rows else [()] * width
     return [
-        number_column(name, [np.nan if v is None else v for v in column]) if is_numeric else encoded(name, column)
-        for name, column, is_numeric in zip(layout.names, cells, layout.numeric, strict=True)
+        _numeric(where, lines, name, cells, layout.missing) if is_numeric else _nominal(name, cells, layout.missing)
+        for name, cells, is_numeric in zip(layout.names, columns, layout.numeric, strict=True)
     ]
+
+
+def _nominal(name: str, cells: Sequence[str], missing: Sequence[str]) -> Column:
+    return encoded(name, [None if text in missing else text for text in map(str.strip, cells)])
+
+
+def _numeric(where: str, lines: list[int], name: str, cells: Sequence[str], missing: Sequence[str]) -> Column:
+    if DECIMAL.issuperset("".join(cells)):
+        try:
+            values = np.array(list(map(float, cells)), dtype=np.float64)
+        except ValueError:
+            values = np.array([np.inf])
+        if np.isfinite(values).all():
+            return number_column(name, values)
+    stripped = map(str.strip, cells)
+    numbers = [
+        np.nan if cell in missing else _number(where, number, name, cell)
+        for number, cell in zip(lines, stripped, strict=True)
+    ]
+    return number_column(name, numbers)
 
 
 def _number(where: str, line: int, name: str, cell: str) -> float:

@@ -121,8 +121,11 @@ def _not_found(file: DataFile, reason: str) -> DataNotFoundError:
 
 def _download(file: DataFile, address: str, folder: Path) -> Path:
     """Nothing stands under the final name before it is complete, verified and on disk."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{file.path}.", suffix=".part", dir=folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{file.path}.", suffix=".part", dir=folder)
+    except OSError as error:
+        raise _not_found(file, f"and there is no place to keep it ({error})") from error
     part, final = Path(name), folder / file.path
     try:
         with os.fdopen(handle, "wb") as out:

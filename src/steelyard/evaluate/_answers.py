@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_labels, check_same_length, check_sample_weight, complain
+from .._checks import check_finite, check_labels, check_same_length, check_sample_weight, complain
 from ..costs import Costs, ExampleCosts
 from ..costs._reading import positions
 from ..costs.rules import read_costs
@@ -77,9 +77,9 @@ def read_answers(
     sample_weight: Any = None,
 ) -> Answers:
     """Check and encode what a measure was given."""
-    check_same_length(y_true=y_true, y_pred=y_pred)
     truths, truth = _labels("y_true", y_true)
     answers, answer = _labels("y_pred", y_pred)
+    check_same_length(y_true=truth, y_pred=answer)
     stated = None if costs is None else read_costs(costs, y_true)
     known = _classes(truths, answers, stated, classes)
     bound = _over(known, stated)
@@ -94,7 +94,23 @@ def read_answers(
     )
 
 
+def numbers(name: str, values: Any, ndim: int) -> Floats:
+    """Finite numbers with so many axes, as a copy."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise complain(name, "hold numbers", values) from None
+    if array.ndim != ndim:
+        what = "a flat column of numbers" if ndim == 1 else "a table of numbers"
+        raise complain(name, f"be {what}", f"shape {array.shape}")
+    check_finite(name, array)
+    return array
+
+
 def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
+    shape = np.asarray(y).shape
+    if y is not None and not (len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)):
+        raise complain(name, "be a flat list of labels", f"shape {shape}")
     classes, codes = check_labels(y, name)
     if len(codes) == 0:
         raise complain(name, "hold at least one label", "an empty array")

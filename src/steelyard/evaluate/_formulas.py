@@ -10,7 +10,7 @@ import numpy as np
 
 from .._checks import check_number
 from ._answers import Floats
-from ._sums import Form, counted, priced
+from ._sums import Form, counted, paid, priced
 
 Positive = Callable[[], int]  # asked only by measures that have a positive class
 
@@ -99,10 +99,10 @@ def _mean_cost(sums: Floats, _: Positive) -> Floats:
 
 
 def _savings(sums: Floats, _: Positive) -> Floats:
-    paid, best = sums[..., 0], sums[..., 2:].min(axis=-1)
+    cost, best = sums[..., 0], sums[..., 2:].min(axis=-1)
     free = best <= 0
-    share: Any = np.divide(paid, best, out=np.ones(paid.shape), where=~free)
-    return np.where(free & (paid > 0), -np.inf, 1 - share)
+    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=~free)
+    return np.where(free & (cost > 0), -np.inf, 1 - share)
 
 
 SENSITIVITY = Form(counted, _sensitivity)
@@ -113,6 +113,6 @@ WEIGHTED_SUM = Form(counted, _weighted_sum)
 G_MEAN = Form(counted, _g_mean)
 BALANCED_ACCURACY = Form(counted, _balanced_accuracy)
 ACCURACY = Form(counted, _accuracy)
-TOTAL_COST = Form(priced, _total_cost)
-MEAN_COST = Form(priced, _mean_cost)
+TOTAL_COST = Form(paid, _total_cost)
+MEAN_COST = Form(paid, _mean_cost)
 SAVINGS = Form(priced, _savings)

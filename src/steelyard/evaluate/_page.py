@@ -10,7 +10,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 s
   Roboto, "Noto Sans", sans-serif; -webkit-text-size-adjust: 100%; }
 main, header, footer { max-width: 64rem; margin: 0 auto; padding: 0 1rem; }
 header { padding-top: 2.2rem; border-bottom: 3px solid var(--accent); padding-bottom: 1rem; }
-h1 { font-size: clamp(1.5rem, 5vw, 2.3rem); line-height: 1.15; margin: 0 0 .3rem; letter-spacing: -.01em; }
+h1 { font-size: 1.9rem; font-size: clamp(1.5rem, 5vw, 2.3rem); line-height: 1.15; margin: 0 0 .3rem; }
 h2 { font-size: 1.3rem; margin: 2.4rem 0 .5rem; line-height: 1.25; }
 header p { color: var(--soft); margin: 0; }
 nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; padding: .8rem 0 0; font-size: .92rem; }

@@ -27,8 +27,15 @@ class Form:
 
     def value(self, answers: Answers, **params: Any) -> float:
         """The measure itself."""
+        return float(self.finish(self.total(answers), answers.positive, **params))
+
+    def total(self, answers: Answers) -> Floats:
+        """Sums over all examples; counts without a sheet, whose columns grow with the square of the classes."""
         cells = collapsed(answers)
-        return float(self.finish(cells.size @ self.sheet(cells.answers), answers.positive, **params))
+        if self.sheet is not counted:
+            return np.asarray(cells.size @ self.sheet(cells.answers))
+        weight = cells.size * _weights(cells.answers)
+        return np.bincount(_cell(cells.answers), weights=weight, minlength=answers.n_classes**2).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +50,7 @@ def collapsed(answers: Answers) -> Cells:
     """One row per (truth, answer) that occurs; one per example where weights or per-example costs tell them apart."""
     if answers.prices is not None or answers.weight is not None:
         return Cells(answers, np.ones(len(answers.truth)))
-    sizes = np.bincount(answers.truth * answers.n_classes + answers.answer, minlength=answers.n_classes**2)
+    sizes = np.bincount(_cell(answers), minlength=answers.n_classes**2)
     occurring: Codes = np.flatnonzero(sizes)
     truth, answer = np.divmod(occurring, answers.n_classes)
     return Cells(replace(answers, truth=truth, answer=answer), sizes[occurring].astype(float))
@@ -52,14 +59,22 @@ def collapsed(answers: Answers) -> Cells:
 def counted(answers: Answers) -> Floats:
     """Columns: the cells of the confusion table, row by row; sums are counts."""
     rows = np.zeros((len(answers.truth), answers.n_classes**2))
-    rows[np.arange(len(rows)), answers.truth * answers.n_classes + answers.answer] = _weights(answers)
+    rows[np.arange(len(rows)), _cell(answers)] = _weights(answers)
     return rows
+
+
+def paid(answers: Answers) -> Floats:
+    """Columns: cost paid, number of examples."""
+    return np.column_stack([answers.paid(), np.ones(len(answers.truth))]) * np.reshape(_weights(answers), (-1, 1))
 
 
 def priced(answers: Answers) -> Floats:
     """Columns: cost paid, number of examples, cost of always answering each class."""
-    rows = np.column_stack([answers.paid(), np.ones(len(answers.truth)), answers.table()])
-    return rows * np.reshape(_weights(answers), (-1, 1))
+    return np.column_stack([paid(answers), answers.table() * np.reshape(_weights(answers), (-1, 1))])
+
+
+def _cell(answers: Answers) -> Codes:
+    return answers.truth * answers.n_classes + answers.answer
 
 
 def _weights(answers: Answers) -> Any:

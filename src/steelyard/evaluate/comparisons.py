@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .._checks import check_choice, check_count, check_finite, check_flag, check_number, complain, require
-from ._answers import Floats
-from .intervals import Interval, Sheet, bca_limits, leave_one_out, resample
+from .._checks import check_choice, check_count, check_flag, check_number, complain, require
+from ._answers import Floats, numbers
+from ._resampling import Sheet, bca_limits
+from .intervals import Interval
 from .measures import costs_paid
 from .tables import aligned_text
 
@@ -59,7 +60,8 @@ def compare_costs(
     a, b : (n,) finite numbers, n >= 2; lower is better.
     confidence : of the BCa interval of the mean difference. n_resamples : of the paired bootstrap.
 
-    Folds that share training data are not independent; then the p-values are too small. Paper 000, sec. IV.
+    The one-tailed paired t-test over runs is that of paper 002, table 1. Folds that share training data are not
+    independent; the p-values are then too small.
 
     >>> result = compare_costs([1, 2, 2, 1, 0, 1], [2, 2, 3, 2, 1, 3], random_state=0)
     >>> print(result.difference)
@@ -67,15 +69,15 @@ def compare_costs(
     >>> round(result.p_t, 4)
     0.0059
     """
-    left, right = _column("a", a), _column("b", b)
+    left, right = numbers("a", a, ndim=1), numbers("b", b, ndim=1)
     if len(left) != len(right) or len(left) < 2:
         raise complain("a and b", "be of one length, at least 2", (len(left), len(right)))
     gap = left - right
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
-    sheet = Sheet(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
-    resampled = resample(sheet, count, np.random.default_rng(random_state))
-    low, high = bca_limits(float(gap.mean()), resampled, leave_one_out(sheet), level)
+    sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
+    resampled = sheet.resampled(count, np.random.default_rng(random_state))
+    low, high = bca_limits(float(gap.mean()), resampled, sheet.left_out(), level)
     spread = float(resampled.std(ddof=1))
     return PairedComparison(
         len(gap),
@@ -167,10 +169,9 @@ def compare_over_datasets(
     >>> round(result.p_value, 4)
     0.0388
     """
-    table = np.array(values, dtype=np.float64)
-    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 3:
+    table = numbers("values", values, ndim=2)
+    if table.shape[0] < 2 or table.shape[1] < 3:
         raise complain("values", "be an (n, k) table of n >= 2 data sets and k >= 3 learners", f"shape {table.shape}")
-    check_finite("values", table)
     check_choice("posthoc", posthoc, tuple(_POSTHOC))
     learners = tuple(map(str, names if names is not None else getattr(values, "columns", range(table.shape[1]))))
     if len(learners) != table.shape[1]:
@@ -185,11 +186,3 @@ def compare_over_datasets(
         pairwise = np.array(getattr(tests, _POSTHOC[posthoc])(signed), dtype=np.float64)
     ranks = stats.rankdata(signed, axis=1).mean(axis=0)
     return FriedmanComparison(learners, len(table), statistic, p_value, ranks, pairwise, posthoc)
-
-
-def _column(name: str, values: ArrayLike) -> Floats:
-    column = np.array(values, dtype=np.float64)
-    if column.ndim != 1:
-        raise complain(name, "be a flat column of costs", f"shape {column.shape}")
-    check_finite(name, column)
-    return column

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from .._checks import check_finite, check_same_length, complain
-from ._answers import Answers, Codes, Floats, read_answers
+from .._checks import check_same_length, complain
+from ._answers import Answers, Codes, Floats, numbers, read_answers
 from ._forms import Measure, form_of
 from ._formulas import ratio
 from .measures import mean_cost
@@ -242,12 +242,9 @@ def brier_curve(
 
 def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Answers, Floats]:
     """Truths of two classes, both of which occur, and finite scores."""
-    score = np.array(y_score, dtype=np.float64)
-    if score.ndim != 1:
-        raise complain(name, "be a flat column of numbers", f"shape {score.shape}", "Give the positive class's column.")
-    check_same_length(**{"y_true": y_true, name: score})
-    check_finite(name, score)
+    score = numbers(name, y_score, ndim=1)
     answers = read_answers(y_true, y_true, **given)
+    check_same_length(**{"y_true": answers.truth, name: score})
     if answers.n_classes != 2 or len(np.unique(answers.truth)) != 2:
         raise complain("y_true", "hold two classes for a curve", answers.classes[np.unique(answers.truth)].tolist())
     return answers, score

@@ -21,6 +21,8 @@ def score_of(estimator: Any, X: Any, *, costs: Any = None, positive: Any = None,
         raise complain("estimator", "tell two classes apart for a curve", labels)
     if positive is None and costs is not None:
         positive = read_costs(costs, labels).aligned(labels).positive
+    if positive is not None and positive not in labels:
+        raise complain("positive", f"be a class of the estimator ({', '.join(map(repr, labels))})", positive)
     at = 1 if positive is None else labels.index(positive)
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, at]

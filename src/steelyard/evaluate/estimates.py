@@ -22,7 +22,7 @@ from ..trace import Trace
 from ._answers import Answers, Floats
 from ._forms import Measure, form_of
 from ._formulas import ratio
-from ._sums import priced
+from ._sums import paid, priced
 from .streams import trace_answers
 
 _STEP = 1e-6  # relative step of the numerical gradient behind the standard error
@@ -98,7 +98,7 @@ def estimate(
         extra *= ratio(rounds - len(pi), extra.sum())
     sheet = form.sheet(stand_ins)
     sums = form.sheet(seen).sum(axis=0) + extra @ sheet
-    if method == "horvitz_thompson" and form.sheet is priced:
+    if method == "horvitz_thompson" and form.sheet in (paid, priced):
         sums[1] = rounds  # known, so not estimated
 
     def value_at(at: Floats) -> Floats:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from .._checks import check_count, check_flag, check_number, check_same_length
-from ._answers import Codes, Floats, read_answers
+from .._checks import check_count, check_flag, check_number, check_same_length, complain
+from ._answers import Floats, read_answers
 from ._forms import FORMS, OURS, Measure
+from ._resampling import Sheet, bca_limits
 from ._sums import collapsed
-
-_CELLS = 1 << 17  # resampled weights held at a time: few enough for the cache
 
 
 @dataclass(frozen=True)
@@ -36,22 +33,6 @@ class Interval:
             f"<p><b>{self.value:.4g}</b> [{self.low:.4g}, {self.high:.4g}] "
             f"<small>{100 * self.confidence:g}% BCa bootstrap</small></p>"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """Rows whose sums the measure is made of: ``size[g]`` examples share row g and belong to ``stratum[g]``."""
-
-    rows: Floats
-    size: Floats
-    stratum: Codes
-    value_at: Callable[[Floats], Floats]
-
-    def strata(self) -> Iterator[tuple[Floats, Floats]]:
-        """Rows and sizes of one stratum after another."""
-        for s in np.unique(self.stratum):
-            here = self.stratum == s
-            yield self.rows[here], self.size[here]
 
 
 def bootstrap_interval(
@@ -82,14 +63,15 @@ def bootstrap_interval(
     >>> print(bootstrap_interval(sensitivity_score, y, predicted, random_state=0))
     0.75 [0.6, 0.875]
     """
+    if not callable(measure):
+        raise complain("measure", "be a function of truths and answers", measure, "Pass the function, not its name.")
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
     by_class = check_flag("stratify", stratify)
     rng = np.random.default_rng(random_state)
     if measure in OURS or (measure in FORMS and set(given) <= {"sample_weight", "adjusted"}):
         sheet = _read_sheet(measure, y_true, y_pred, by_class, given)
-        resampled, left_out = resample(sheet, count, rng), leave_one_out(sheet)
-        value = float(sheet.value_at(sheet.size @ sheet.rows))
+        value, resampled, left_out = sheet.value(), sheet.resampled(count, rng), sheet.left_out()
     else:
         value, resampled, left_out = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
     low, high = bca_limits(value, resampled, left_out, level)
@@ -103,68 +85,7 @@ def _read_sheet(measure: Measure, y_true: Any, y_pred: Any, by_class: bool, give
     answers = read_answers(y_true, y_pred, **reading)
     cells = collapsed(answers)
     stratum = cells.answers.truth if by_class else np.zeros(len(cells.size), dtype=np.intp)
-    return Sheet(form.sheet(cells.answers), cells.size, stratum, lambda s: form.finish(s, answers.positive, **given))
-
-
-def resample(sheet: Sheet, count: int, rng: np.random.Generator) -> Floats:
-    """The measure on ``count`` resamples: only the number of times each row was drawn is needed."""
-    step = max(1, _CELLS // max(1, len(sheet.size)))
-    chunks = []
-    for start in range(0, count, step):
-        many = min(step, count - start)
-        sums = sum(_draws(size, many, rng) @ rows for rows, size in sheet.strata())
-        chunks.append(sheet.value_at(np.asarray(sums)))
-    return np.concatenate(chunks)
-
-
-def _draws(size: Floats, many: int, rng: np.random.Generator) -> Floats:
-    """How often each row was drawn, (many, rows)."""
-    n = int(size.sum())
-    if len(size) < n or n == 1:
-        return rng.multinomial(n, size / n, size=many).astype(float)
-    # one row per example: picking is quicker than a multinomial over all of them
-    picked = rng.integers(0, n, (many, n), dtype=np.uint32) + (n * np.arange(many, dtype=np.uint32))[:, None]
-    return np.bincount(picked.ravel(), minlength=many * n).reshape(many, n).astype(float)
-
-
-def leave_one_out(sheet: Sheet) -> list[tuple[Floats, Floats]]:
-    """The measure without one example, with multiplicities, stratum by stratum.
-
-    The rest of the stratum is scaled up to the stratum's size: its share of the data is fixed by the design.
-    """
-    total = sheet.size @ sheet.rows
-    out = []
-    for rows, size in sheet.strata():
-        n, here = size.sum(), size @ rows
-        if n > 1:
-            out.append((sheet.value_at(total - here + (here - rows) * n / (n - 1)), size))
-    return out
-
-
-def bca_limits(
-    value: float, resampled: Floats, left_out: list[tuple[Floats, Floats]], confidence: float
-) -> tuple[float, float]:
-    """Limits at the bias-corrected and accelerated quantiles of the resampled values (Efron 1987).
-
-    With several strata the acceleration is (1/6) sum_s n_s^-3 sum_i l_si^3 / (sum_s n_s^-2 sum_i l_si^2)^(3/2), where
-    l_si is the influence of example i on the measure within its stratum s.
-    """
-    below = (resampled < value).mean() + 0.5 * (resampled == value).mean()  # ties count half: rates are lumpy
-    edge = 0.5 / len(resampled)
-    bias = ndtri(np.clip(below, edge, 1 - edge))
-    cubes = squares = 0.0
-    for values, size in left_out:
-        n = size.sum()
-        if np.isfinite(values).all():
-            influence = (n - 1) * (size @ values / n - values)
-            cubes += size @ influence**3 / n**3
-            squares += size @ influence**2 / n**2
-    acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0
-    tail = (1 - confidence) / 2
-    shifted = bias + ndtri([tail, 1 - tail])
-    places = ndtr(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-9))
-    low, high = np.quantile(resampled, places, method="inverted_cdf")  # no interpolation: values may be infinite
-    return float(low), float(high)
+    return Sheet.of(form.sheet(cells.answers), cells.size, stratum, lambda s: form.finish(s, answers.positive, **given))
 
 
 def _call_by_call(

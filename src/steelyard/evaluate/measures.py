@@ -23,7 +23,7 @@ def sensitivity_score(
     classes: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Share of the positives that were found: TP / (TP + FN). Paper 000, sec. II.
+    """Share of the positives that were found: TP / (TP + FN). Paper 000, sec. III.
 
     ``positive`` names the positive class; the keyword parameters are those of every measure, see the module's head.
 
@@ -43,7 +43,7 @@ def specificity_score(
     classes: Any = None,
     sample_weight: Any = None,
 ) -> float:
-    """Share of the negatives (all other classes) that were not called positive: TN / (TN + FP). Paper 000, sec. II.
+    """Share of the negatives (all other classes) that were not called positive: TN / (TN + FP). Paper 000, sec. III.
 
     >>> specificity_score([1, 1, 0, 0], [1, 0, 0, 1])
     0.5

@@ -12,7 +12,7 @@ from ..trace import Trace
 from ._answers import Answers, Codes, Floats, read_answers
 from ._forms import Measure, form_of
 
-_CHUNK = 1 << 16  # rounds whose sums are held at a time
+_CELLS = 1 << 20  # running sums held at a time
 
 
 def cumulative(
@@ -48,9 +48,10 @@ def cumulative(
     answers = trace_answers(trace, shown, costs=costs, positive=positive, classes=classes)
     rounds = _rounds(at, len(answers.truth))
     values = np.empty(len(rounds))
-    sums: Any = 0.0
-    for start in range(0, len(answers.truth), _CHUNK):
-        running = sums + np.cumsum(form.sheet(answers.take(slice(start, start + _CHUNK))), axis=0)
+    sums = np.zeros(form.sheet(answers.take(slice(1))).shape[1])
+    step = max(1, _CELLS // len(sums))
+    for start in range(0, len(answers.truth), step):
+        running = sums + np.cumsum(form.sheet(answers.take(slice(start, start + step))), axis=0)
         here = (rounds > start) & (rounds <= start + len(running))
         values[here] = form.finish(running[rounds[here] - start - 1], answers.positive, **params)
         sums = running[-1]

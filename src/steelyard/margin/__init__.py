@@ -2,7 +2,24 @@
 
 from .cs_svm import CSSVMClassifier
 from .kernels import gram
+from .ldm import CSLDMClassifier
+from .ldm_curves import RhoCurveDisplay, RhoCurves, RhoMetrics, rho_curves
+from .ldm_cv import CSLDMClassifierCV
 from .one_sided import OneSidedSVR
 from .path import PathPoint, PathSolution, SVMProblem, solve_path
 
-__all__ = ["CSSVMClassifier", "OneSidedSVR", "PathPoint", "PathSolution", "SVMProblem", "gram", "solve_path"]
+__all__ = [
+    "CSLDMClassifier",
+    "CSLDMClassifierCV",
+    "CSSVMClassifier",
+    "OneSidedSVR",
+    "PathPoint",
+    "PathSolution",
+    "RhoCurveDisplay",
+    "RhoCurves",
+    "RhoMetrics",
+    "SVMProblem",
+    "gram",
+    "rho_curves",
+    "solve_path",
+]

@@ -152,6 +152,8 @@ class Engine:
             raise self._complaint(row, 0)
         answer = score >= self.setting.threshold
         chance, ask = self.stream.enter(self._chance(Glance(score, answer, t)), None, 0)
+        if ask:
+            self.stream.reserve()
         return t, score, answer, chance, ask
 
     def learn(self, row: Rows, positive: bool, cost: float, whole: bool) -> None:
@@ -162,6 +164,7 @@ class Engine:
                 raise self._complaint(row, 0)
             return
         before = copy.copy(self.stream)
+        self.stream.release()
         score, x2, w2 = self.stream.look(*arrays, 0)
         seen = Seen(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
         if not (math.isfinite(score) and self.stream.apply(*arrays, 0, positive, *self._step(seen))):

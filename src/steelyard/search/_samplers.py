@@ -27,6 +27,7 @@ class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
     def __init__(self, names: list[str], seed: int) -> None:
         self.names = names
         self.seed = seed
+        self._found: tuple[tuple[int, int], tuple[genetic.Genes, Floats]] | None = None
 
     def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, FloatDistribution]:
         """All costs are drawn together."""
@@ -35,17 +36,26 @@ class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
     def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, float]:
         """The costs of one individual."""
         random = np.random.default_rng([self.seed, trial.number])
-        judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        before = [t for t in judged if t.number < trial.number // genetic.POPULATION * genetic.POPULATION]
-        if before:
-            elite = max(before, key=lambda t: (t.value, -t.number))
-            pool = before[-genetic.POPULATION :]
-            pool += [elite] * (elite not in pool)
-            parents = genetic.genes_of(np.array([[t.params[name] for name in self.names] for t in pool]))
-            individual = genetic.child(parents, np.array([t.value for t in pool]), random)
+        parents, fitness = self._parents(study, trial.number // genetic.POPULATION)
+        if len(parents):
+            individual = genetic.child(parents, fitness, random)
         else:
             individual = genetic.stranger(len(self.names), random)
         return dict(zip(self.names, genetic.costs_of(individual).tolist(), strict=True))
+
+    def _parents(self, study: Any, generation: int) -> tuple[genetic.Genes, Floats]:
+        """Parents of a generation and their fitness; found once unless another process tells something new."""
+        judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if self._found is None or self._found[0] != (generation, len(judged)):
+            before = [t for t in judged if t.number < generation * genetic.POPULATION]
+            pool = before[-genetic.POPULATION :]
+            if before:
+                elite = max(before, key=lambda t: (t.value, -t.number))
+                pool += [elite] * all(t.number != elite.number for t in pool)
+            costs = np.array([[t.params[name] for name in self.names] for t in pool])
+            found = genetic.genes_of(costs), np.array([t.value for t in pool])
+            self._found = (generation, len(judged)), found
+        return self._found[1]
 
     def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
         """Never asked: all costs are drawn together."""

@@ -70,7 +70,7 @@ def encode(estimator: Any, X: Any, nominal: Sequence[int | str] | None) -> tuple
 
 def _columns(estimator: Any, X: Any, *, reset: bool) -> list[NDArray[Any]] | None:
     """The columns one by one if any of them may hold other things than numbers, else None."""
-    if nw.dependencies.is_into_dataframe(X):
+    if not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
         if all(kind.is_numeric() for kind in frame.schema.values()):
             return None

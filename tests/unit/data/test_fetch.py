@@ -120,6 +120,12 @@ def test_other_schemes_are_refused(address: str, cache: Path) -> None:
     assert list(cache.iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_made(server: str, cache: Path) -> None:
+    cache.write_bytes(b"a file where the folder should be")
+    with pytest.raises(DataNotFoundError, match="there is no place to keep it"):
+        find(wanted(f"{server}/rows.svm"))
+
+
 def test_an_interruption_leaves_nothing(server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt

@@ -108,7 +108,8 @@ def test_all_tied() -> None:
     ("values", "given", "words"),
     [
         (TABLE[:, :2], {}, "values must be an"),
-        (TABLE[0], {}, "values must be an"),
+        (TABLE[0], {}, "values must be a table of numbers"),
+        ([["a", "b", "c"]] * 2, {}, "values must hold numbers"),
         (TABLE * np.nan, {}, "values must hold finite numbers"),
         (TABLE, {"names": ["a"]}, "names must name the 3 learners"),
         (TABLE, {"posthoc": "best"}, "posthoc must be one of"),

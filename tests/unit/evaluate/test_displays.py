@@ -84,6 +84,11 @@ def test_many_classes_are_refused() -> None:
         sy.RocHullDisplay.from_estimator(tree, X[:3], [0, 1, 2])
 
 
+def test_an_unknown_positive_class_is_named() -> None:
+    with pytest.raises(sy.InvalidInputError, match=r"positive must be a class of the estimator .*; got 'ugly'"):
+        sy.RocHullDisplay.from_estimator(MODEL, X, Y, positive="ugly")
+
+
 def test_streams_over_time() -> None:
     answers = MODEL.predict(X)
     trace = sy.Trace(SCORE, answers, SCORE > 0.5, np.ones(200), Y)

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn import metrics
 
 import steelyard as sy
-from steelyard.evaluate import intervals
+from steelyard.evaluate import _resampling
 from steelyard.evaluate._forms import FORMS, OURS
 
 DRAW = np.random.default_rng(3)
@@ -100,7 +100,7 @@ def test_the_seed_decides_and_chunks_do_not_matter_much(monkeypatch) -> None:  #
     first, again = (sy.bootstrap_interval(sy.f_score, Y, P, random_state=7) for _ in range(2))
     assert first == again
     whole = sy.bootstrap_interval(sy.mean_cost, Y, P, costs=PRICES, random_state=7)
-    monkeypatch.setattr(intervals, "_CELLS", 1)
+    monkeypatch.setattr(_resampling, "_CELLS", 1)
     parts = sy.bootstrap_interval(sy.mean_cost, Y, P, costs=PRICES, random_state=7)
     assert parts.low == pytest.approx(whole.low, abs=0.3 * whole.standard_error)
 
@@ -116,6 +116,11 @@ def test_the_seed_decides_and_chunks_do_not_matter_much(monkeypatch) -> None:  #
 def test_complaints(given, words) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(sy.InvalidInputError, match=words):
         sy.bootstrap_interval(sy.f_score, Y, P, **given)
+
+
+def test_measures_are_functions() -> None:
+    with pytest.raises(sy.InvalidInputError, match="measure must be a function of truths and answers; got 'f_score'"):
+        sy.bootstrap_interval("f_score", Y, P)
 
 
 def test_infinite_losses_do_not_break_it() -> None:

@@ -106,6 +106,10 @@ def test_read_only_inputs_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: sy.mean_cost(None, [0]), "y_true must hold one label per row; got None"),
+        (lambda: sy.mean_cost(1, 1), "y_true must be a flat list of labels"),
+        (lambda: sy.mean_cost([0, 1], (v for v in [0, 1])), "y_pred must be a flat list of labels"),
+        (lambda: sy.mean_cost(np.ones((5, 2)), np.ones(5)), "y_true must be a flat list of labels"),
         (lambda: sy.mean_cost([], []), "y_true must hold at least one label"),
         (lambda: sy.mean_cost([0, 1], [0]), "y_pred must have 2 rows like y_true; got '1 rows'"),
         (lambda: sy.mean_cost([0, 1], ["0", "1"]), "y_pred must hold labels of the type of y_true"),
@@ -132,3 +136,12 @@ def test_complaints(call, words) -> None:  # type: ignore[no-untyped-def]
 def test_unlabelled_costs_need_classes_when_some_do_not_occur() -> None:
     C = np.ones((3, 3)) - np.eye(3)
     assert sy.total_cost([0, 1], [1, 1], costs=C, classes=[0, 1, 2]) == 1
+
+
+def test_many_classes_do_not_need_much_memory() -> None:
+    draw = np.random.default_rng(0)
+    y, p = draw.integers(0, 300, (2, 20000))  # a sheet of all cells would take 14 GB
+    p[:15000] = y[:15000]
+    weight = np.ones(20000)
+    assert sy.g_mean_score(y, p) == pytest.approx(sy.g_mean_score(y, p, sample_weight=weight))
+    assert sy.sensitivity_score(y, p, positive=7) == pytest.approx(np.mean(p[y == 7] == 7))

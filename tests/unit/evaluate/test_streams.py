@@ -67,7 +67,7 @@ def test_rounds_can_be_chosen_and_chunks_do_not_show(monkeypatch) -> None:  # ty
     draw = np.random.default_rng(0)
     trace = make_trace(draw.integers(0, 2, 100), draw.integers(0, 2, 100), draw.random(100) < 0.3)
     whole = sy.cumulative(sy.f_score, trace)
-    monkeypatch.setattr(streams, "_CHUNK", 7)
+    monkeypatch.setattr(streams, "_CELLS", 7 * 4)
     assert sy.cumulative(sy.f_score, trace).tolist() == whole.tolist()
     assert sy.cumulative(sy.f_score, trace, at=[1, 7, 8, 50, 100]).tolist() == whole[[0, 6, 7, 49, 99]].tolist()
 

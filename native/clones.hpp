@@ -1,0 +1,17 @@
+// Function multiversioning: the same source compiled for several instruction sets, the widest chosen at run time.
+// Only for loops whose order of summation is fixed, so that every version gives the same bits; elsewhere, and under
+// sanitizers, the portable code stands alone.
+#pragma once
+
+#if defined(__clang__)
+#define STEELYARD_CAN_CLONE (__clang_major__ >= 17)
+#else
+#define STEELYARD_CAN_CLONE (__GNUC__ >= 12)
+#endif
+#if defined(__x86_64__) && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
+#define STEELYARD_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define STEELYARD_CLONES
+#endif
+// What several such functions share must be inlined into each clone to be compiled for it.
+#define STEELYARD_INTO_CLONES __attribute__((always_inline)) inline

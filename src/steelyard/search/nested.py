@@ -1,0 +1,120 @@
+"""What searched costs are worth on rows the search has not seen; the paper searches on rows that it later tests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state
+
+from .._checks import check_count, check_labels, check_number, check_same_length, complain
+from ..costs import Costs
+from ..evaluate import Interval
+from ._fitness import Measure, read_measure, rows
+from ._splits import Split
+from .cost_search import CostSearchCV
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NestedEvaluation:
+    """Held-out values of a search and of its rivals on the same splits, beside what the search itself believed.
+
+    ``scores["search"]`` and ``scores[rival]`` hold one value per outer split, ``validation_fitness`` what the search
+    maximised inside each, ``costs`` what it chose.
+    """
+
+    scores: dict[str, Floats]
+    validation_fitness: Floats
+    costs: list[Costs]
+    test_share: float  # test rows per training row of an outer split
+
+    def interval(self, name: str = "search", confidence: float = 0.95) -> Interval:
+        """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction)."""
+        return self._of(self.scores[name], confidence)
+
+    def difference(self, rival: str, confidence: float = 0.95) -> Interval:
+        """How much better the search is than a rival, paired by split."""
+        return self._of(self.scores["search"] - self.scores[rival], confidence)
+
+    def _of(self, values: Floats, confidence: float) -> Interval:
+        level = check_number("confidence", confidence, above=0, below=1)
+        n, mean = len(values), float(values.mean())
+        error = float(np.sqrt(values.var(ddof=1) * (1 / n + self.test_share)))
+        reach = float(stats.t.ppf(0.5 + level / 2, n - 1)) * error
+        return Interval(mean, mean - reach, mean + reach, level, error)
+
+    def __str__(self) -> str:
+        lines = [f"{name}: {self.interval(name)}" for name in self.scores]
+        inside = float(self.validation_fitness.mean())
+        return "\n".join([*lines, f"validation fitness inside the search, not to be expected: {inside:.4g}"])
+
+
+def nested_evaluate(
+    search: CostSearchCV,
+    X: Any,
+    y: Any,
+    *,
+    splits: int = 10,
+    test_size: float = 0.2,
+    rivals: Mapping[str, Any] | None = None,
+    random_state: Any = None,
+) -> NestedEvaluation:
+    """Search anew on the training rows of every outer split and score the result on its test rows.
+
+    ``splits``: number of stratified random outer splits, >= 2; ``test_size``: share of test rows, in (0, 1).
+    ``rivals``: estimators fitted and scored on the same splits, e.g. AdaC2.M1 with its default costs. The measure is
+    the search's ``scoring``. Storage is not used: every split searches for itself.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import AdaC2M1Classifier
+    >>> model = AdaC2M1Classifier(n_estimators=2)
+    >>> found = nested_evaluate(CostSearchCV(model, sampler="ladder", splits=2), *load_iris(return_X_y=True), splits=2,
+    ...                         rivals={"default": model}, random_state=0)
+    >>> sorted(found.scores)
+    ['default', 'search']
+    """
+    classes, codes = check_labels(y)
+    check_same_length(X=X, y=codes)
+    X, labels = (X.tocsr() if hasattr(X, "tocsr") else X), classes[codes]
+    n_splits = check_count("splits", splits, at_least=2)
+    if np.bincount(codes).min() < 2:
+        raise complain("y", "have two or more rows of every class to test on", "n_samples=1", "Drop or merge classes.")
+    share = check_number("test_size", test_size, above=0, below=1)
+    random = check_random_state(random_state)
+    cutter = StratifiedShuffleSplit(n_splits, test_size=share, random_state=random.randint(2**31 - 1))
+    measure = read_measure(search.scoring, labels, classes)
+    contestants: dict[str, Any] = {"search": search, **(rivals or {})}
+    scores: dict[str, list[float]] = {name: [] for name in contestants}
+    fitness, costs = [], []
+    for cut in cutter.split(codes, codes):
+        seed = int(random.randint(2**31 - 1))
+        for name, contestant in contestants.items():
+            model = _fitted(contestant, seed, X, labels, Split(*cut))
+            scores[name].append(_score(measure, model, X, labels, classes, Split(*cut)))
+            if name == "search":
+                fitness.append(model.validation_fitness_)
+                costs.append(model.best_costs_)
+    return NestedEvaluation(
+        {name: np.array(values) for name, values in scores.items()}, np.array(fitness), costs, share / (1 - share)
+    )
+
+
+def _fitted(contestant: Any, seed: int, X: Any, y: NDArray[Any], cut: Split) -> Any:
+    model = clone(contestant)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed)
+    if isinstance(model, CostSearchCV):
+        model.set_params(storage=None, study_name=None)
+    return model.fit(rows(X, cut.train), y[cut.train])
+
+
+def _score(measure: Measure, model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any], cut: Split) -> float:
+    return measure(model, rows(X, cut.validation), y[cut.validation], classes)

@@ -1,0 +1,166 @@
+"""Paper 002: mean test cost of the five SVM reductions under random costs (Table 2), and the three Gaussians (Fig. 2).
+
+Protocol of section 5: 75% training, features to [0, 1] by the training set, perceptron kernel, lam among 2^17 ... 2^-3
+by five folds on mean cost. Costs are uniform on [0, 2000] off the diagonal; the printed formula, with ratios of class
+sizes, does not reproduce Table 2. Splits keep the class proportions.
+
+A mean agrees if it lies within two standard errors of the difference from ``REFERENCE`` (an independent implementation
+of this protocol, 100 runs; 20 on vehicle and vowel) or from ``PRINTED`` (the paper, 20 runs).
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MinMaxScaler
+
+from steelyard import (
+    AllPairsClassifierCV,
+    FilterTreeClassifierCV,
+    OneSidedClassifierCV,
+    OneVsAllClassifierCV,
+    SECOCClassifierCV,
+    random_costs,
+)
+from steelyard.data.gaussians import make_three_gaussians, rotating_costs, three_gaussians_posterior
+
+METHODS: dict[str, Any] = {
+    "RED": OneSidedClassifierCV,
+    "FT": FilterTreeClassifierCV,
+    "SECOC": SECOCClassifierCV,
+    "WAP": AllPairsClassifierCV,
+    "OVA": OneVsAllClassifierCV,
+}
+RUNS = {"iris": 100, "wine": 100, "glass": 100, "vehicle": 20, "vowel": 20}
+Band = tuple[float, float]  # mean and standard error
+REFERENCE: dict[str, dict[str, Band]] = {
+    "iris": {"RED": (33.2, 2.9), "FT": (34.2, 3.2), "SECOC": (36.9, 3.2), "WAP": (34.2, 3.0), "OVA": (44.7, 3.8)},
+    "wine": {"RED": (22.5, 2.2), "FT": (19.7, 2.2), "SECOC": (17.7, 1.9), "WAP": (21.0, 2.4), "OVA": (26.1, 3.0)},
+    "glass": {"RED": (247, 9), "FT": (254, 10), "SECOC": (255, 9), "WAP": (247, 9), "OVA": (305, 9)},
+    "vehicle": {"RED": (198, 19), "FT": (210, 21), "SECOC": (197, 20), "WAP": (206, 22), "OVA": (220, 18)},
+    "vowel": {"RED": (25.1, 2.6), "FT": (29.6, 2.3), "SECOC": (73, 9), "WAP": (19.6, 2.3), "OVA": (19.0, 2.1)},
+}
+PRINTED: dict[str, dict[str, Band]] = {
+    "iris": {
+        "RED": (23.82, 5.52),
+        "FT": (31.75, 5.53),
+        "SECOC": (29.30, 5.53),
+        "WAP": (28.13, 6.20),
+        "OVA": (35.58, 7.16),
+    },
+    "wine": {
+        "RED": (19.43, 4.65),
+        "FT": (20.72, 5.27),
+        "SECOC": (19.66, 4.54),
+        "WAP": (19.99, 5.82),
+        "OVA": (28.00, 5.16),
+    },
+    "glass": {
+        "RED": (228.54, 15.61),
+        "FT": (264.52, 15.66),
+        "SECOC": (251.91, 14.18),
+        "WAP": (253.29, 16.76),
+        "OVA": (283.86, 18.17),
+    },
+    "vehicle": {
+        "RED": (178.63, 20.37),
+        "FT": (190.68, 21.62),
+        "SECOC": (193.52, 21.38),
+        "WAP": (187.25, 22.69),
+        "OVA": (216.94, 17.83),
+    },
+    "vowel": {
+        "RED": (23.07, 2.89),
+        "FT": (25.96, 2.76),
+        "SECOC": (88.57, 7.25),
+        "WAP": (17.63, 2.01),
+        "OVA": (13.43, 1.84),
+    },
+}
+
+
+def load(name: str) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+    """Features and labels; of vowel the ten formants only."""
+    folder = os.environ.get("STEELYARD_DATA")
+    if not folder:
+        pytest.skip("STEELYARD_DATA does not say where the papers' data are")
+    file = {"iris": "iris.data", "wine": "wine.data", "glass": "glass.data"}.get(name, f"{name}.dat")
+    lines = [line for line in (Path(folder) / file).read_text().splitlines() if line.strip() and line[0] != "@"]
+    cells = np.array([line.replace(",", " ").split() for line in lines])
+    if name == "wine":
+        return cells[:, 1:].astype(float), cells[:, 0]
+    first = {"glass": 1, "vowel": 3}.get(name, 0)  # a row number; train/test flag, speaker and sex
+    return cells[:, first:-1].astype(float), cells[:, -1]
+
+
+def costs_of_runs(name: str, method: str, runs: range) -> NDArray[np.float64]:
+    """Mean test cost of every run; a run has its own split and costs."""
+    X, y = load(name)
+    paid = []
+    for run in runs:
+        rng = np.random.default_rng(run)
+        costs = random_costs(y, rng)
+        seed = int(rng.integers(2**31))
+        Xa, Xb, ya, yb = train_test_split(X, y, test_size=0.25, random_state=seed, stratify=y)
+        scaler = MinMaxScaler().fit(Xa)
+        extra = {"random_state": seed} if method == "FT" else {}
+        model = METHODS[method](costs=costs, lams="paper", **extra).fit(scaler.transform(Xa), ya)
+        answers = costs.codes(model.predict(scaler.transform(Xb)))
+        paid.append(costs.table(yb)[np.arange(len(yb)), answers].mean())
+    return np.array(paid)
+
+
+def check(name: str, method: str, runs: range) -> None:
+    mean = costs_of_runs(name, method, runs).mean()
+    bands = (REFERENCE[name][method], PRINTED[name][method])
+    error = bands[0][1] * (RUNS[name] / len(runs)) ** 0.5  # costs of runs are skewed: few of them hide their spread
+    distances = [abs(mean - m) / np.hypot(error, e) for m, e in bands]
+    print(f"{name} {method}: {mean:.2f} +- {error:.2f}; reference {bands[0]}, printed {bands[1]}; z {distances}")
+    assert min(distances) <= 2
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["iris", "wine", "glass"])
+def test_table_2_in_a_few_runs(name: str, method: str) -> None:
+    check(name, method, range(3))
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", RUNS)
+def test_table_2(name: str, method: str) -> None:
+    check(name, method, range(RUNS[name]))
+
+
+def excess_on_gaussians(method: str, seed: int, n_per_class: int = 500) -> float:
+    """Expected test cost over that of the Bayes rule, from the true posterior: no noise of test labels."""
+    X, y = make_three_gaussians(n_per_class, rng=seed)
+    at, _ = make_three_gaussians(5000, rng=1000 + seed)
+    expected = rotating_costs().expected(three_gaussians_posterior(at))
+    scaler = MinMaxScaler().fit(X)
+    extra = {"random_state": seed} if method == "FT" else {}
+    model = METHODS[method](costs=rotating_costs(), lams="paper", **extra).fit(scaler.transform(X), y)
+    paid = expected[np.arange(len(at)), model.predict(scaler.transform(at))].mean()
+    return float(paid / expected.min(axis=1).mean())
+
+
+# By the reference implementation, of a Bayes cost of 1.15 in its test sample: OVA 3.42-3.91, RED 1.53-1.65, FT
+# 1.19-1.34, WAP 1.19-1.33. RED stays well above the Bayes rule where FT and WAP come near.
+GAUSSIANS = [("OVA", 2.9, 3.5), ("RED", 1.3, 1.6), ("FT", 1.0, 1.2), ("WAP", 1.0, 1.2)]
+
+
+def test_figure_2_with_fewer_points() -> None:
+    excess = {m: np.mean([excess_on_gaussians(m, seed, 150) for seed in range(3)]) for m in ("OVA", "RED", "WAP")}
+    assert 1.0 <= excess["WAP"] < 1.25 < excess["RED"] < 1.6 < 2.4 < excess["OVA"] < 3.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "low", "high"), GAUSSIANS)
+def test_figure_2(method: str, low: float, high: float) -> None:
+    assert low <= np.mean([excess_on_gaussians(method, seed) for seed in range(10)]) <= high

@@ -1,0 +1,305 @@
+"""Laws of the online loop: kernels equal their Python twins, and no cutting of the stream changes a bit."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from steelyard import (
+    CPAPB,
+    CSOALPA,
+    CSOGD1,
+    CSOGD2,
+    PA,
+    PA1,
+    PA2,
+    PAUM,
+    ROMMA,
+    AdaptiveBalanced,
+    AskAll,
+    AskAsymmetric,
+    AskAtLeast,
+    AskFirst,
+    AskPredictedPositive,
+    AskRandom,
+    AskSymmetric,
+    AskUncertain,
+    Budget,
+    Costs,
+    CPAPBTable2,
+    CSOALHinge,
+    InvalidInputError,
+    OnlineClassifier,
+    Perceptron,
+    QueryRule,
+    Seen,
+    Step,
+    Trace,
+    UpdateRule,
+    draw,
+)
+
+pytestmark = pytest.mark.kernel
+UPDATES: list[UpdateRule] = [
+    Perceptron(),
+    Perceptron("margin"),
+    ROMMA(),
+    ROMMA(aggressive=True),
+    PA(),
+    PA1(0.7),
+    PA2(0.7),
+    PAUM(0.5, 1.5),
+    CPAPB(0.7),
+    CPAPBTable2(),
+    CSOGD1(0.2),
+    CSOGD2(0.1),
+    CSOALHinge(),
+    CSOALPA(0.6),
+]
+QUERIES: list[QueryRule] = [
+    AskAll(),
+    AskFirst(),
+    AskRandom(0.4),
+    AskUncertain(0.5),
+    AskSymmetric(0.3),
+    AskAsymmetric(0.2, 0.6),
+    AskPredictedPositive(3),
+    AskAtLeast(0.2, AskUncertain(0.3)),
+]
+quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@st.composite
+def streams(draw_: Any, numbers: str = "any") -> tuple[Any, Any]:
+    """Rows (dense or CSR, of both precisions and index widths) and labels; grid numbers make ties."""
+    n, d = draw_(st.integers(2, 40)), draw_(st.integers(1, 40))
+    rng = np.random.default_rng(draw_(st.integers(0, 2**32)))
+    kind = draw_(st.sampled_from(["grid", "real"])) if numbers == "any" else numbers
+    X = rng.integers(-2, 3, (n, d)) / 2.0 if kind == "grid" else rng.normal(size=(n, d)) / np.sqrt(d)
+    X = X.astype(draw_(st.sampled_from([np.float64, np.float32])))
+    y = rng.random(n) < 0.4
+    y[0], y[-1] = True, False
+    if draw_(st.booleans()):
+        X[rng.random(X.shape) < 0.6] = 0
+        X = sparse.csr_matrix(X)
+        width = draw_(st.sampled_from([np.int32, np.int64]))
+        X.indices, X.indptr = X.indices.astype(width), X.indptr.astype(width)
+    return X, y
+
+
+@st.composite
+def classifiers(draw_: Any) -> OnlineClassifier:
+    """Any update with any query, budget, costs and option."""
+    update = draw_(st.sampled_from(UPDATES))
+    budget = draw_(st.sampled_from([None, 0, 1, 7, 0.3, Budget(9, 0.5)]))
+    averaged = isinstance(budget, (int, Budget)) and draw_(st.booleans())
+    return OnlineClassifier(
+        update,
+        query=draw_(st.sampled_from(QUERIES)),
+        budget=budget,
+        costs=draw_(st.sampled_from([None, Costs.of_pair(3.5, 1), AdaptiveBalanced(0.4)])),
+        threshold=draw_(st.sampled_from([0.0, 0.1, -0.2])),
+        after_budget="average" if averaged else "last",
+        fit_intercept=draw_(st.booleans()) and not update.has_bias,
+        seed=draw_(st.integers(0, 5)),
+    )
+
+
+def in_python(rule: Any) -> Any:
+    """The same rule without its kernel."""
+    return type(type(rule).__name__, (type(rule),), {"native": lambda self: None})(**rule.get_params(deep=False))
+
+
+def fresh(model: OnlineClassifier, **changed: Any) -> OnlineClassifier:
+    return OnlineClassifier(**{**model.get_params(deep=False), **changed})
+
+
+def same(a: Trace, b: Trace) -> None:
+    for ours, theirs in zip(a, b, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def bits(model: OnlineClassifier) -> bytes:
+    state = model.state()
+    arrays = b"".join(np.asarray(a).tobytes() for a in state["arrays"].values())
+    return arrays + repr(state["counts"]).encode()
+
+
+@quick
+@given(classifiers(), streams())
+def test_a_kernel_equals_its_twin_bit_for_bit(model: OnlineClassifier, stream: tuple[Any, Any]) -> None:
+    X, y = stream
+    trace = model.run(X, y)
+    for slow in (
+        fresh(model, update=in_python(model.update)),
+        fresh(model, query=in_python(model.query)),
+        fresh(model, update=in_python(model.update), query=in_python(model.query)),
+    ):
+        same(slow.run(X, y), trace)
+        np.testing.assert_array_equal(slow.coef_, model.coef_)
+        assert slow.intercept_ == model.intercept_
+        assert (slow.n_asked_, slow.n_updates_, slow.n_rounds_) == (model.n_asked_, model.n_updates_, model.n_rounds_)
+
+
+def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tuple[Any, Any]:
+    """Algorithm 1 of paper 000 as it reads, with ordinary dot products: scores and final weights."""
+    w, b, scores = np.zeros(X.shape[1]), 0.0, []
+    for x, truth, cost in zip(X, y, costs, strict=True):
+        score = w @ x + b
+        one = 1.0 if intercept else 0.0
+        step = update.step(Seen(score, 1.0 if truth else -1.0, cost, x @ x + one, w @ w + one * b * b))
+        w, b = step.keep * w + step.add * x, step.keep * b + step.shift + one * step.add
+        scores.append(score)
+    return np.array(scores), np.append(w, b)
+
+
+@quick
+@given(st.sampled_from(UPDATES), streams("real"), st.booleans(), st.sampled_from([1.0, 4.0]))
+def test_the_loop_does_what_the_paper_says(
+    update: UpdateRule, stream: tuple[Any, Any], intercept: bool, rho: float
+) -> None:
+    X, y = stream
+    intercept = intercept and not update.has_bias
+    dense = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    scores, w = told(update, dense, y, np.where(y, rho, 1.0), intercept)
+    model = OnlineClassifier(update, costs=Costs.of_pair(rho, 1), fit_intercept=intercept)
+    trace = model.run(X, y)
+    np.testing.assert_allclose(trace.score, scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), w, rtol=1e-9, atol=1e-9)
+
+
+@quick
+@given(classifiers(), streams(), st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())
+def test_no_cutting_changes_a_bit(
+    model: OnlineClassifier, stream: tuple[Any, Any], sizes: list[int], data: st.DataObject
+) -> None:
+    X, y = stream
+    whole = fresh(model)
+    trace = whole.run(X, y, classes=[False, True])
+    cuts = np.unique(np.clip(np.cumsum(sizes), 0, len(y)))
+    parts = [p for p in np.split(np.arange(len(y)), cuts) if len(p)]
+    kept = fresh(model)
+    traces = []
+    for part in parts:
+        traces.append(kept.run(X[part[0] : part[-1] + 1], y[part], classes=[False, True]))
+        kept = data.draw(
+            st.sampled_from([lambda m: m, copy.deepcopy, _pickled, lambda m: OnlineClassifier.from_state(m.state())])
+        )(kept)
+    same(Trace(*(np.concatenate(columns) for columns in zip(*traces, strict=True))), trace)
+    assert bits(kept) == bits(whole)
+
+    silent = fresh(model)
+    for part in parts:
+        silent.partial_fit(X[part[0] : part[-1] + 1], y[part], classes=[False, True])
+    assert bits(silent) == bits(whole)
+
+    live = fresh(model).start(X.shape[1], [False, True])
+    for i, truth in enumerate(y):
+        row = X[i] if not sparse.issparse(X) else X[i : i + 1]
+        decision = live.decide(row)
+        assert decision == (i, trace.score[i], trace.predicted[i], trace.chance[i], trace.asked[i])
+        if decision.ask:
+            live.learn(row, truth)
+    assert bits(live) == bits(whole)
+
+
+def _pickled(model: OnlineClassifier) -> OnlineClassifier:
+    return pickle.loads(pickle.dumps(model))  # type: ignore[no-any-return]
+
+
+@quick
+@given(classifiers(), streams(), st.integers(0, 6))
+def test_delayed_labels_never_exceed_the_budget(model: OnlineClassifier, stream: tuple[Any, Any], delay: int) -> None:
+    X, y = stream
+    live = fresh(model).start(X.shape[1], [False, True])
+    budget, waiting = Budget.of(model.budget), []
+    for i in range(len(y)):
+        row = X[i] if not sparse.issparse(X) else X[i : i + 1]
+        if live.decide(row).ask:
+            waiting.append(i)
+        assert live.n_asked_ <= min(budget.limit, budget.rate * (i + 1))
+        if len(waiting) > delay:
+            j = waiting.pop(0)
+            live.learn(X[j] if not sparse.issparse(X) else X[j : j + 1], y[j])
+    assert live.n_asked_ == live.state()["counts"][1] + len(waiting)
+
+
+@quick
+@given(classifiers(), streams(), st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
+def test_a_failed_part_leaves_no_trace(
+    model: OnlineClassifier, stream: tuple[Any, Any], bad: float, data: st.DataObject
+) -> None:
+    X, y = stream
+    model.partial_fit(X, y, classes=[False, True])
+    before = bits(model)
+    at = data.draw(st.integers(0, len(y) - 1))
+    broken = X.toarray() if sparse.issparse(X) else X.copy()
+    column = data.draw(st.integers(0, X.shape[1] - 1))
+    broken[at, column] = bad
+    broken = sparse.csr_matrix(broken) if sparse.issparse(X) else broken
+    for call in (model.partial_fit, model.run):
+        with pytest.raises(InvalidInputError, match=rf"at row {at}, column {column}\."):
+            call(broken, y)
+        assert bits(model) == before
+    with pytest.raises(InvalidInputError, match="column"):
+        model.decide(broken[at] if not sparse.issparse(X) else broken[at : at + 1])
+    assert bits(model) == before
+
+
+@quick
+@given(st.sampled_from(UPDATES), st.sampled_from(QUERIES), streams(), st.integers(0, 3))
+def test_draws_given_are_the_draws_used(
+    update: UpdateRule, query: QueryRule, stream: tuple[Any, Any], seed: int
+) -> None:
+    X, y = stream
+    own = OnlineClassifier(update, query=query, seed=seed).run(X, y)
+    given_ = OnlineClassifier(update, query=query, seed=99).run(X, y, draws=[draw(seed, t) for t in range(len(y))])
+    same(own, given_)
+
+
+@quick
+@given(streams("real"), st.floats(0.05, 2), st.sampled_from([None, 9]))
+def test_special_cases(stream: tuple[Any, Any], c: float, budget: int | None) -> None:
+    X, y = stream
+
+    def traced(update: UpdateRule, query: QueryRule | None = None, rho: float = 1) -> Trace:
+        return OnlineClassifier(update, query=query, budget=budget, costs=Costs.of_pair(rho, 1)).run(X, y)
+
+    same(traced(CSOGD1(c)), traced(CSOGD2(c)))  # rho = 1 and equal step
+    same(traced(PA1(1e300)), traced(PA()))  # no cap
+    same(traced(CSOALPA(c)), traced(PA1(c)))
+    same(traced(CSOALHinge(c), rho=3), traced(CSOGD2(c), rho=3))
+    same(traced(CSOGD2(c), AskSymmetric(c)), traced(CSOGD2(c), AskAsymmetric(c, c)))
+    same(traced(PA(), AskFirst()), traced(PA(), AskAll()))
+    same(traced(CPAPBTable2()), traced(PA()))  # sqrt(1) - y f is the hinge
+
+
+@quick
+@given(streams("real"), st.integers(1, 8))
+def test_after_the_budget_the_average_answers(stream: tuple[Any, Any], limit: int) -> None:
+    X, y = stream
+    assume(len(y) > limit)
+    plain = OnlineClassifier(CSOGD2(0.3)).start(X.shape[1], [False, True])
+    used = []
+    for i in range(limit):
+        used.append(plain.coef_[0])  # w_0 .. w_{T_B - 1}
+        plain.partial_fit(X[i : i + 1], y[i : i + 1])
+    averaged = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit, after_budget="average").fit(X, y)
+    np.testing.assert_allclose(averaged.coef_[0], np.mean(used, axis=0), rtol=1e-10, atol=1e-12)
+    last = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit).fit(X, y)
+    np.testing.assert_array_equal(last.coef_, plain.coef_)
+
+
+def test_a_rule_of_ones_own_runs_in_python() -> None:
+    class Decaying(UpdateRule):
+        def step(self, seen: Seen) -> Step:
+            return Step(keep=0.9, add=0.1 * seen.y)
+
+    X, y = np.eye(3), np.array([1, 0, 1])
+    model = OnlineClassifier(Decaying()).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [[0.081, -0.09, 0.1]], rtol=1e-15)

@@ -1,0 +1,86 @@
+import pytest
+
+from steelyard import (
+    AskAll,
+    AskAsymmetric,
+    AskAtLeast,
+    AskFirst,
+    AskPredictedPositive,
+    AskRandom,
+    AskSymmetric,
+    AskUncertain,
+    Glance,
+    InvalidInputError,
+    QueryRule,
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "glance", "chance"),
+    [
+        (AskAll(), Glance(3.0, True, 0), 1.0),
+        (AskFirst(), Glance(-3.0, False, 99), 1.0),
+        (AskRandom(0.25), Glance(-3.0, False, 99), 0.25),
+        (AskUncertain(0.5), Glance(-0.5, False, 0), 1.0),
+        (AskUncertain(0.5), Glance(0.50001, True, 0), 0.0),
+        (AskSymmetric(0.1), Glance(0.3, True, 0), 0.25),
+        (AskAsymmetric(0.1, 0.9), Glance(0.3, True, 0), 0.25),
+        (AskAsymmetric(0.1, 0.9), Glance(-0.1, False, 0), 0.9),
+        (AskAsymmetric(0.1, 0.9), Glance(0.0, False, 0), 1.0),  # by the score, whatever the threshold answered
+        (AskAsymmetric(0.1, 0.9), Glance(0.3, False, 0), 0.25),
+        (AskPredictedPositive(2), Glance(-1.0, False, 1), 1.0),
+        (AskPredictedPositive(2), Glance(-1.0, False, 2), 0.0),
+        (AskPredictedPositive(2), Glance(-1.0, True, 2), 1.0),
+        (AskAtLeast(0.3, AskSymmetric(0.1)), Glance(0.3, True, 0), 0.3),
+        (AskAtLeast(0.2, AskSymmetric(0.1)), Glance(0.3, True, 0), 0.25),
+    ],
+)
+def test_chances(rule: QueryRule, glance: Glance, chance: float) -> None:
+    rule.checked()
+    assert rule.chance(glance) == pytest.approx(chance, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        AskRandom(0.0),
+        AskRandom(1.1),
+        AskUncertain(0),
+        AskSymmetric(-1),
+        AskAsymmetric(0.1, 0),
+        AskAsymmetric(float("nan"), 1),
+        AskPredictedPositive(-1),
+        AskAtLeast(0.0),
+        AskAtLeast(0.1, "AskAll"),  # type: ignore[arg-type]
+        AskAtLeast(0.1, AskAtLeast()),
+        AskAtLeast(0.1, AskSymmetric(0)),
+    ],
+)
+def test_wrong_parameters_are_named(rule: QueryRule) -> None:
+    with pytest.raises(InvalidInputError, match=r"must .*; got"):
+        rule.checked()
+
+
+def test_a_rule_is_a_value() -> None:
+    rule = AskAtLeast(0.1, AskSymmetric(0.2))
+    assert rule == AskAtLeast(0.1, AskSymmetric(0.2)) != AskAtLeast(0.1, AskSymmetric(0.3))
+    assert AskFirst() != AskAll()
+    assert repr(rule) == "AskAtLeast(floor=0.1, rule=AskSymmetric(c=0.2))"
+    assert rule.get_params() == {"floor": 0.1, "rule": AskSymmetric(0.2), "rule__c": 0.2}
+    assert rule.set_params(rule__c=0.4, floor=0.5) == AskAtLeast(0.5, AskSymmetric(0.4))
+    with pytest.raises(InvalidInputError, match="floor, rule"):
+        rule.set_params(c=1)
+
+
+def test_a_subclass_with_another_meaning_leaves_the_kernel() -> None:
+    class Never(AskSymmetric):
+        def chance(self, glance: Glance) -> float:
+            return 0.0
+
+    class Renamed(AskSymmetric):
+        pass
+
+    assert Never().kernel() is None
+    assert AskAtLeast(0.1, Never()).kernel() is None
+    assert Renamed().kernel() is not None
+    assert QueryRule().kernel() is None

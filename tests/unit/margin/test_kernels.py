@@ -1,0 +1,123 @@
+"""Kernel matrices against their formulas in double precision."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+from steelyard.errors import InvalidInputError
+from steelyard.margin.kernels import gram, kernel_spec
+
+pytestmark = pytest.mark.kernel
+RNG = np.random.default_rng(0)
+
+
+def reference(X, Z, kernel):
+    return {
+        "linear": lambda: X @ Z.T,
+        "poly": lambda: polynomial_kernel(X, Z, degree=3, gamma=0.5, coef0=1.0),
+        "rbf": lambda: rbf_kernel(X, Z, gamma=0.5),
+        "perceptron": lambda: -cdist(X, Z),
+    }[kernel]()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "perceptron"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 17, 3), (33, 16, 16), (20, 40, 17), (7, 9, 100)])
+@pytest.mark.parametrize(
+    ("rows", "out", "close"), [("f4", "float32", 2e-6), ("f8", "float32", 2e-7), ("f8", "float64", 1e-13)]
+)
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_every_kernel_is_its_formula(kernel, shape, rows, out, close, layout) -> None:
+    n, m, d = shape
+    X, Z = RNG.normal(size=(n, d)).astype(rows), RNG.normal(size=(m, d)).astype(rows)
+    if layout == "csr":
+        X, Z = X * (RNG.random(X.shape) < 0.5), Z * (RNG.random(Z.shape) < 0.5)
+    expected = reference(X.astype(float), Z.astype(float), kernel)
+    wrap = sparse.csr_array if layout == "csr" else np.asarray
+    K = gram(wrap(X), wrap(Z), kernel=kernel, gamma=0.5, coef0=1.0, dtype=out)
+    assert K.dtype == out
+    assert K.shape == (n, m)
+    scale = np.abs(X.astype(float)) @ np.abs(Z.astype(float)).T if kernel == "linear" else np.abs(expected)
+    assert (np.abs(K - expected) <= close * np.maximum(scale, 1.0)).all()
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_distances_of_near_neighbours_keep_their_digits(layout) -> None:
+    X = 1000.0 + RNG.random((30, 16))
+    Z = X + 1e-7 * RNG.random(X.shape)
+    exact = cdist(X, Z)
+    K = gram(layout(X), layout(Z))
+    np.testing.assert_allclose(-K, exact, rtol=1e-6)
+
+
+def test_single_precision_distances_are_right_to_a_millionth() -> None:
+    X = RNG.random((200, 300)).astype(np.float32)
+    K = gram(X)
+    exact = cdist(X.astype(float), X.astype(float))
+    off = ~np.eye(len(X), dtype=bool)
+    assert np.abs(-K[off] / exact[off] - 1).max() < 1e-6
+    assert (np.diag(K) == 0).all()
+    assert (K.T == K).all()
+
+
+def test_the_exponential_is_right_over_its_whole_range() -> None:
+    distance = np.concatenate([[0.0, 1e-300, 1e-9], np.geomspace(1e-6, 30, 500)])[:, None]
+    K = gram(distance, [[0.0]], kernel="rbf", gamma=1.0, dtype="float64")[:, 0]
+    exact = np.exp(-(distance[:, 0] ** 2))
+    visible = exact > 1e-300
+    np.testing.assert_allclose(K[visible], exact[visible], rtol=3e-15)
+    assert (K[~visible] < 1e-300).all()
+
+
+def test_precomputed_and_callable() -> None:
+    X = RNG.random((4, 3))
+    K = gram(X @ X.T, kernel="precomputed", dtype="float64")
+    np.testing.assert_array_equal(K, X @ X.T)
+    np.testing.assert_allclose(gram(X, kernel=lambda a, b: a @ b.T), X @ X.T, rtol=1e-6)
+    with pytest.raises(InvalidInputError, match="return an array of shape"):
+        gram(X, kernel=lambda a, b: a)
+
+
+def test_inputs_of_any_layout_are_read_and_left_alone() -> None:
+    X = RNG.random((6, 8))
+    X.setflags(write=False)
+    expected = -cdist(X[:, ::2], X[:, ::2])
+    for rows in (X[:, ::2], np.asfortranarray(X[:, ::2]), X[:, ::2].astype(">f8"), X[:, ::2].tolist()):
+        np.testing.assert_allclose(gram(rows, dtype="float64"), expected, atol=1e-12)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    np.testing.assert_allclose(gram(wide, dtype="float64"), -cdist(X, X), atol=1e-12)
+    twice = sparse.csr_array((np.ones(4), ([0, 0, 1, 1], [1, 1, 0, 2])), shape=(2, 3))
+    np.testing.assert_allclose(gram(twice, kernel="linear"), [[4, 0], [0, 2]])
+
+
+def test_gamma_is_settled_once_on_the_training_rows() -> None:
+    X = RNG.random((10, 4))
+    assert kernel_spec("rbf", X).gamma == pytest.approx(1 / (4 * X.var()))
+    assert kernel_spec("rbf", sparse.csr_array(X), gamma="scale").gamma == pytest.approx(1 / (4 * X.var()))
+    assert kernel_spec("rbf", X, gamma="auto").gamma == 0.25
+    assert kernel_spec("rbf", np.ones((3, 4))).gamma == 0.25
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"kernel": "cosine"}, "kernel must be one of"),
+        ({"kernel": "rbf", "gamma": -1}, "gamma must be a finite number > 0"),
+        ({"kernel": "rbf", "gamma": "wide"}, "gamma must be one of"),
+        ({"kernel": "poly", "degree": -1}, "degree must be a whole number"),
+        ({"coef0": np.nan}, "coef0 must be a finite number"),
+        ({"dtype": "float16"}, "dtype must be one of"),
+    ],
+)
+def test_bad_settings_are_named(settings, complaint) -> None:
+    with pytest.raises(InvalidInputError, match=complaint):
+        gram(np.ones((2, 2)), **settings)
+
+
+def test_bad_rows_are_named() -> None:
+    with pytest.raises(InvalidInputError, match="Z must have 2 features"):
+        gram(np.ones((2, 2)), np.ones((2, 3)))
+    with pytest.raises(InvalidInputError, match="X must hold finite numbers; got NaN at row 1, column 0"):
+        gram([[0.0], [np.nan]])

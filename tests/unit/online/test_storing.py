@@ -1,0 +1,101 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard import (
+    CSOGD2,
+    PA1,
+    AdaptiveBalanced,
+    AskAtLeast,
+    AskFirst,
+    AskSymmetric,
+    Balanced,
+    Budget,
+    Costs,
+    OnlineClassifier,
+    Seen,
+    StateError,
+    Step,
+    UpdateRule,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 5))
+Y = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
+
+MODELS = [
+    OnlineClassifier(),
+    OnlineClassifier(PA1(2.0), costs=Costs.of_pair(3, 1, classes=["no", "yes"])),
+    OnlineClassifier(CSOGD2(0.2), query=AskAtLeast(0.1, AskSymmetric(0.3)), budget=20, after_budget="average"),
+    OnlineClassifier(costs=Balanced(0.7), fit_intercept=True, threshold=0.2, seed=2**63),
+    OnlineClassifier(costs=AdaptiveBalanced(), query=AskFirst(), budget=Budget(30, 0.5)),
+    OnlineClassifier(costs={"no": 1, "yes": 4}),
+]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("model", MODELS)
+def test_a_saved_stream_goes_on_with_the_same_bits(model: OnlineClassifier, tmp_path: Path) -> None:
+    model.run(X[:30], Y[:30])
+    model.save(tmp_path / "stream.npz")
+    resumed = OnlineClassifier.load(tmp_path / "stream.npz")
+    through_json = model.state()
+    arrays = through_json.pop("arrays")
+    through_json = json.loads(json.dumps(through_json, allow_nan=False)) | {"arrays": arrays}
+    for other in (resumed, OnlineClassifier.from_state(through_json)):
+        assert repr(other.update) == repr(model.update)
+        assert repr(other.query) == repr(model.query)
+    a, b = resumed.run(X[30:], Y[30:]), OnlineClassifier.from_state(through_json).run(X[30:], Y[30:])
+    expected = model.run(X[30:], Y[30:])
+    for column, ours, theirs in zip(expected, a, b, strict=True):
+        np.testing.assert_array_equal(ours, column)
+        np.testing.assert_array_equal(theirs, column)
+    assert [p.name for p in tmp_path.iterdir()] == ["stream.npz"]
+
+
+def test_rules_of_ones_own_are_given_when_resuming() -> None:
+    class Mine(UpdateRule):
+        def step(self, seen: Seen) -> Step:
+            return Step(add=0.5 * seen.y)
+
+    state = OnlineClassifier(Mine()).fit(X, Y).state()
+    with pytest.raises(StateError, match="'Mine'"):
+        OnlineClassifier.from_state(state)
+    np.testing.assert_array_equal(
+        OnlineClassifier.from_state(state, update=Mine()).coef_[0], state["arrays"]["weights"]
+    )
+
+
+def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
+    model = OnlineClassifier().fit(X, Y)
+    good = model.state()
+    for wrong in (
+        {},
+        [],
+        good | {"version": 99},
+        good | {"counts": [1]},
+        good | {"setting": {}},
+        good | {"arrays": good["arrays"] | {"weights": np.zeros(3)}},
+        {k: v for k, v in good.items() if k != "params"},
+    ):
+        with pytest.raises(StateError, match="state must"):
+            OnlineClassifier.from_state(wrong)  # type: ignore[arg-type]
+    path = tmp_path / "x.npz"
+    path.write_bytes(b"not a file of ours")
+    with pytest.raises(StateError, match=r"x\.npz"):
+        OnlineClassifier.load(path)
+    np.savez(path, state=np.array([object()], dtype=object), allow_pickle=True)
+    with pytest.raises(StateError):
+        OnlineClassifier.load(path)
+    with pytest.raises(FileNotFoundError):
+        OnlineClassifier.load(tmp_path / "none.npz")
+    with pytest.raises(StateError, match="plain data"):
+        _with_odd_costs().state()
+
+
+def _with_odd_costs() -> OnlineClassifier:
+    model = OnlineClassifier().fit(X, Y)
+    model.costs = object()
+    return model

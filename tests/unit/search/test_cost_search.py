@@ -1,0 +1,212 @@
+"""CostSearchCV: samplers, measures, protocols, storage, answers and complaints."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
+from steelyard.errors import InvalidInputError, MissingDependencyError, StateError
+from steelyard.search._plan import RUNGS, power_family
+from steelyard.search._study import history
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    random = np.random.default_rng(5)
+    sizes = [120, 30, 15]
+    X = np.concatenate([random.normal(k * 0.9, 1.0, size=(n, 3)) for k, n in enumerate(sizes)])
+    return X, np.repeat(["big", "mid", "rare"], sizes)
+
+
+def searched(blobs, **options):
+    options = {"n_trials": 25, "splits": 3, "random_state": 0, **options}
+    return CostSearchCV(AdaC2M1Classifier(n_estimators=4), **options).fit(*blobs)
+
+
+@pytest.mark.parametrize("sampler", ["genetic", "tpe", "cmaes", "random", "ladder"])
+def test_every_sampler_beats_its_own_first_guess(blobs, sampler):
+    search = searched(blobs, sampler=sampler)
+    values = history(search.study_)
+    assert len(values) == (16 if sampler == "ladder" else 25)
+    assert search.validation_fitness_ == values.max() >= values[0]
+    assert search.best_costs_.class_costs().max() == pytest.approx(2)  # two other classes, largest cost 1
+    assert search.n_rounds_ == 4
+
+
+def test_the_fitness_is_the_mean_over_the_splits(blobs):
+    search = searched(blobs, sampler="ladder")
+    X, y = blobs
+    from steelyard.evaluate import g_mean_score
+    from steelyard.search._splits import stratified_splits
+
+    random = np.random.RandomState(0)
+    random.randint(2**31 - 1)
+    cuts = stratified_splits(3, np.unique(y, return_inverse=True)[1], int(random.randint(2**31 - 1)))
+    model = AdaC2M1Classifier(n_estimators=4, costs=search.best_costs_)
+    values = [g_mean_score(y[v], clone(model).fit(X[t], y[t]).predict(X[v])) for t, v in cuts]
+    assert search.validation_fitness_ == pytest.approx(np.mean(values), rel=1e-12)
+
+
+def test_searches_begin_with_the_power_family(blobs):
+    search = searched(blobs, sampler="random", n_trials=5)
+    first = [list(t.params.values()) for t in search.study_.trials]
+    counts = np.array([120.0, 30.0, 15.0])
+    np.testing.assert_allclose(first, [power_family(counts, g) for g in (0, 0.25, 0.5, 0.75, 1)])
+    ladder = searched(blobs, sampler="ladder")
+    last = list(ladder.study_.trials[-1].params.values())
+    np.testing.assert_allclose(last, power_family(counts, RUNGS[-1]))
+
+
+def test_the_paper_takes_the_mean_of_twenty_normalised_winners(blobs):
+    search = searched(blobs, protocol="paper", n_trials=6)
+    assert len(search.studies_) == 20
+    winners = []
+    for study in search.studies_:
+        costs = np.array(list(max(study.trials, key=lambda t: (t.value, -t.number)).params.values()))
+        winners.append(costs / costs.max())
+    mean = np.mean(winners, axis=0)
+    np.testing.assert_allclose(search.best_costs_.class_costs() / 2, mean / mean.max())
+    assert search.validation_fitness_ == pytest.approx(np.mean([s.best_value for s in search.studies_]))
+
+
+def test_same_seed_same_search_whatever_the_number_of_workers(blobs):
+    one, two = searched(blobs), searched(blobs, n_jobs=2)
+    assert [t.params for t in one.study_.trials] == [t.params for t in two.study_.trials]
+    np.testing.assert_array_equal(history(one.study_), history(two.study_))
+
+
+def test_a_stopped_search_goes_on_as_if_it_had_not_stopped(blobs, tmp_path):
+    whole = searched(blobs, n_trials=60)
+    stored = {"storage": tmp_path / "journal.log", "study_name": "car"}
+    searched(blobs, n_trials=40, **stored)
+    resumed = searched(blobs, n_trials=60, **stored)
+    assert [t.params for t in resumed.study_.trials] == [t.params for t in whole.study_.trials]
+    np.testing.assert_array_equal(resumed.best_costs_.class_costs(), whole.best_costs_.class_costs())
+
+
+def test_a_stored_search_for_something_else_is_refused(blobs, tmp_path):
+    stored = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "car", "n_trials": 5}
+    searched(blobs, **stored)
+    with pytest.raises(StateError, match="differs in rounds"):
+        CostSearchCV(AdaC2M1Classifier(n_estimators=7), splits=3, random_state=0, **stored).fit(*blobs)
+    with pytest.raises(InvalidInputError, match="random_state must be a whole number when storage is given"):
+        searched(blobs, **{**stored, "random_state": None})
+
+
+def test_measures(blobs):
+    X, y = blobs
+    cheap = searched(blobs, scoring=Costs.of_classes({"big": 1.0, "mid": 1.0, "rare": 50.0}), sampler="ladder")
+    assert cheap.validation_fitness_ < 0
+    best_f = searched(blobs, scoring="f:rare", sampler="ladder")
+    assert 0 < best_f.validation_fitness_ <= 1
+    accuracy = searched(blobs, scoring="accuracy", sampler="ladder")
+    by_hand = searched(blobs, scoring=lambda m, X, y: float(np.mean(m.predict(X) == y)), sampler="ladder")
+    assert accuracy.validation_fitness_ == pytest.approx(by_hand.validation_fitness_)
+    # what is searched for is what is got
+    assert np.mean(cheap.predict(X)[y == "rare"] == "rare") >= np.mean(accuracy.predict(X)[y == "rare"] == "rare")
+
+
+def test_any_estimator_with_costs_and_any_splitter(blobs):
+    X, y = blobs
+
+    class Weighted(GaussianNB):
+        """A learner that reads class costs its own way, under another name."""
+
+        def __init__(self, price=None, **kwargs):
+            super().__init__(**kwargs)
+            self.price = price
+
+        def get_params(self, deep=True):
+            return {"price": self.price}
+
+        def fit(self, X, y):
+            c = dict(zip(self.price.classes, self.price.class_costs(), strict=True))
+            return super().fit(X, y, sample_weight=[c[k] for k in y])
+
+    search = CostSearchCV(
+        Weighted(), parameter="price", sampler="ladder", splits=ShuffleSplit(3, random_state=0), random_state=0
+    ).fit(X, y)
+    assert search.n_rounds_ is None
+    assert search.predict_proba(X).shape == (165, 3)
+    two = CostSearchCV(
+        AdaC2Classifier(DecisionTreeClassifier(max_depth=2), 2), sampler="ladder", splits=2, random_state=0
+    )
+    assert set(two.fit(X, y == "rare").predict(X)) == {True, False}
+
+
+def test_answers_are_those_of_the_refitted_estimator(blobs):
+    X, y = blobs
+    search = searched(blobs, n_trials=5)
+    again = AdaC2M1Classifier(n_estimators=4, costs=search.best_costs_).fit(X, y)
+    np.testing.assert_array_equal(search.predict(X), again.predict(X))
+    np.testing.assert_array_equal(search.decision_function(X), again.decision_function(X))
+    np.testing.assert_array_equal(search.predict_proba(X), again.predict_proba(X))
+    assert search.n_features_in_ == 3
+    with pytest.raises(NotFittedError):
+        CostSearchCV().predict(X)
+
+
+def test_time_can_be_the_limit(blobs):
+    search = searched(blobs, sampler="random", n_trials=100_000, timeout=0.05)
+    assert 1 <= len(history(search.study_)) < 100_000
+
+
+def test_a_class_of_one_row_is_trained_on_only(blobs):
+    X, y = blobs
+    y = y.astype("U8")
+    y[0] = "lonely"
+    search = CostSearchCV(AdaC2M1Classifier(n_estimators=3), sampler="ladder", random_state=0).fit(X, y)
+    assert search.validation_fitness_ > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sampler": "grid"}, "sampler must be one of 'genetic'"),
+        ({"protocol": "honest"}, "protocol must be one of None, 'paper'"),
+        ({"n_trials": 0}, "n_trials must be a whole number >= 1"),
+        ({"splits": 1}, "splits must be a whole number >= 2"),
+        ({"scoring": "f:nobody"}, "name one of the classes big, mid, rare"),
+        ({"scoring": "beauty"}, "scoring must be"),
+        ({"timeout": 0}, "timeout must be"),
+        ({"parameter": "wishes"}, "have a parameter 'wishes'"),
+    ],
+)
+def test_what_cannot_be_used_is_named(blobs, options, match):
+    with pytest.raises(InvalidInputError, match=match):
+        searched(blobs, **options)
+
+
+def test_errors_of_the_estimator_come_through_and_the_study_knows(blobs, tmp_path):
+    stored = {"storage": tmp_path / "j.log", "study_name": "s", "n_trials": 5}
+    with pytest.raises(InvalidInputError, match="n_estimators"):
+        CostSearchCV(AdaC2M1Classifier(DecisionTreeClassifier(), 0), random_state=0, **stored).fit(*blobs)
+
+
+def test_without_optuna_the_extra_is_named(blobs, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(MissingDependencyError, match=r"steelyard\[search\]"):
+        searched(blobs)
+
+
+def test_progress_and_convergence_can_be_seen(blobs, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    search = searched(blobs, progress=True)
+    assert "searching costs" in capsys.readouterr().out
+    axes = search.plot_convergence()
+    (line,) = axes.get_lines()
+    assert line.get_ydata()[-1] == search.validation_fitness_
+    __import__("matplotlib.pyplot").pyplot.close(axes.figure)
+
+
+def test_quick_and_general_path_judge_alike(blobs):
+    class Same(C45Classifier):
+        """A subclass, so that nothing is shared between cost vectors."""
+
+    quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
+    general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
+    np.testing.assert_array_equal(history(quick.study_), history(general.study_))
