@@ -1,8 +1,15 @@
-"""Nursery: one of four classes has 2.5% of the rows. C4.5, boosting, and boosting with class costs. Needs the nursery data."""
+"""Nursery: one of four classes has 2.5% of the rows. C4.5, boosting, boosting with costs. Needs the nursery data."""
 
 from sklearn.model_selection import train_test_split
 
-from steelyard import AdaBoostM1Classifier, AdaC2M1Classifier, C45Classifier, g_mean_score, load_dataset, per_class_scores
+from steelyard import (
+    AdaBoostM1Classifier,
+    AdaC2M1Classifier,
+    C45Classifier,
+    g_mean_score,
+    load_dataset,
+    per_class_scores,
+)
 
 X, y = load_dataset("nursery", task="merged")
 X_fit, X_test, y_fit, y_test = train_test_split(X, y, stratify=y, random_state=0)

@@ -2,7 +2,7 @@
 
 from sklearn.preprocessing import Normalizer
 
-from steelyard import AskAsymmetric, AskFirst, AskRandom, CSOGD2, OnlineClassifier, f_score, load_dataset, stream_value
+from steelyard import CSOGD2, AskAsymmetric, AskFirst, AskRandom, OnlineClassifier, f_score, load_dataset, stream_value
 
 X, y = load_dataset("w8a")
 X = Normalizer().fit_transform(X)

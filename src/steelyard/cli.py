@@ -85,7 +85,9 @@ def _compare(
     costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
     fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a false alarm on each row.")] = None,
+    fp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 120.0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,

@@ -50,9 +50,7 @@ class Columns:
         """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN."""
         if self.sparse:
             return "passthrough"
-        levels = OrdinalEncoder(
-            handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan
-        )
+        levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan)
         return ColumnTransformer(
             [("numeric", "passthrough", list(self.numeric)), ("nominal", levels, list(self.nominal))]
         )
@@ -82,7 +80,9 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
             continue
         column = frame[name]
         if column.null_count() == len(column) or _only_nan(column):
-            raise complain("columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}.")
+            raise complain(
+                "columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}."
+            )
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             numeric.append(name)
         elif column.dtype.is_temporal():

@@ -43,8 +43,12 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
     """Compare on the german credit data, where missing a bad credit costs five times as much as refusing a good one."""
     data = load_dataset("german")
     console = Console()
-    console.print("German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1.")
-    result = compare(data.X, data.y, costs=Costs.of_pair(miss=5, alarm=1), time=time, jobs=jobs, out=out, console=console)
+    console.print(
+        "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
+    )
+    result = compare(
+        data.X, data.y, costs=Costs.of_pair(miss=5, alarm=1), time=time, jobs=jobs, out=out, console=console
+    )
     _tell(result, out, console)
 
 
@@ -54,7 +58,9 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
         console.print(f"- {sentence}", highlight=False)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
-    console.print(f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)", soft_wrap=True)
+    console.print(
+        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)", soft_wrap=True
+    )
 
 
 def run_predict(model: Path, file: Path, out: Path | None) -> None:

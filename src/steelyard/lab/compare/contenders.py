@@ -82,9 +82,7 @@ def contenders(problem: Problem) -> list[Contender]:
 
 
 def _constants(problem: Problem) -> list[Contender]:
-    return [
-        Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in problem.classes.tolist()
-    ]
+    return [Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in problem.classes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,9 @@ class _Usual:
             )
             grid = {f"estimator__{k}": v for k, v in grid.items()}
         elif self.variant == "expected":
-            learner = ExpectedCostClassifier(learner, calibration="sigmoid", cv=_inner_folds(problem), costs=problem.costs)
+            learner = ExpectedCostClassifier(
+                learner, calibration="sigmoid", cv=_inner_folds(problem), costs=problem.costs
+            )
             grid = {f"estimator__{k}": v for k, v in grid.items()}
         return _searched(problem, prepare, learner, grid)
 

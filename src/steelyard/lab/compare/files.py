@@ -35,7 +35,9 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
 
 
-def read_costs(text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]) -> Any:
+def read_costs(
+    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+) -> Any:
     """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
     pair = _pair(text) if text and "=" in text else {}
     if text and not pair:

@@ -97,7 +97,9 @@ def load_model(path: str | Path) -> Model:
         raise StateError(f"{path} must be a model saved by steelyard; it cannot be read ({error}).") from error
     strange = [t for t in skops.get_untrusted_types(data=content) if not t.startswith(_TRUSTED)]
     if strange:
-        raise StateError(f"{path} must hold learners of known libraries only; got {strange[0]}. Do not trust this file.")
+        raise StateError(
+            f"{path} must hold learners of known libraries only; got {strange[0]}. Do not trust this file."
+        )
     estimator = skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     columns = Columns(tuple(about["numeric"]), tuple(about["nominal"]), about["left_out"], about["sparse"])
     classes = np.asarray(about["classes"])

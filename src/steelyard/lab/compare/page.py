@@ -131,9 +131,7 @@ def _scores(race: Race, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.floa
 
 
 def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
-    section = report.section(
-        "Curves", "From out-of-fold probabilities of the best contenders that give them."
-    )
+    section = report.section("Curves", "From out-of-fold probabilities of the best contenders that give them.")
     cost_figure, cost_ax = pyplot.subplots(figsize=(5, 3.6))
     threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 3.6))
     calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 3.6))
@@ -176,9 +174,9 @@ def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], scor
             ]
         )
     best = int(np.argmin([step[1] for step in steps]))
-    report.section(
-        "What if the threshold moved?", f"{name}: answer {positive} from this probability on."
-    ).show(_Slider(steps, best))
+    report.section("What if the threshold moved?", f"{name}: answer {positive} from this probability on.").show(
+        _Slider(steps, best)
+    )
 
 
 class _Slider:

@@ -67,12 +67,16 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
     if len(classes) < 2:
         raise complain("the target", "have two or more classes", f"only {classes[0]!r}")
     if len(labels) < FEWEST_ROWS:
-        raise complain("X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few.")
+        raise complain(
+            "X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few."
+        )
     counts = np.bincount(codes)
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = classes[int(counts.argmin())]
         raise complain(
-            "every class", f"have at least {FEWEST_OF_A_CLASS} rows", f"{counts.min()} of class {rare!r}",
+            "every class",
+            f"have at least {FEWEST_OF_A_CLASS} rows",
+            f"{counts.min()} of class {rare!r}",
             "Merge or drop it.",
         )
     if len(classes) > max(20, len(labels) // 10):

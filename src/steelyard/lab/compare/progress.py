@@ -65,7 +65,9 @@ def leaderboard_table(lines: list[Standing]) -> Table:
         cells += [f"{line.savings.value:.1%}", f"{line.g_mean.value:.3f}"]
         cells += [_short(v) for v in (line.f1, line.sensitivity, line.specificity)] if two else []
         style = "dim" if line.stopped is not None else None
-        table.add_row(name + (f" ({line.stopped})" if line.stopped else ""), *cells, f"{line.fit_seconds:.2f}", style=style)
+        table.add_row(
+            name + (f" ({line.stopped})" if line.stopped else ""), *cells, f"{line.fit_seconds:.2f}", style=style
+        )
     return table
 
 
