@@ -38,7 +38,7 @@ def judge(claim: Mapping[str, Any], lines: Sequence[Line]) -> Verdict:
 
 def _concerns(claim: Mapping[str, Any], line: Line) -> bool:
     return (
-        line.item in (claim["item"], claim.get("numbers", claim["item"]))
+        line.item in claim.get("numbers", [claim["item"]])
         and line.data in claim.get("data", [line.data])
         and line.measure in claim.get("measure", [line.measure])
     )

@@ -1,0 +1,79 @@
+"""The numbers in README.md: taken from results, never typed. ``python -m steelyard.lab.readme`` writes them anew."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+from .recipe import papers_folder
+from .tables import read_summary
+
+# One telling cell per table: folder, item, data, learner, measure.
+HEADLINES = [
+    ("000-csogd", "Table II (sum)", "german", "CSOGD-I", "weighted_sum_score"),
+    ("000-csogd", "Table II (sum)", "w8a", "CSOGD-II", "weighted_sum_score"),
+    ("000-csogd", "Table II (cost)", "w8a", "CSOGD-II", "total_cost"),
+    ("002-one-sided-svr", "Table 2", "glass", "RED-OSSVR", "mean_cost"),
+    ("002-one-sided-svr", "Table 2", "glass", "OVA-SVM", "mean_cost"),
+    ("003-adac2m1", "Table 4", "car", "AdaC2.M1", "g_mean"),
+    ("003-adac2m1", "Table 4", "car", "AdaBoost.M1", "g_mean"),
+    ("003-adac2m1", "Table 12", "nursery", "AdaC2.M1", "g_mean"),
+    ("004-cs-ldm", "Table 2", "pima", "CS-LDM", "g_mean"),
+    ("004-cs-ldm", "Table 2", "pima", "LDM", "g_mean"),
+]
+
+
+def papers_table(papers: Path) -> str:
+    """Verdicts per paper, and some printed numbers beside ours."""
+    lines = ["| paper | claims that hold | do not hold | not testable here | all of it |", "|---|---|---|---|---|"]
+    for folder in sorted(papers.glob("[0-9]*-*")):
+        path = folder / "results" / "verdicts.csv"
+        with path.open(newline="") as file:
+            words = [row["verdict"] for row in csv.DictReader(file)]
+        counts = [words.count(word) for word in ("holds", "does not hold", "not testable here")]
+        where = f"[papers/{folder.name}](papers/{folder.name})"
+        lines.append(f"| {folder.name[:3]} | {counts[0]} | {counts[1]} | {counts[2]} | {where} |")
+    lines += ["", "| paper, table, data | learner, measure | printed | ours | runs |", "|---|---|---|---|---|"]
+    for name, *cell in HEADLINES:
+        found = [r for r in read_summary(papers / name) if [r["item"], r["data"], r["learner"], r["measure"]] == cell]
+        for row in found:
+            spread = f" ± {row['printed_spread']}" if row["printed_spread"] else ""
+            lines.append(
+                f"| {name[:3]}, {row['item']}, {row['data']} | {row['learner']}, {row['measure']} "
+                f"| {row['printed']}{spread} | {float(row['ours']):.6g} ± {float(row['std']):.3g} | {row['runs']} |"
+            )
+    return "\n".join(lines)
+
+
+def bench_table(bench: Path) -> str:
+    """Every goal of every kept benchmark, with the ratio of its run."""
+    lines = ["| workload | ours | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
+    for path in sorted((bench / "results").glob("*.json")):
+        for row in json.loads(path.read_text())["goals"]:
+            reached = {True: "yes", False: "no"}.get(row["reached"], row["reached"])
+            ratio = "-" if row["ratio"] is None else row["ratio"]
+            lines.append(
+                f"| {row['workload']} | {row['ours']} | {row['against']} | {ratio} | {row['goal']} | {reached} |"
+            )
+    return "\n".join(lines)
+
+
+def with_numbers(text: str, root: Path) -> str:
+    """README's text with both tables filled in between their marks."""
+    for mark, table in (("papers", papers_table(root / "papers")), ("bench", bench_table(root / "bench"))):
+        block = re.compile(rf"(<!-- {mark}: .*? -->\n).*?(<!-- end -->)", re.DOTALL)
+        text = block.sub(lambda found, table=table: f"{found.group(1)}{table}\n{found.group(2)}", text)  # type: ignore[misc]
+    return text
+
+
+def main() -> None:
+    """Rewrite README.md."""
+    root = papers_folder().resolve().parent
+    readme = root / "README.md"
+    readme.write_text(with_numbers(readme.read_text(), root))
+
+
+if __name__ == "__main__":
+    main()

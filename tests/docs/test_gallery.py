@@ -1,0 +1,27 @@
+"""Every file of the gallery runs; those whose data are not at hand are skipped by name."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from steelyard import DataNotFoundError
+
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
+
+
+@pytest.mark.parametrize("path", sorted(GALLERY.glob("*.py")), ids=lambda p: p.stem)
+def test_the_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("STEELYARD_MIRROR", "http://127.0.0.1:9")  # never the network from a test
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_gallery_lists_every_file() -> None:
+    listed = (GALLERY / "README.md").read_text()
+    assert all(f"`{path.name}`" in listed for path in GALLERY.glob("*.py"))

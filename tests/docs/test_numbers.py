@@ -1,0 +1,54 @@
+"""Numbers in README come from results; every table and figure has a recipe, a verdict, and a result or a reason."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from steelyard.lab.claims import read_claims
+from steelyard.lab.readme import with_numbers
+from steelyard.lab.recipe import Recipe, find_recipes
+from steelyard.lab.runs import protocol_of, read_runs
+from steelyard.lab.tables import read_summary
+
+ROOT = Path(__file__).parents[2]
+LISTED = {
+    "000": ["Table II (sum)", "Table II (cost)"],
+    "001": [f"Figure {n}" for n in range(2, 7)],
+    "002": ["Table 1", "Table 2", "Table 3", "Figure 2"],
+    "003": [f"Table {n}" for n in range(3, 14)],
+    "004": ["Table 2", "Table 3", "Table 4", "Table 5", "Figure 3", "Figure 4"],
+}
+RECIPES = [recipe for paper in LISTED for recipe in find_recipes(paper)]
+
+
+def test_readme_shows_the_kept_results() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert with_numbers(text, ROOT) == text, "run: python -m steelyard.lab.readme"
+
+
+@pytest.mark.parametrize("paper", LISTED)
+def test_every_table_and_figure_has_a_recipe_and_a_verdict(paper: str) -> None:
+    recipes = find_recipes(paper)
+    assert set(LISTED[paper]) <= {item for recipe in recipes for item in recipe.items}
+    with (recipes[0].path.parent / "results" / "verdicts.csv").open(newline="") as file:
+        judged = [(row["item"], row["claim"]) for row in csv.DictReader(file)]
+    assert judged == [(c["item"], c["claim"]) for c in read_claims(recipes[0].path.parent)]
+
+
+@pytest.mark.parametrize("paper", LISTED)
+def test_every_table_and_figure_has_results_or_a_reason(paper: str) -> None:
+    for item in LISTED[paper]:
+        recipes = find_recipes(paper, item=item)
+        assert any(read_runs(r) for r in recipes) or all(r.skip for r in recipes), item
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.paper}-{r.name}")
+def test_a_recipe_can_be_built_and_its_kept_results_are_its_own(recipe: Recipe) -> None:
+    if recipe.skip is not None:
+        return
+    assert protocol_of(recipe).runs >= 1
+    if recipe.results.exists():
+        assert read_runs(recipe), "the kept results belong to another recipe: run it again"
+        cells = {(row["item"], row["data"]) for row in read_summary(recipe.path.parent)}
+        assert {(item, recipe.data_name) for item in recipe.items} <= cells
