@@ -102,13 +102,13 @@ void check_row(bool ok) {
 
 // For rules written in Python: score, |x|^2 and |w|^2 of a row, and the step they answer.
 template <class Rows> std::tuple<double, double, double> look(const Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
+  check_row(i < rows.n && rows.vet(i, i + 1));
   const double one = stream.plan.constant_feature, bias = stream.weights.bias;
   return std::make_tuple(score_of(stream, rows, i), rows.square(i) + one, stream.weights.square + one * bias * bias);
 }
 
 template <class Rows> bool take_step(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Step &step) {
-  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
+  check_row(i < rows.n && rows.vet(i, i + 1));
   const Seen seen{score_of(stream, rows, i), positive ? 1.0 : -1.0, 0.0, 0.0, 0.0};
   return take<true>(stream, rows, i, seen, rows.square(i), step) && rows.all_finite(stream.weights.v.data());
 }
@@ -162,7 +162,7 @@ void bind_rows(nb::class_<Stream> &cls, Make make, const Names &...names) {
       "decide_row",
       [make](Stream &stream, const Arrays &...arrays) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
+        check_row(rows.n == 1 && rows.vet(0, 1));
         return decide(stream, rows);
       },
       names...);
@@ -195,7 +195,7 @@ void bind_run(nb::class_<Rule> &cls, Make make, const Names &...names) {
       "learn_row",
       [make](const Rule &rule, Stream &stream, const Arrays &...arrays, bool positive, double cost, bool whole) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
+        check_row(rows.n == 1 && rows.vet(0, 1));
         return learn_later(rule, stream, rows, positive, {cost, whole});
       },
       nb::arg("stream"), names..., nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));

@@ -242,30 +242,37 @@ struct Truth {
 
 constexpr std::int64_t finished = -1, overflowed = -2;
 
-template <class Rows> std::int64_t first_out_of_range(const Rows &rows, const double *w) {
-  for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.vet(i, w))
+template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::size_t first = 0) {
+  for (std::size_t i = first; i < rows.n; ++i)
+    if (!rows.vet(i, i + 1))
       return static_cast<std::int64_t>(i);
   return finished;
 }
 
-// Vets the rows of a loop, each some time before it is used.
+// Vets the rows of a loop block by block, each before it is used as addresses, and asks for what it will need.
 template <class Rows> class Vetted {
  public:
   Vetted(const Rows &rows, const double *w) : rows_(rows), w_(w) {}
-  // False if a row up to `ahead` of row i cannot be used; it is then the `bad` one.
+  // False if a row near row i cannot be used; it is then the `bad` one.
   bool reach(std::size_t i) {
-    for (const std::size_t end = std::min(i + Rows::ahead + 1, rows_.n); next_ < end; ++next_)
-      if (!rows_.vet(next_, w_))
+    const std::size_t wanted = i + Rows::ahead;
+    if (wanted >= end_ && end_ < rows_.n) {
+      const std::size_t next = std::min(wanted + block, rows_.n);
+      if (!rows_.vet(end_, next))
         return false;
+      end_ = next;
+    }
+    if (wanted < rows_.n)
+      rows_.ask_for(wanted, w_);
     return true;
   }
-  std::int64_t bad() const { return static_cast<std::int64_t>(next_); }
+  std::int64_t bad() const { return first_out_of_range(rows_, end_); }
 
  private:
+  static constexpr std::size_t block = 64;
   const Rows &rows_;
   const double *w_;
-  std::size_t next_ = 0;
+  std::size_t end_ = 0; // of the rows vetted
 };
 
 template <class Rule, class Rows>
@@ -302,7 +309,7 @@ std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const 
 template <class Rule, class Rows>
 std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
   if (rows.few())
-    if (const std::int64_t bad = first_out_of_range(rows, stream.weights.v.data()); bad != finished)
+    if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;
   Undo<Rows> undo(stream, rows, touches_all<Rule>(stream));
   const std::int64_t end = run_rows(rule, stream, rows, truth, record);
