@@ -69,8 +69,30 @@ class DensePairRows {
   double *first_;
 };
 
-// Entries of value and slot, in single precision where that loses nothing; a weight lies beside its sum.
-template <class T> class SparsePairRows {
+// Sparse rows have whole groups of entries, the last filled up with entries that point behind the weights: loops over
+// groups end where the processor expects it more often. A weight lies beside its sum.
+class SparseSlots {
+ public:
+  static constexpr std::size_t group = 4;
+
+  SparseSlots(std::size_t count, std::size_t width) : width_(width), starts_(count + 1) {}
+  std::size_t slots() const { return 2 * width_ + 2; }
+  std::size_t weight_slot(std::size_t c) const { return 2 * c; }
+  std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
+  std::size_t width() const { return width_; }
+  void start_row(std::size_t i) { starts_[i] = stored_; }
+  void finish() { starts_.back() = stored_; }
+
+ protected:
+  std::size_t no_slot() const { return 2 * width_; }
+  STEELYARD_INTO_CLONES static double total(const double *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
+
+  std::size_t width_, stored_ = 0;
+  std::vector<std::size_t> starts_;
+};
+
+// Entries of value and slot, in single precision where that loses nothing.
+template <class T> class SparsePairRows : public SparseSlots {
  public:
   struct Entry {
     T value;
@@ -78,96 +100,78 @@ template <class T> class SparsePairRows {
   };
 
   SparsePairRows(std::size_t count, std::size_t width, std::size_t stored)
-      : width_(width), starts_(count + 1), entries_(new Entry[stored]) {}
+      : SparseSlots(count, width), entries_(new Entry[stored + group * count]) {}
 
-  void start_row(std::size_t i, double) { starts_[i] = stored_; }
   void push(double value, std::size_t column) {
-    entries_[stored_++] = {static_cast<T>(value), static_cast<std::uint32_t>(2 * column)};
+    entries_[stored_++] = {static_cast<T>(value), static_cast<std::uint32_t>(weight_slot(column))};
   }
-  void finish() { starts_.back() = stored_; }
-  std::size_t slots() const { return 2 * width_; }
-  std::size_t weight_slot(std::size_t c) const { return 2 * c; }
-  std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
-  std::size_t width() const { return width_; }
-
+  void end_row(double) {
+    while (stored_ % group != 0)
+      entries_[stored_++] = {T(0), static_cast<std::uint32_t>(no_slot())};
+  }
   void prefetch(std::size_t i) const {
     prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(Entry));
   }
   STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
-    const Entry *entry = begin(i), *end = begin(i + 1);
-    double sum[4] = {};
-    for (; end - entry >= 4; entry += 4)
-      for (std::size_t l = 0; l < 4; ++l)
+    double sum[group] = {};
+    for (const Entry *entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+      for (std::size_t l = 0; l < group; ++l)
         sum[l] += static_cast<double>(entry[l].value) * slots[entry[l].slot];
-    for (; entry != end; ++entry)
-      sum[0] += static_cast<double>(entry->value) * slots[entry->slot];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return total(sum);
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
-    const Entry *end = begin(i + 1);
-    for (const Entry *entry = begin(i); entry != end; ++entry) {
-      slots[entry->slot] += to_weights * static_cast<double>(entry->value);
-      slots[entry->slot + 1] += to_sums * static_cast<double>(entry->value);
-    }
+    for (const Entry *entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+      for (std::size_t l = 0; l < group; ++l) {
+        double *at = slots + entry[l].slot;
+        at[0] += to_weights * static_cast<double>(entry[l].value);
+        at[1] += to_sums * static_cast<double>(entry[l].value);
+      }
   }
 
  private:
   const Entry *begin(std::size_t i) const { return entries_.get() + starts_[i]; }
 
-  std::size_t width_, stored_ = 0;
-  std::vector<std::size_t> starts_;
   std::unique_ptr<Entry[]> entries_;
 };
 
-// Rows of ones, as presence features are: slots only, after a first number that is 1 where y_i = -1.
-class UnitPairRows {
+// Rows of ones, as presence features are: slots only, and y_i apart.
+class UnitPairRows : public SparseSlots {
  public:
   UnitPairRows(std::size_t count, std::size_t width, std::size_t stored)
-      : width_(width), starts_(count + 1), slots_(new std::uint32_t[stored + count]) {}
-
-  void start_row(std::size_t i, double sign) {
-    starts_[i] = stored_;
-    slots_[stored_++] = sign < 0 ? 1 : 0;
+      : SparseSlots(count, width), slots_(new std::uint32_t[stored + group * count]) {
+    sign_.reserve(count);
   }
-  void push(double, std::size_t column) { slots_[stored_++] = static_cast<std::uint32_t>(2 * column); }
-  void finish() { starts_.back() = stored_; }
-  std::size_t slots() const { return 2 * width_; }
-  std::size_t weight_slot(std::size_t c) const { return 2 * c; }
-  std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
-  std::size_t width() const { return width_; }
 
+  void push(double, std::size_t column) { slots_[stored_++] = static_cast<std::uint32_t>(weight_slot(column)); }
+  void end_row(double sign) {
+    sign_.push_back(sign);
+    while (stored_ % group != 0)
+      slots_[stored_++] = static_cast<std::uint32_t>(no_slot());
+  }
   void prefetch(std::size_t i) const {
     prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(std::uint32_t));
   }
   STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
-    const std::uint32_t *slot = begin(i), *end = begin(i + 1);
-    const bool negative = *slot++;
-    double sum[4] = {};
-    for (; end - slot >= 4; slot += 4)
-      for (std::size_t l = 0; l < 4; ++l)
+    double sum[group] = {};
+    for (const std::uint32_t *slot = begin(i), *end = begin(i + 1); slot != end; slot += group)
+      for (std::size_t l = 0; l < group; ++l)
         sum[l] += slots[slot[l]];
-    for (; slot != end; ++slot)
-      sum[0] += slots[*slot];
-    const double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    return negative ? -total : total;
+    return sign_[i] * total(sum);
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
-    const std::uint32_t *slot = begin(i), *end = begin(i + 1);
-    if (*slot++) {
-      to_weights = -to_weights;
-      to_sums = -to_sums;
-    }
-    for (; slot != end; ++slot) {
-      slots[*slot] += to_weights;
-      slots[*slot + 1] += to_sums;
-    }
+    const double weights = sign_[i] * to_weights, sums = sign_[i] * to_sums;
+    for (const std::uint32_t *slot = begin(i), *end = begin(i + 1); slot != end; slot += group)
+      for (std::size_t l = 0; l < group; ++l) {
+        slots[slot[l]] += weights;
+        slots[slot[l] + 1] += sums;
+      }
+    slots[no_slot()] = slots[no_slot() + 1] = 0.0; // what the filling has left there
   }
 
  private:
   const std::uint32_t *begin(std::size_t i) const { return slots_.get() + starts_[i]; }
 
-  std::size_t width_, stored_ = 0;
-  std::vector<std::size_t> starts_;
+  std::vector<double> sign_;
   std::unique_ptr<std::uint32_t[]> slots_;
 };
 
@@ -216,11 +220,12 @@ template <class Rows> Rows sparse_pair_rows(const GivenRows &given) {
   for (std::size_t at = 0; at < given.count; ++at) {
     const std::size_t i = given.next(at);
     const double sign = given.sign[i];
-    rows.start_row(at, sign);
+    rows.start_row(at);
     for (std::size_t k = given.begin(i); k < given.begin(i + 1); ++k)
       rows.push(sign * given.values[k], static_cast<std::size_t>(given.columns[k]));
     if (given.constant)
       rows.push(sign, given.features);
+    rows.end_row(sign);
   }
   rows.finish();
   return rows;

@@ -45,6 +45,7 @@ STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, co
                                       Averaged *state) {
   constexpr std::size_t ahead = 8, batch = 64;
   Averaged s = *state;
+  const double pull[2] = {loss.mean_slope, loss.mean_slope + loss.hinge_slope}; // no branch: it cannot be foretold
   double eta[batch];
   for (std::size_t start = 0; start < steps.count; start += batch) {
     const std::size_t here = std::min(batch, steps.count - start);
@@ -63,8 +64,7 @@ STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, co
       const std::size_t i = static_cast<std::size_t>(i_of[k]);
       const double other = PAIRED ? rows.dot(static_cast<std::size_t>(j_of[k]), slots) : 0.0;
       const double mine = rows.dot(i, slots);
-      const double hinge = mine * s.scale < 1.0 ? loss.hinge_slope : 0.0;
-      double push = loss.theta[i] * (loss.mean_slope + hinge);
+      double push = loss.theta[i] * pull[mine * s.scale < 1.0];
       if (PAIRED)
         push -= loss.variance * s.scale * (mine - other);
       s.scale *= 1.0 - eta[k] * loss.decay;
