@@ -115,7 +115,7 @@ template <class Rows> bool take_step(Stream &stream, const Rows &rows, std::size
 
 // The same for second-order rules: x' Sigma x, and the turn they answer.
 template <class Rows> double variance(Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && stream.spread.used() && rows.vet(i, stream.weights.v.data()));
+  check_row(i < rows.n && stream.spread.used() && rows.vet(i, i + 1));
   return stream.spread.variance(rows, i);
 }
 

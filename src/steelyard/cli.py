@@ -117,6 +117,8 @@ def _stream(
         quiet=quiet,
         as_json=as_json,
     )
+
+
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
