@@ -209,9 +209,9 @@ def _ours(problem: Problem) -> list[Contender]:
     two = len(problem.classes) == 2
     capped = ROWS_FOR_KERNELS
     chosen = [
-        Contender("AdaBoost.M1 on C4.5", "ours", _adaboost_m1, work=0.4),
-        Contender("AdaC2.M1 on C4.5", "ours", _adac2, how="costs", work=0.3),
-        Contender("AdaC2.M1 on C4.5, searched costs", "ours", _adac2_searched, work=7.0, most_rows=20_000),
+        Contender("AdaBoost.M1 on C4.5", "ours", _adaboost_m1, work=1.25, most_rows=10_000),
+        Contender("AdaC2.M1 on C4.5", "ours", _adac2, how="costs", work=1.25, most_rows=10_000),
+        Contender("AdaC2.M1 on C4.5, searched costs", "ours", _adac2_searched, work=7.0, most_rows=5_000),
         Contender("RED-OSSVR", "ours", _red, how="costs", work=1.2, most_rows=capped),
     ]
     if two:
