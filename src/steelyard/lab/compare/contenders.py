@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer
 from ...boosting import AdaBoostM1Classifier, AdaC2M1Classifier
 from ...evaluate import get_scorer
 from ...margin import CSLDMClassifier, CSSVMClassifier
-from ...online import CSOGD2, OnlineClassifier
+from ...online import AROW, CSOGD2, OnlineClassifier
 from ...reduction import (
     AllPairsClassifierCV,
     ExpectedCostClassifier,
@@ -217,6 +217,7 @@ def _ours(problem: Problem) -> list[Contender]:
     if two:
         chosen += [
             Contender("CSOGD-II, one pass", "ours", _csogd, how="costs", work=0.1),
+            Contender("AROW, one pass", "ours", _arow, how="costs", work=0.2),
             Contender("CS-SVM, RBF kernel", "ours", _cs_svm, how="costs", work=1.1, most_rows=capped),
             Contender("CS-LDM at the balance point", "ours", _cs_ldm, work=1.4, most_rows=20_000),
         ]
@@ -254,6 +255,10 @@ def _online(problem: Problem, update: Any) -> Any:
 
 def _csogd(problem: Problem) -> Any:
     return _online(problem, CSOGD2(eta=0.1))
+
+
+def _arow(problem: Problem) -> Any:
+    return _online(problem, AROW(r=1.0))
 
 
 def _cs_svm(problem: Problem) -> Any:
