@@ -99,8 +99,10 @@ template <class Rows> double score_of(const Stream &stream, const Rows &rows, st
 }
 
 // Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
+// Always inlined: a step handed over in memory, written by halves and read whole, stalls every round.
 template <bool tracks_norm, class Rows>
-bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, double x2, Step step) {
+__attribute__((always_inline)) inline bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen,
+                                                double x2, Step step) {
   const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
   if (changed) {
     Weights &weights = stream.weights;
@@ -118,8 +120,8 @@ bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, dou
 }
 
 template <class Rule, class Rows>
-bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
-           RowCost cost) {
+__attribute__((always_inline)) inline bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
+                                                 double score, bool positive, RowCost cost) {
   const bool constant = stream.plan.constant_feature;
   const Weights &weights = stream.weights;
   Seen seen{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), 0.0, 0.0};
@@ -142,7 +144,7 @@ template <class Rows> class Undo {
     if (everything_)
       v_ = stream.weights.v, u_ = stream.weights.u;
     else
-      rows_.gather(stream.weights.v.data(), v_);
+      rows_.gather(stream.weights.v.data(), touched_);
   }
   void restore(Stream &stream) {
     static_cast<Counts &>(stream) = counts_;
@@ -150,7 +152,7 @@ template <class Rows> class Undo {
     if (everything_)
       stream.weights.v = v_, stream.weights.u = u_;
     else
-      rows_.scatter(v_, stream.weights.v.data());
+      rows_.scatter(touched_, stream.weights.v.data());
   }
 
  private:
@@ -158,7 +160,8 @@ template <class Rows> class Undo {
   Factors factors_;
   const Rows &rows_;
   bool everything_;
-  std::vector<double> v_, u_;
+  Numbers v_, u_;
+  std::vector<double> touched_;
 };
 
 // What the caller wants to know of every round; any pointer may be null.
