@@ -102,8 +102,10 @@ template <class Rows> double score_of(const Stream &stream, const Rows &rows, st
 }
 
 // Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
+// Always inlined: a step handed over in memory, written by halves and read whole, stalls every round.
 template <bool tracks_norm, class Rows>
-bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, double x2, Step step) {
+__attribute__((always_inline)) inline bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen,
+                                                double x2, Step step) {
   const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
   if (changed) {
     Weights &weights = stream.weights;
@@ -121,8 +123,8 @@ bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, dou
 }
 
 template <class Rule, class Rows>
-bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
-                RowCost cost) {
+__attribute__((always_inline)) inline bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
+                                                      double score, bool positive, RowCost cost) {
   const bool constant = stream.plan.constant_feature;
   const Weights &weights = stream.weights;
   Seen seen{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), 0.0, 0.0};
@@ -184,7 +186,7 @@ template <class Rows> class Undo {
       v_ = stream.weights.v, u_ = stream.weights.u, sigma_ = stream.spread.sigma;
       return;
     }
-    rows_.gather(stream.weights.v.data(), v_);
+    rows_.gather(stream.weights.v.data(), touched_);
     if (stream.spread.used()) {
       rows_.gather(stream.spread.sigma.data(), sigma_);
       sigma_.push_back(stream.spread.sigma.back()); // of the constant feature
@@ -197,7 +199,7 @@ template <class Rows> class Undo {
       stream.weights.v = v_, stream.weights.u = u_, stream.spread.sigma = sigma_;
       return;
     }
-    rows_.scatter(v_, stream.weights.v.data());
+    rows_.scatter(touched_, stream.weights.v.data());
     if (stream.spread.used()) {
       stream.spread.sigma.back() = sigma_.back();
       rows_.scatter(sigma_, stream.spread.sigma.data());
@@ -209,7 +211,8 @@ template <class Rows> class Undo {
   Factors factors_;
   const Rows &rows_;
   bool everything_;
-  std::vector<double> v_, u_, sigma_;
+  Numbers v_, u_;
+  std::vector<double> touched_, sigma_;
 };
 
 // Whether a step may change weights that the row does not store.

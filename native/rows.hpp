@@ -14,7 +14,7 @@ namespace steelyard {
 template <class T> struct DenseRows {
   const T *values;
   std::size_t n, d;
-  static constexpr std::size_t ahead = 4;
+  static constexpr std::size_t ahead = 8;
 
   const T *row(std::size_t i) const { return values + i * d; }
   double dot(std::size_t i, const double *w) const { return steelyard::dot(row(i), w, d); }
@@ -30,7 +30,7 @@ template <class T> struct DenseRows {
   void ask_for(std::size_t i, const double *) const {
     const char *at = reinterpret_cast<const char *>(row(i));
     for (std::size_t byte = 0; byte < d * sizeof(T); byte += CACHE_LINE)
-      __builtin_prefetch(at + byte, 0, 2);
+      __builtin_prefetch(at + byte);
   }
   bool all_finite(const double *w) const { return finite(w, d); }
   bool few() const { return false; } // dense rows touch every weight

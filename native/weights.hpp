@@ -2,12 +2,26 @@
 #pragma once
 
 #include <cmath>
+#include <new>
 #include <vector>
 
 #include "lanes.hpp"
+#include "simd.hpp"
 #include "step.hpp"
 
 namespace steelyard {
+
+// Weights begin with a cache line, so that no vector of them straddles two.
+template <class T> struct OnCacheLines {
+  using value_type = T;
+  OnCacheLines() = default;
+  template <class Other> OnCacheLines(const OnCacheLines<Other> &) {}
+  T *allocate(std::size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), std::align_val_t{CACHE_LINE})); }
+  void deallocate(T *at, std::size_t) { ::operator delete(at, std::align_val_t{CACHE_LINE}); }
+  template <class Other> bool operator==(const OnCacheLines<Other> &) const { return true; }
+  template <class Other> bool operator!=(const OnCacheLines<Other> &) const { return false; }
+};
+using Numbers = std::vector<double, OnCacheLines<double>>;
 
 struct Factors {
   double scale = 1.0; // keep * w costs one product instead of a pass over w
@@ -19,10 +33,10 @@ struct Factors {
 
 struct Weights : Factors {
   std::size_t d = 0;
-  std::vector<double> v;
+  Numbers v;
   // Sum over the rounds of w = age * v + u. A change of v by delta leaves the sum as it is if u moves by -age * delta:
   // so a sparse step stays sparse. Empty if no average is wanted.
-  std::vector<double> u;
+  Numbers u;
 
   Weights() = default;
   Weights(std::size_t features, bool averaging) : d(features), v(features) {

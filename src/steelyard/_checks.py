@@ -98,8 +98,8 @@ def check_rows(
     is not finite, and its caller calls :func:`check_finite` to say where.
     """
     wanted = dtype if isinstance(dtype, tuple) else (dtype,)
-    if type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous and X.dtype in wanted:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)  # as the kernels read it already
+    if _as_kernels_read(X, wanted, accept_sparse):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows: Any = X
     else:
         rows = validate_data(
@@ -117,6 +117,16 @@ def check_rows(
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
     check_finite("X", rows, allow_nan=allow_nan)
     return rows
+
+
+def _as_kernels_read(X: Any, wanted: tuple[Any, ...], accept_sparse: bool) -> bool:
+    """Nothing would have to be converted: checks that take as long as a short stream can be left out."""
+    if type(X) is np.ndarray:
+        return bool(X.ndim == 2 and X.size > 0 and X.flags.c_contiguous and X.dtype in wanted)
+    if not accept_sparse or not is_sparse(X) or X.format != "csr" or X.ndim != 2:
+        return False
+    widths = {X.indices.dtype, X.indptr.dtype}
+    return min(X.shape) > 0 and X.dtype in wanted and widths in ({np.dtype(np.int32)}, {np.dtype(np.int64)})
 
 
 def is_sparse(rows: Any) -> bool:
