@@ -89,8 +89,12 @@ STEELYARD_INTO_CLONES void run_pair_steps(const Rows &rows, const PairLoss &loss
     pair_steps<false>(rows, loss, steps, slots, state);
 }
 
-STEELYARD_CLONES inline void run(const DensePairRows &rows, const PairLoss &loss, const PairSteps &steps, double *slots,
-                                 Averaged *state) {
+STEELYARD_CLONES inline void run(const DensePairRows<float> &rows, const PairLoss &loss, const PairSteps &steps,
+                                 double *slots, Averaged *state) {
+  run_pair_steps(rows, loss, steps, slots, state);
+}
+STEELYARD_CLONES inline void run(const DensePairRows<double> &rows, const PairLoss &loss, const PairSteps &steps,
+                                 double *slots, Averaged *state) {
   run_pair_steps(rows, loss, steps, slots, state);
 }
 template <class Rows>
