@@ -21,6 +21,20 @@ inline void prefetch_bytes(const void *at, std::size_t bytes) {
     __builtin_prefetch(static_cast<const char *>(at) + byte);
 }
 
+// Zeros from the start of a cache line on: a vector that crosses lines is read back from the store buffer much slower.
+class AlignedSlots {
+ public:
+  explicit AlignedSlots(std::size_t count) : values_(count + kLine / sizeof(double)) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(values_.data()) % kLine;
+    first_ = (kLine - past) % kLine / sizeof(double);
+  }
+  double *data() { return values_.data() + first_; }
+
+ private:
+  std::vector<double> values_;
+  std::size_t first_;
+};
+
 // Rows of whole vectors. Slots: all weights, then all sums.
 template <class T> class DensePairRows {
  public:
