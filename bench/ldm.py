@@ -42,7 +42,7 @@ def rows_of(name: str):
 
 
 def kernel_data(m: int = 1155, d: int = 20):
-    X, y = make_classification(m, d, n_informative=8, weights=[0.7], flip_y=0.05, random_state=0)
+    X, y = make_classification(m, d, n_informative=min(8, d - 2), weights=[0.7], flip_y=0.05, random_state=0)
     X = (X - X.min(0)) / (X.max(0) - X.min(0))
     return X, Examples(2.0 * y - 1.0, np.ones(m), np.ones(m))
 

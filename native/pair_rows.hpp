@@ -21,52 +21,67 @@ inline void prefetch_bytes(const void *at, std::size_t bytes) {
     __builtin_prefetch(static_cast<const char *>(at) + byte);
 }
 
-// Rows of whole cache lines: all weights, then all sums.
-class DensePairRows {
+// Zeros from the start of a cache line on: a vector that crosses lines is read back from the store buffer much slower.
+class AlignedSlots {
+ public:
+  explicit AlignedSlots(std::size_t count) : values_(count + kLine / sizeof(double)) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(values_.data()) % kLine;
+    first_ = (kLine - past) % kLine / sizeof(double);
+  }
+  double *data() { return values_.data() + first_; }
+
+ private:
+  std::vector<double> values_;
+  std::size_t first_;
+};
+
+// Rows of whole vectors. Slots: all weights, then all sums.
+template <class T> class DensePairRows {
  public:
   static constexpr std::size_t lanes = 8;
 
   DensePairRows(std::size_t count, std::size_t width)
-      : width_(width), stride_((width + lanes - 1) / lanes * lanes), values_(new double[count * stride_ + lanes]) {
-    const std::size_t past = reinterpret_cast<std::uintptr_t>(values_.get()) % kLine / sizeof(double);
-    first_ = values_.get() + (lanes - past) % lanes;
+      : width_(width), stride_((width + lanes - 1) / lanes * lanes),
+        values_(new T[count * stride_ + kLine / sizeof(T)]) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(values_.get()) % kLine;
+    first_ = values_.get() + (kLine - past) % kLine / sizeof(T);
   }
 
   // Row i, all zero, to be written.
-  double *fresh_row(std::size_t i) {
-    double *row = first_ + i * stride_;
-    std::fill(row, row + stride_, 0.0);
+  T *fresh_row(std::size_t i) {
+    T *row = first_ + i * stride_;
+    std::fill(row, row + stride_, T(0));
     return row;
   }
-  const double *row(std::size_t i) const { return first_ + i * stride_; }
+  const T *row(std::size_t i) const { return first_ + i * stride_; }
   std::size_t slots() const { return 2 * stride_; }
   std::size_t weight_slot(std::size_t c) const { return c; }
   std::size_t sum_slot(std::size_t c) const { return stride_ + c; }
   std::size_t width() const { return width_; }
 
-  void prefetch(std::size_t i) const { prefetch_bytes(row(i), stride_ * sizeof(double)); }
+  void prefetch(std::size_t i) const { prefetch_bytes(row(i), stride_ * sizeof(T)); }
   STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
-    const double *x = row(i);
+    const T *x = row(i);
     double sum[lanes] = {};
     for (std::size_t k = 0; k < stride_; k += lanes)
       for (std::size_t l = 0; l < lanes; ++l)
-        sum[l] += x[k + l] * slots[k + l];
+        sum[l] += static_cast<double>(x[k + l]) * slots[k + l];
     return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
-    const double *x = row(i);
+    const T *x = row(i);
     for (std::size_t k = 0; k < stride_; k += lanes)
       for (std::size_t l = 0; l < lanes; ++l)
-        slots[k + l] += to_weights * x[k + l];
+        slots[k + l] += to_weights * static_cast<double>(x[k + l]);
     for (std::size_t k = 0; k < stride_; k += lanes)
       for (std::size_t l = 0; l < lanes; ++l)
-        slots[stride_ + k + l] += to_sums * x[k + l];
+        slots[stride_ + k + l] += to_sums * static_cast<double>(x[k + l]);
   }
 
  private:
   std::size_t width_, stride_;
-  std::unique_ptr<double[]> values_; // not set to zero first: these are large
-  double *first_;
+  std::unique_ptr<T[]> values_; // not set to zero first: these are large
+  T *first_;
 };
 
 // Sparse rows have whole groups of entries, the last filled up with entries that point behind the weights: loops over
@@ -91,7 +106,7 @@ class SparseSlots {
   std::vector<std::size_t> starts_;
 };
 
-// Entries of value and slot, in single precision where that loses nothing.
+// Entries of value and slot.
 template <class T> class SparsePairRows : public SparseSlots {
  public:
   struct Entry {
@@ -201,16 +216,16 @@ struct GivenRows {
   }
 };
 
-inline DensePairRows dense_pair_rows(const GivenRows &given) {
-  DensePairRows rows(given.count, given.width());
+template <class T> DensePairRows<T> dense_pair_rows(const GivenRows &given) {
+  DensePairRows<T> rows(given.count, given.width());
   for (std::size_t at = 0; at < given.count; ++at) {
     const std::size_t i = given.next(at);
     const double sign = given.sign[i];
-    double *row = rows.fresh_row(at);
+    T *row = rows.fresh_row(at);
     for (std::size_t k = given.begin(i), c = 0; k < given.begin(i + 1); ++k, ++c)
-      row[given.columns ? static_cast<std::size_t>(given.columns[k]) : c] = sign * given.values[k];
+      row[given.columns ? static_cast<std::size_t>(given.columns[k]) : c] = static_cast<T>(sign * given.values[k]);
     if (given.constant)
-      row[given.features] = sign;
+      row[given.features] = static_cast<T>(sign);
   }
   return rows;
 }
@@ -231,19 +246,26 @@ template <class Rows> Rows sparse_pair_rows(const GivenRows &given) {
   return rows;
 }
 
-using PairRows = std::variant<DensePairRows, UnitPairRows, SparsePairRows<float>, SparsePairRows<double>>;
+using PairRows = std::variant<DensePairRows<float>, DensePairRows<double>, UnitPairRows, SparsePairRows<float>,
+                              SparsePairRows<double>>;
 
-// The form that is read fastest: dense from half full on, since whole vectors are quicker than single entries.
+template <class T> PairRows pair_rows_in(const GivenRows &given) {
+  if (!given.columns || 2 * given.stored() > given.count * given.features)
+    return dense_pair_rows<T>(given); // from half full on: whole vectors are quicker than single entries
+  return sparse_pair_rows<SparsePairRows<T>>(given);
+}
+
+// The form that is read fastest. Half the bytes are worth more to rough steps than digits beyond the seventh; values
+// that single precision cannot hold stay double.
 inline PairRows pair_rows(const GivenRows &given) {
-  const std::size_t stored = given.stored();
-  if (!given.columns || 2 * stored > given.count * given.features)
-    return dense_pair_rows(given);
-  const double *end = given.values + stored;
-  if (std::all_of(given.values, end, [](double v) { return v == 1.0; }))
+  const double *end = given.values + given.stored();
+  if (given.columns && std::all_of(given.values, end, [](double v) { return v == 1.0; }))
     return sparse_pair_rows<UnitPairRows>(given);
-  if (std::all_of(given.values, end, [](double v) { return static_cast<double>(static_cast<float>(v)) == v; }))
-    return sparse_pair_rows<SparsePairRows<float>>(given);
-  return sparse_pair_rows<SparsePairRows<double>>(given);
+  const bool single = std::all_of(given.values, end, [](double v) {
+    const double size = v < 0 ? -v : v;
+    return v == 0.0 || (size > 1e-30 && size < 1e30);
+  });
+  return single ? pair_rows_in<float>(given) : pair_rows_in<double>(given);
 }
 
 } // namespace steelyard

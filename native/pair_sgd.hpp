@@ -89,8 +89,12 @@ STEELYARD_INTO_CLONES void run_pair_steps(const Rows &rows, const PairLoss &loss
     pair_steps<false>(rows, loss, steps, slots, state);
 }
 
-STEELYARD_CLONES inline void run(const DensePairRows &rows, const PairLoss &loss, const PairSteps &steps, double *slots,
-                                 Averaged *state) {
+STEELYARD_CLONES inline void run(const DensePairRows<float> &rows, const PairLoss &loss, const PairSteps &steps,
+                                 double *slots, Averaged *state) {
+  run_pair_steps(rows, loss, steps, slots, state);
+}
+STEELYARD_CLONES inline void run(const DensePairRows<double> &rows, const PairLoss &loss, const PairSteps &steps,
+                                 double *slots, Averaged *state) {
   run_pair_steps(rows, loss, steps, slots, state);
 }
 template <class Rows>
@@ -102,14 +106,15 @@ void run(const Rows &rows, const PairLoss &loss, const PairSteps &steps, double 
 inline void run_steps(const PairRows &any, const PairLoss &loss, const PairSteps &steps, double *w, double *sums) {
   std::visit(
       [&](const auto &rows) {
-        std::vector<double> slots(rows.slots());
+        AlignedSlots aligned(rows.slots());
+        double *slots = aligned.data();
         for (std::size_t c = 0; c < rows.width(); ++c) {
           slots[rows.weight_slot(c)] = w[c];
           slots[rows.sum_slot(c)] = sums[c];
         }
         Averaged state;
-        run(rows, loss, steps, slots.data(), &state);
-        fold(rows, state, slots.data());
+        run(rows, loss, steps, slots, &state);
+        fold(rows, state, slots);
         for (std::size_t c = 0; c < rows.width(); ++c) {
           w[c] = slots[rows.weight_slot(c)];
           sums[c] = slots[rows.sum_slot(c)];
@@ -122,9 +127,9 @@ inline void run_steps(const PairRows &any, const PairLoss &loss, const PairSteps
 inline void pair_margins(const PairRows &any, const double *w, std::size_t count, double *out) {
   std::visit(
       [&](const auto &rows) {
-        std::vector<double> slots(rows.slots());
+        AlignedSlots slots(rows.slots());
         for (std::size_t c = 0; c < rows.width(); ++c)
-          slots[rows.weight_slot(c)] = w[c];
+          slots.data()[rows.weight_slot(c)] = w[c];
         for (std::size_t i = 0; i < count; ++i)
           out[i] = rows.dot(i, slots.data());
       },

@@ -180,6 +180,11 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
             raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
     if labels.dtype.kind in "iu" and labels.size > 0:
         return _count_integers(labels)
+    if labels.dtype.kind == "f" and labels.size > 0 and np.abs(labels).max() < 2**31:
+        whole = labels.astype(np.int64)
+        if (whole == labels).all():
+            classes, codes = _count_integers(whole)
+            return classes.astype(labels.dtype), codes
     check_classification_targets(labels)
     try:
         classes, codes = np.unique(labels, return_inverse=True)

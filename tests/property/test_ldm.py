@@ -10,19 +10,18 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from steelyard import CSLDMClassifier
 from steelyard._native import (
-    LdmAverage,
     LdmCsr,
-    LdmPairLoss,
+    LdmPairs,
     ldm_algorithm1_sweep,
     ldm_greedy,
     ldm_metric_pass,
-    ldm_pair_steps,
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
 )
 from steelyard.margin.ldm_kernel import Spectrum
 from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem
 from steelyard.margin.ldm_problem import Box, Examples
+from steelyard.margin.ldm_sgd import _Drawer, _window
 
 POWERS = st.sampled_from([0.0, 2.0**-10, 0.25, 1.0, 16.0, 2.0**10])
 
@@ -245,34 +244,73 @@ def test_smooth_hinge_equals_its_formula(problem, smooth):
     assert ldm_smooth_hinge_slope(margins, change, cost, smooth, 0.3) == pytest.approx(cost @ (at * change), abs=1e-10)
 
 
-@pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
-@given(problems(), st.floats(0.001, 0.3), st.integers(0, 30), st.booleans())
-def test_pair_steps_equal_algorithm_2_written_out(problem, eta0, average_from, paired):
-    X, examples = problem
-    n, d = X.shape
-    y, theta, decay, variance = examples.sign, examples.cost, 0.05, 0.2 if paired else 0.0
-    rng = np.random.default_rng(1)
-    i_of, j_of = (rng.integers(0, n, 40, dtype=np.int32) for _ in range(2))
-    w, average, count = np.zeros(d), np.zeros(d), 0
+def algorithm2(X, y, theta, slopes, i_of, j_of, eta0, average_from):
+    """The paper's Algorithm 2 written out: last and averaged weights, X with its constant feature."""
+    mean_slope, hinge_slope, variance, decay = slopes
+    w, average, count = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
     for t, (i, j) in enumerate(zip(i_of, j_of, strict=True)):
         eta = eta0 * (1 + eta0 * decay * t) ** -0.75
         gap = y[i] * X[i] @ w - y[j] * X[j] @ w
-        push = 0.1 * theta[i] + (theta[i] if y[i] * X[i] @ w < 1 else 0.0) - variance * gap
+        push = theta[i] * (mean_slope + (hinge_slope if y[i] * X[i] @ w < 1 else 0.0)) - variance * gap
         w = (1 - eta * decay) * w + eta * push * y[i] * X[i]
         if t >= average_from:
             count += 1
             average = average + (w - average) / count
-    loss = LdmPairLoss(y, 0.1 * theta, theta, variance, decay)
-    csr = LdmCsr(X.ravel(), np.tile(np.arange(d, dtype=np.int32), n), np.arange(n + 1, dtype=np.int64) * d)
-    for steps in (lambda *a: ldm_pair_steps(X, *a), csr.pair_steps):
-        weights, sums, factors = np.zeros(d), np.zeros(d), np.array([1.0, 0.0, 1.0])
-        state = LdmAverage(weights, sums, factors)
-        steps(loss, i_of[:17], j_of[:17], eta0, 0, average_from, state)
-        steps(loss, i_of[17:], j_of[17:], eta0, 17, average_from, state)
-        scale, carried, mass = factors
-        np.testing.assert_allclose(weights * scale, w, atol=1e-9)
-        np.testing.assert_allclose((sums + carried * weights) / mass, average, atol=1e-9)
+    return w, average
+
+
+@pytest.mark.kernel
+@settings(deadline=None, max_examples=20)
+@given(
+    problems(), st.floats(0.001, 0.3), st.integers(0, 30), st.booleans(), st.sampled_from([0.05, 40.0]), st.booleans()
+)
+@pytest.mark.parametrize("form", ["dense", "sparse", "ones"])
+def test_pair_steps_equal_algorithm_2_written_out(form, problem, eta0, average_from, paired, decay, huge):
+    X, examples = problem
+    n, y, theta = len(X), examples.sign, examples.cost
+    eta0 = min(eta0, 0.5 / decay)
+    X = X.astype(np.float32).astype(np.float64)  # such values are kept in single precision without loss
+    if form != "dense":
+        X = np.hstack([X if form == "sparse" else X > 0, np.zeros((n, 2 * X.shape[1]))])
+    if huge and form != "ones":
+        X[-1] *= 1e35  # a row that is not drawn, but whose values need double precision
+    drawn = n - 1 if huge else n
+    rng = np.random.default_rng(1)
+    order = rng.permutation(n).astype(np.int32)
+    place = np.argsort(order).astype(np.int32)  # of each row among those packed
+    i_of, j_of = (rng.integers(0, drawn, 40, dtype=np.int32) for _ in range(2))
+    slopes = (0.1, 1.0, 0.2 if paired else 0.0, decay)
+    full = np.hstack([X, np.ones((n, 1))])
+    w, average = algorithm2(full, y, theta, slopes, i_of, j_of, eta0, average_from)
+    if form == "dense":
+        native = LdmPairs(X, y, theta, order, True)
+    else:
+        csr = sparse.csr_array(X)
+        columns, starts = csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
+        native = LdmPairs(LdmCsr(csr.data, columns, starts), X.shape[1], y, theta, order, True)
+    weights, sums = np.zeros(full.shape[1]), np.zeros(full.shape[1])
+    native.run(slopes, place[i_of[:17]], place[j_of[:17]], eta0, 0, average_from, weights, sums)
+    native.run(slopes, place[i_of[17:]], place[j_of[17:]], eta0, 17, average_from, weights, sums)
+    np.testing.assert_allclose(weights, w, atol=1e-9)
+    np.testing.assert_allclose(sums / (40 - average_from), average, atol=1e-9)
+    margins = np.empty(n)
+    native.margins(weights, margins)
+    np.testing.assert_allclose(margins[place], y * (full @ weights), rtol=1e-9, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(2, 40), st.booleans(), st.integers(0, 5))
+def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, count).astype(float) if weighted else np.ones(count)
+    draw = _Drawer(weight, _window(count, count), np.random.default_rng(seed))
+    first, second = (np.stack([draw(count)[:3] for _ in range(4000)]) for _ in range(2))
+    for step in range(min(3, count)):  # exact probabilities at every step, not only on average over an epoch
+        seen = np.bincount(first[:, step], minlength=count)
+        expected = 4000 * weight / weight.sum()
+        assert ((seen - expected) ** 2 / expected).sum() < count + 8 * np.sqrt(2 * count)
+        pair = np.corrcoef(first[:, step], second[:, step])[0, 1]
+        assert abs(pair) < 0.1
 
 
 def data(n=60, seed=0):

@@ -19,8 +19,7 @@ from .kernels import csr_arrays
 from .ldm_problem import Floats
 
 SAMPLE = 1000
-WINDOW_ENTRIES = 1 << 14  # values in the rows that are drawn from at a time: two such windows fit into a cache
-LEAST_WINDOW = 64
+WINDOW = 1 << 14  # values in the rows that are drawn from at a time: two such windows fit into a cache
 STEPS_AT_ONCE = 1 << 20  # drawn and made by one native call, so that a long run can be interrupted
 
 
@@ -76,7 +75,7 @@ class PairRows(NamedTuple):
         else:
             native = LdmPairs(np.ascontiguousarray(self.rows), *given)
         entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
-        return Packed(native, order, max(LEAST_WINDOW, WINDOW_ENTRIES * len(order) // max(1, entries)))
+        return Packed(native, order, _window(len(order), entries))
 
 
 class Packed(NamedTuple):
@@ -171,18 +170,25 @@ class _Drawer:
 
     def __init__(self, weight: Floats, window: int, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.count, self.window = len(weight), min(window, len(weight))
+        self.count, self.window = len(weight), window
         self.cumulated = None if (weight == weight[0]).all() else np.cumsum(weight)
 
     def __call__(self, n: int) -> NDArray[np.int32]:
-        """At most as many as there are rows."""
-        at = self.rng.integers(0, self.window, n, dtype=np.int32)
-        starts = np.arange(0, n, self.window, dtype=np.int32) + self.rng.integers(0, self.count, dtype=np.int32)
-        at += np.repeat(starts, self.window)[:n]
-        at -= (at >= self.count) * np.int32(self.count)
-        at -= (at >= self.count) * np.int32(self.count)
+        starts = np.arange(0, n, self.window) + self.rng.integers(self.count)
+        starts = (starts % self.count).astype(np.int32)
+        bits = np.frombuffer(self.rng.bytes(2 * self.window * len(starts)), "<u2")
+        at = (bits & np.uint16(self.window - 1)).astype(np.int32).reshape(len(starts), self.window)
+        at += starts[:, None]
+        at[starts > self.count - self.window] %= self.count
+        at = at.ravel()[:n]
         if self.cumulated is None:
             return at
         place = (at + self.rng.random(n)) / self.count * self.cumulated[-1]
         found = np.searchsorted(self.cumulated, place, side="right")
         return np.asarray(np.minimum(found, self.count - 1), dtype=np.int32)
+
+
+def _window(count: int, entries: int) -> int:
+    """Rows of about WINDOW values: a power of two, no more than there are rows and than 16 bits tell apart."""
+    wanted = min(count, 1 << 16, max(64, WINDOW * count // max(1, entries)))
+    return int(1 << (wanted.bit_length() - 1))
