@@ -4,6 +4,9 @@
 #include "linear_ldm.hpp"
 #include "pair_sgd.hpp"
 
+#include <nanobind/stl/array.h>
+
+#include <array>
 #include <initializer_list>
 #include <stdexcept>
 
@@ -109,47 +112,49 @@ double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Ord
   return moving.value;
 }
 
-struct Loss {
-  In y, mean_slope, hinge_slope;
-  double variance, decay;
+// Rows packed for pair steps in a given order, with the costs theta of their margins in the same order.
+struct Pairs {
+  PairRows rows;
+  std::vector<double> theta;
+  std::size_t width;
 
-  PairLoss view() const { return {y.data(), mean_slope.data(), hinge_slope.data(), variance, decay}; }
-};
-
-// `factors` holds scale, carried, mass between calls.
-struct Average {
-  Out weights, sums, factors;
-
-  Averaged load() const { return {factors.data()[0], factors.data()[1], factors.data()[2]}; }
-  void store(const Averaged &s) const {
-    factors.data()[0] = s.scale;
-    factors.data()[1] = s.carried;
-    factors.data()[2] = s.mass;
+  Pairs(const GivenRows &given, const double *theta_of)
+      : rows(pair_rows(given)), theta(given.count), width(given.width()) {
+    for (std::size_t at = 0; at < given.count; ++at)
+      theta[at] = theta_of[given.order[at]];
   }
 };
 
-void dense_steps(Matrix<double> rows, const Loss &loss, Order i_of, Order j_of, double eta0, std::int64_t first,
-                 std::int64_t from, const Average &average) {
-  same_size(rows.shape(0), {loss.y.size(), loss.mean_slope.size(), loss.hinge_slope.size()});
-  same_size(rows.shape(1), {average.weights.size(), average.sums.size()});
-  same_size(i_of.size(), {j_of.size()});
+void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order order, bool constant) {
+  same_size(rows.shape(0), {sign.size(), theta.size(), order.size()});
   nb::gil_scoped_release quiet;
-  Averaged state = average.load();
-  dense_pair_steps({rows.data(), rows.shape(1)}, loss.view(), i_of.data(), j_of.data(), i_of.size(), eta0, first, from,
-                   average.weights.data(), average.sums.data(), &state);
-  average.store(state);
+  new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), order.data()},
+                   theta.data());
 }
 
-void sparse_steps(const Csr &rows, const Loss &loss, Order i_of, Order j_of, double eta0, std::int64_t first,
-                  std::int64_t from, const Average &average) {
-  same_size(rows.count(), {loss.y.size(), loss.mean_slope.size(), loss.hinge_slope.size()});
-  same_size(average.weights.size(), {average.sums.size()});
+void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order order, bool constant) {
+  same_size(rows.count(), {sign.size(), theta.size(), order.size()});
+  nb::gil_scoped_release quiet;
+  new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), rows.count(), features, constant,
+                    sign.data(), order.data()},
+                   theta.data());
+}
+
+void pair_run(const Pairs &self, std::array<double, 4> loss, Order i_of, Order j_of, double eta0, std::int64_t first,
+              std::int64_t from, Out w, Out sums) {
+  same_size(self.width, {w.size(), sums.size()});
   same_size(i_of.size(), {j_of.size()});
   nb::gil_scoped_release quiet;
-  Averaged state = average.load();
-  sparse_pair_steps(rows.view(), average.weights.size(), loss.view(), i_of.data(), j_of.data(), i_of.size(), eta0,
-                    first, from, average.weights.data(), average.sums.data(), &state);
-  average.store(state);
+  run_steps(self.rows, {self.theta.data(), loss[0], loss[1], loss[2], loss[3]},
+            {i_of.data(), j_of.data(), i_of.size(), eta0, first, from}, w.data(), sums.data());
+}
+
+void pair_margins_of(const Pairs &self, In w, Out out) {
+  same_size(self.width, {w.size()});
+  if (out.size() > self.theta.size())
+    throw std::invalid_argument("array sizes do not match");
+  nb::gil_scoped_release quiet;
+  pair_margins(self.rows, w.data(), out.size(), out.data());
 }
 
 } // namespace
@@ -181,30 +186,19 @@ void bind_ldm(nb::module_ &m) {
            "pull"_a.noconvert(), "curvature"_a.noconvert())
       .def("sdca_pass", sdca, "y"_a.noconvert(), "diagonal"_a.noconvert(), "pull"_a.noconvert(), "lower"_a.noconvert(),
            "upper"_a.noconvert(), "order"_a.noconvert(), "nu"_a.noconvert(), "tau"_a.noconvert(), "w"_a.noconvert(),
-           "centre"_a, "stiffness"_a)
-      .def("pair_steps", sparse_steps, "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(), "eta0"_a, "first"_a,
-           "average_from"_a, "average"_a);
-  nb::class_<Loss>(m, "LdmPairLoss")
-      .def(
-          "__init__",
-          [](Loss *self, In y, In mean_slope, In hinge_slope, double variance, double decay) {
-            new (self) Loss{y, mean_slope, hinge_slope, variance, decay};
-          },
-          "y"_a.noconvert(), "mean_slope"_a.noconvert(), "hinge_slope"_a.noconvert(), "variance"_a, "decay"_a);
-  nb::class_<Average>(m, "LdmAverage")
-      .def(
-          "__init__",
-          [](Average *self, Out weights, Out sums, Out factors) {
-            same_size(3, {factors.size()});
-            new (self) Average{weights, sums, factors};
-          },
-          "weights"_a.noconvert(), "sums"_a.noconvert(), "factors"_a.noconvert());
+           "centre"_a, "stiffness"_a);
+  nb::class_<Pairs>(m, "LdmPairs")
+      .def("__init__", pack_dense, "rows"_a.noconvert(), "sign"_a.noconvert(), "theta"_a.noconvert(),
+           "order"_a.noconvert(), "constant"_a)
+      .def("__init__", pack_sparse, "rows"_a, "features"_a, "sign"_a.noconvert(), "theta"_a.noconvert(),
+           "order"_a.noconvert(), "constant"_a)
+      .def("run", pair_run, "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(), "eta0"_a, "first"_a, "average_from"_a,
+           "w"_a.noconvert(), "sums"_a.noconvert())
+      .def("margins", pair_margins_of, "w"_a.noconvert(), "out"_a.noconvert());
   m.def("ldm_smooth_hinge", dense_hinge, "rows"_a.noconvert(), "y"_a.noconvert(), "cost"_a.noconvert(),
         "margins"_a.noconvert(), "smooth"_a, "pull"_a.noconvert(), "curvature"_a.noconvert());
   m.def("ldm_smooth_hinge_slope", hinge_slope, "margins"_a.noconvert(), "change"_a.noconvert(), "cost"_a.noconvert(),
         "smooth"_a, "t"_a);
-  m.def("ldm_pair_steps", dense_steps, "rows"_a.noconvert(), "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(),
-        "eta0"_a, "first"_a, "average_from"_a, "average"_a);
 }
 
 } // namespace steelyard

@@ -102,15 +102,26 @@ void check_row(bool ok) {
 
 // For rules written in Python: score, |x|^2 and |w|^2 of a row, and the step they answer.
 template <class Rows> std::tuple<double, double, double> look(const Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
+  check_row(i < rows.n && rows.vet(i, i + 1));
   const double one = stream.plan.constant_feature, bias = stream.weights.bias;
   return std::make_tuple(score_of(stream, rows, i), rows.square(i) + one, stream.weights.square + one * bias * bias);
 }
 
 template <class Rows> bool take_step(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Step &step) {
-  check_row(i < rows.n && rows.vet(i, stream.weights.v.data()));
+  check_row(i < rows.n && rows.vet(i, i + 1));
   const Seen seen{score_of(stream, rows, i), positive ? 1.0 : -1.0, 0.0, 0.0, 0.0};
   return take<true>(stream, rows, i, seen, rows.square(i), step) && rows.all_finite(stream.weights.v.data());
+}
+
+// The same for second-order rules: x' Sigma x, and the turn they answer.
+template <class Rows> double variance(Stream &stream, const Rows &rows, std::size_t i) {
+  check_row(i < rows.n && stream.spread.used() && rows.vet(i, i + 1));
+  return stream.spread.variance(rows, i);
+}
+
+template <class Rows> bool turn_row(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Turn &turn) {
+  const double seen = variance(stream, rows, i);
+  return take_turn(stream, rows, i, positive, seen, turn) && all_finite(stream, rows);
 }
 
 // The binding of one kind of rows, given how to build them from the arrays of the boundary.
@@ -137,10 +148,21 @@ void bind_rows(nb::class_<Stream> &cls, Make make, const Names &...names) {
              double shift) { return take_step(stream, make(stream, arrays...), i, positive, Step{keep, add, shift}); },
       names..., nb::arg("i"), nb::arg("positive"), nb::arg("keep"), nb::arg("add"), nb::arg("shift"));
   cls.def(
+      "variance",
+      [make](Stream &stream, const Arrays &...arrays, std::size_t i) {
+        return variance(stream, make(stream, arrays...), i);
+      },
+      names..., nb::arg("i"));
+  cls.def(
+      "turn",
+      [make](Stream &stream, const Arrays &...arrays, std::size_t i, bool positive, double add, double gain,
+             bool after) { return turn_row(stream, make(stream, arrays...), i, positive, Turn{add, gain, after}); },
+      names..., nb::arg("i"), nb::arg("positive"), nb::arg("add"), nb::arg("gain"), nb::arg("after"));
+  cls.def(
       "decide_row",
       [make](Stream &stream, const Arrays &...arrays) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
+        check_row(rows.n == 1 && rows.vet(0, 1));
         return decide(stream, rows);
       },
       names...);
@@ -173,7 +195,7 @@ void bind_run(nb::class_<Rule> &cls, Make make, const Names &...names) {
       "learn_row",
       [make](const Rule &rule, Stream &stream, const Arrays &...arrays, bool positive, double cost, bool whole) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, stream.weights.v.data()));
+        check_row(rows.n == 1 && rows.vet(0, 1));
         return learn_later(rule, stream, rows, positive, {cost, whole});
       },
       nb::arg("stream"), names..., nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));
@@ -324,6 +346,20 @@ void bind_stream(nb::module_ &m) {
         return stream.cost_of(positive, {cost, whole});
       },
       nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));
+  cls.def(
+      "begin_spread", [](Stream &s, bool full) { s.spread.begin(s.weights.d, s.plan.constant_feature, full); },
+      nb::arg("full"), "The identity as covariance; needed before a second-order rule learns.");
+  cls.def(
+      "spread", [](const Stream &s) { return copied(s.spread.sigma.data(), s.spread.sigma.size()); },
+      nb::rv_policy::move);
+  cls.def(
+      "restore_spread",
+      [](Stream &s, const Vector<double> &sigma) {
+        if (sigma.shape(0) != s.spread.sigma.size())
+          throw nb::value_error("the covariance does not fit this stream");
+        std::copy(sigma.data(), sigma.data() + sigma.shape(0), s.spread.sigma.begin());
+      },
+      nb::arg("sigma").noconvert());
   cls.def("reserve", [](Stream &stream) { ++stream.reserved; });
   cls.def(
       "release", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); },
@@ -374,7 +410,7 @@ void bind_online(nb::module_ &m) {
   m.def("draw", &draw, nb::arg("seed"), nb::arg("t"));
   bind_queries(m);
   bind_stream(m);
-  bind_rules(m, Updates{});
+  bind_rules(m, std::tuple_cat(Updates{}, SecondOrderUpdates{}));
 }
 
 } // namespace steelyard

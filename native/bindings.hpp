@@ -21,7 +21,9 @@ template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, n
 void bind_boost(nb::module_ &m);
 void bind_data(nb::module_ &m);
 void bind_ldm(nb::module_ &m);
+void bind_multiclass(nb::module_ &m);
 void bind_online(nb::module_ &m);
+void bind_scaler(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
 

@@ -6,7 +6,9 @@ NB_MODULE(_native, m) {
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
   steelyard::bind_ldm(m);
+  steelyard::bind_multiclass(m);
   steelyard::bind_online(m);
+  steelyard::bind_scaler(m);
   steelyard::bind_svm(m);
   steelyard::bind_tree(m);
 }

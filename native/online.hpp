@@ -9,6 +9,8 @@
 
 #include "queries.hpp"
 #include "rows.hpp"
+#include "second_order.hpp"
+#include "spread.hpp"
 #include "updates.hpp"
 #include "weights.hpp"
 
@@ -48,6 +50,7 @@ struct Counts {
 struct Stream : Counts {
   Plan plan;
   Weights weights;
+  Spread spread{}; // of second-order rules
 
   bool may_ask() const {
     const double used = static_cast<double>(spent + reserved);
@@ -118,8 +121,8 @@ bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, dou
 }
 
 template <class Rule, class Rows>
-bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
-           RowCost cost) {
+bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
+                RowCost cost) {
   const bool constant = stream.plan.constant_feature;
   const Weights &weights = stream.weights;
   Seen seen{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), 0.0, 0.0};
@@ -134,23 +137,71 @@ bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, do
   return take<Rule::Kind::w2>(stream, rows, i, seen, x2, step);
 }
 
+// The same for a second-order rule; the variance is that of this row, just looked at.
+template <class Rows>
+bool take_turn(Stream &stream, const Rows &rows, std::size_t i, bool positive, double variance, const Turn &turn) {
+  Spread &spread = stream.spread;
+  Weights &weights = stream.weights;
+  if (!std::isfinite(variance) || !std::isfinite(turn.add * 0.0 + turn.gain * variance))
+    return false;
+  const bool changed = turn.add != 0.0 || turn.gain != 0.0;
+  if (changed) {
+    if (turn.after)
+      spread.sharpen(rows, i, turn.gain, variance);
+    spread.each_turned(rows, i, [&](std::size_t j, double turned) { weights.move(j, turn.add * turned); });
+    if (!turn.after)
+      spread.sharpen(rows, i, turn.gain, variance);
+  }
+  stream.settle(positive, changed);
+  return true;
+}
+
+template <class Rule, class Rows>
+bool learn_turn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
+                RowCost cost) {
+  if (!stream.spread.used())
+    return false;
+  const double variance = stream.spread.variance(rows, i);
+  const Doubt doubt{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), variance};
+  return take_turn(stream, rows, i, positive, variance, doubt.cost > 0 ? rule(doubt) : Turn{});
+}
+
+template <class Rule, class Rows>
+bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
+           RowCost cost) {
+  if constexpr (is_second_order<Rule>)
+    return learn_turn(rule, stream, rows, i, score, positive, cost);
+  else
+    return learn_step(rule, stream, rows, i, score, positive, cost);
+}
+
 // The stream as it was before some rows, to return to if they turn out to be unusable.
 template <class Rows> class Undo {
  public:
   Undo(const Stream &stream, const Rows &rows, bool everything)
       : counts_(stream), factors_(stream.weights), rows_(rows), everything_(everything || !rows.few()) {
-    if (everything_)
-      v_ = stream.weights.v, u_ = stream.weights.u;
-    else
-      rows_.gather(stream.weights.v.data(), v_);
+    if (everything_) {
+      v_ = stream.weights.v, u_ = stream.weights.u, sigma_ = stream.spread.sigma;
+      return;
+    }
+    rows_.gather(stream.weights.v.data(), v_);
+    if (stream.spread.used()) {
+      rows_.gather(stream.spread.sigma.data(), sigma_);
+      sigma_.push_back(stream.spread.sigma.back()); // of the constant feature
+    }
   }
   void restore(Stream &stream) {
     static_cast<Counts &>(stream) = counts_;
     static_cast<Factors &>(stream.weights) = factors_;
-    if (everything_)
-      stream.weights.v = v_, stream.weights.u = u_;
-    else
-      rows_.scatter(v_, stream.weights.v.data());
+    if (everything_) {
+      stream.weights.v = v_, stream.weights.u = u_, stream.spread.sigma = sigma_;
+      return;
+    }
+    rows_.scatter(v_, stream.weights.v.data());
+    if (stream.spread.used()) {
+      stream.spread.sigma.back() = sigma_.back();
+      rows_.scatter(sigma_, stream.spread.sigma.data());
+    }
   }
 
  private:
@@ -158,8 +209,19 @@ template <class Rows> class Undo {
   Factors factors_;
   const Rows &rows_;
   bool everything_;
-  std::vector<double> v_, u_;
+  std::vector<double> v_, u_, sigma_;
 };
+
+// Whether a step may change weights that the row does not store.
+template <class Rule> bool touches_all(const Stream &stream) {
+  return Rule::Kind::scales || stream.spread.full() || stream.weights.averaging();
+}
+
+template <class Rows> bool all_finite(const Stream &stream, const Rows &rows) {
+  const Weights &w = stream.weights;
+  const bool finite = stream.spread.full() ? DenseRows<double>::finite(w.v.data(), w.d) : rows.all_finite(w.v.data());
+  return finite && std::isfinite(w.bias);
+}
 
 // What the caller wants to know of every round; any pointer may be null.
 struct Record {
@@ -180,30 +242,37 @@ struct Truth {
 
 constexpr std::int64_t finished = -1, overflowed = -2;
 
-template <class Rows> std::int64_t first_out_of_range(const Rows &rows, const double *w) {
-  for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.vet(i, w))
+template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::size_t first = 0) {
+  for (std::size_t i = first; i < rows.n; ++i)
+    if (!rows.vet(i, i + 1))
       return static_cast<std::int64_t>(i);
   return finished;
 }
 
-// Vets the rows of a loop, each some time before it is used.
+// Vets the rows of a loop block by block, each before it is used as addresses, and asks for what it will need.
 template <class Rows> class Vetted {
  public:
   Vetted(const Rows &rows, const double *w) : rows_(rows), w_(w) {}
-  // False if a row up to `ahead` of row i cannot be used; it is then the `bad` one.
+  // False if a row near row i cannot be used; it is then the `bad` one.
   bool reach(std::size_t i) {
-    for (const std::size_t end = std::min(i + Rows::ahead + 1, rows_.n); next_ < end; ++next_)
-      if (!rows_.vet(next_, w_))
+    const std::size_t wanted = i + Rows::ahead;
+    if (wanted >= end_ && end_ < rows_.n) {
+      const std::size_t next = std::min(wanted + block, rows_.n);
+      if (!rows_.vet(end_, next))
         return false;
+      end_ = next;
+    }
+    if (wanted < rows_.n)
+      rows_.ask_for(wanted, w_);
     return true;
   }
-  std::int64_t bad() const { return static_cast<std::int64_t>(next_); }
+  std::int64_t bad() const { return first_out_of_range(rows_, end_); }
 
  private:
+  static constexpr std::size_t block = 64;
   const Rows &rows_;
   const double *w_;
-  std::size_t next_ = 0;
+  std::size_t end_ = 0; // of the rows vetted
 };
 
 template <class Rule, class Rows>
@@ -233,16 +302,16 @@ std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const 
     if (asked.ask && !learn(rule, stream, rows, i, score, truth.positive[i], truth.of_row(i)))
       return static_cast<std::int64_t>(i);
   }
-  return rows.all_finite(stream.weights.v.data()) && std::isfinite(stream.weights.bias) ? finished : overflowed;
+  return all_finite(stream, rows) ? finished : overflowed;
 }
 
 // Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases nothing has changed.
 template <class Rule, class Rows>
 std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
   if (rows.few())
-    if (const std::int64_t bad = first_out_of_range(rows, stream.weights.v.data()); bad != finished)
+    if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;
-  Undo<Rows> undo(stream, rows, Rule::Kind::scales || stream.weights.averaging());
+  Undo<Rows> undo(stream, rows, touches_all<Rule>(stream));
   const std::int64_t end = run_rows(rule, stream, rows, truth, record);
   if (end != finished)
     undo.restore(stream);
@@ -255,10 +324,9 @@ bool learn_later(const Rule &rule, Stream &stream, const Rows &row, bool positiv
   const double score = score_of(stream, row, 0);
   if (!std::isfinite(score))
     return false;
-  Undo<Rows> undo(stream, row, Rule::Kind::scales || stream.weights.averaging());
+  Undo<Rows> undo(stream, row, touches_all<Rule>(stream));
   stream.reserved -= stream.reserved > 0;
-  if (learn(rule, stream, row, 0, score, positive, cost) && row.all_finite(stream.weights.v.data()) &&
-      std::isfinite(stream.weights.bias))
+  if (learn(rule, stream, row, 0, score, positive, cost) && all_finite(stream, row))
     return true;
   undo.restore(stream);
   return false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "lanes.hpp"
@@ -24,12 +25,12 @@ template <class T> struct DenseRows {
       sum += static_cast<double>(row(i)[j]) * static_cast<double>(row(i)[j]);
     return sum;
   }
-  // Asks for a row some time before it is needed: after a mispredicted branch the hardware alone falls behind.
-  bool vet(std::size_t i, const double *) const {
+  bool vet(std::size_t, std::size_t) const { return true; }
+  // Some time before the row is needed: after a mispredicted branch the hardware alone falls behind.
+  void ask_for(std::size_t i, const double *) const {
     const char *at = reinterpret_cast<const char *>(row(i));
     for (std::size_t byte = 0; byte < d * sizeof(T); byte += CACHE_LINE)
       __builtin_prefetch(at + byte, 0, 2);
-    return true;
   }
   bool all_finite(const double *w) const { return finite(w, d); }
   bool few() const { return false; } // dense rows touch every weight
@@ -43,6 +44,18 @@ template <class T> struct DenseRows {
   }
 };
 
+using Two = double __attribute__((vector_size(16)));
+using TwoMasks = std::int64_t __attribute__((vector_size(16)));
+
+constexpr std::int64_t rest_masks[4][4] = {{0, 0, 0, 0}, {-1, 0, 0, 0}, {-1, -1, 0, 0}, {-1, -1, -1, 0}};
+
+// The numbers whose mask is -1; +0.0 where it is 0.
+inline Two kept(Two numbers, const std::int64_t *masks) {
+  TwoMasks two;
+  std::memcpy(&two, masks, sizeof two);
+  return reinterpret_cast<Two>(reinterpret_cast<TwoMasks>(numbers) & two);
+}
+
 template <class T, class I> struct CsrRows {
   const T *values;
   const I *columns;
@@ -52,18 +65,18 @@ template <class T, class I> struct CsrRows {
 
   std::size_t begin(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
   std::size_t end(std::size_t i) const { return static_cast<std::size_t>(starts[i + 1]); }
-  // Every row is looked at before its columns are used as addresses; on the way its weights are asked for.
-  bool vet(std::size_t i, const double *w) const {
-    if (starts[i] < 0 || starts[i + 1] < starts[i] || end(i) > stored)
-      return false;
-    const I *column = columns + begin(i);
-    const std::size_t count = end(i) - begin(i);
-    if (d > in_cache)
-      ask_for(i, w);
-    return all_below(column, count, d);
+  // Whether rows first .. last - 1 lie within the arrays and their columns within the weights. Rows follow one another,
+  // so a block of them is one long run of columns.
+  bool vet(std::size_t first, std::size_t last) const {
+    bool ordered = starts[first] >= 0;
+    for (std::size_t i = first; i < last; ++i)
+      ordered &= starts[i] <= starts[i + 1];
+    return ordered && begin(last) <= stored && all_below(columns + begin(first), begin(last) - begin(first), d);
   }
   // Scattered requests drive the hardware off the two streams, so these are asked for as well.
   void ask_for(std::size_t i, const double *w) const {
+    if (d <= in_cache)
+      return;
     for (std::size_t k = begin(i); k < end(i); ++k)
       __builtin_prefetch(w + columns[k]);
     for (std::size_t k = begin(i); k < end(i); k += CACHE_LINE / sizeof(T))
@@ -72,14 +85,26 @@ template <class T, class I> struct CsrRows {
       __builtin_prefetch(reinterpret_cast<const char *>(columns + k) + 2048);
   }
   double dot(std::size_t i, const double *w) const {
-    double sum[4] = {};
-    std::size_t k = begin(i);
-    for (; k + 4 <= end(i); k += 4)
-      for (std::size_t l = 0; l < 4; ++l)
-        sum[l] += static_cast<double>(values[k + l]) * w[columns[k + l]];
-    for (std::size_t l = 0; k + l < end(i); ++l)
-      sum[l] += static_cast<double>(values[k + l]) * w[columns[k + l]];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    const std::size_t count = end(i) - begin(i);
+    if (count == 0)
+      return 0.0;
+    const T *x = values + begin(i);
+    const I *column = columns + begin(i);
+    const auto product = [&](std::size_t k) { return static_cast<double>(x[k]) * w[column[k]]; };
+    Two s01 = {}, s23 = {};
+    std::size_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+      s01 += Two{product(k), product(k + 1)};
+      s23 += Two{product(k + 2), product(k + 3)};
+    }
+    // The rest without a branch, for the lengths of rows are hard to guess: what lies past the end counts as +0.0,
+    // which changes no bit of a sum that began with +0.0.
+    const std::size_t last = count - 1;
+    const Two first = {product(std::min(k, last)), product(std::min(k + 1, last))};
+    const Two second = {product(std::min(k + 2, last)), 0.0};
+    s01 += kept(first, rest_masks[count % 4]);
+    s23 += kept(second, rest_masks[count % 4] + 2);
+    return (s01[0] + s01[1]) + (s23[0] + s23[1]);
   }
   void add(std::size_t i, double a, double *w) const {
     for (std::size_t k = begin(i); k < end(i); ++k)

@@ -52,6 +52,17 @@ struct Weights : Factors {
       bias += step.shift;
   }
 
+  // w[j] += by, for rules that leave the scale at 1; column d is the bias.
+  void move(std::size_t j, double by) {
+    if (j == d) {
+      bias += by;
+      return;
+    }
+    v[j] += by;
+    if (averaging())
+      u[j] -= age * by;
+  }
+
   void shrink(double keep) {
     scale *= keep;
     // Far from 1 (also 0) the scale is folded back into v. The bounds are powers of two, well inside the range.

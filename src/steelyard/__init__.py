@@ -1,7 +1,10 @@
 """Steelyard: classification where mistakes are not equal.
 
 ``__all__`` is the only registry of public names, one line a room; the tables in README.md say what each is for.
+``steelyard.compare`` is the main job of the lab, which is loaded when it is first asked for.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from . import active, boosting, costs, data, errors, evaluate, margin, online, reduction, search, trace, tree
 from .active import *
@@ -16,6 +19,9 @@ from .reduction import *
 from .search import *
 from .trace import *
 from .tree import *
+
+if TYPE_CHECKING:
+    from .lab.compare import compare as compare
 
 __version__ = "0.1.0"
 
@@ -32,3 +38,11 @@ __all__ += tree.__all__
 __all__ += reduction.__all__
 __all__ += boosting.__all__
 __all__ += search.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name == "compare":
+        from .lab.compare import compare
+
+        return compare
+    raise AttributeError(f"module 'steelyard' has no attribute {name!r}")

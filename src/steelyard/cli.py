@@ -58,6 +58,67 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
         typer.echo(path)
 
 
+@app.command("stream")
+def _stream(
+    file: Annotated[
+        str, typer.Argument(help="CSV, LIBSVM, JSON lines or Parquet (.gz and the like may follow), or -.")
+    ],
+    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    update: Annotated[str, typer.Option(help='An update rule, e.g. AROW or "CSOGD2(eta=0.1)".')] = "CSOGD2",
+    query: Annotated[str, typer.Option(help='A query rule, e.g. "AskAsymmetric(c_pos=0.01, c_neg=0.1)".')] = "AskAll",
+    budget: Annotated[str | None, typer.Option(help="Labels in all (1250), or per row (0.05).")] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or balanced.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="The two labels, negative,positive; else of the first chunk.")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label; the last one otherwise.")] = None,
+    threshold: Annotated[float, typer.Option(help="Positive where the score reaches it.")] = 0.0,
+    after_budget: Annotated[str, typer.Option(help="last or average weights once the budget is spent.")] = "last",
+    intercept: Annotated[bool, typer.Option("--intercept", help="Learn an intercept.")] = False,
+    scale: Annotated[
+        str, typer.Option(help="none, standard or unit-norm, by the past alone; auto: unit-norm for tables.")
+    ] = "auto",
+    hash_bits: Annotated[
+        int | None, typer.Option(min=1, max=30, help="Hash into 2^bits columns; texts are hashed into 2^18.")
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="csv, libsvm, jsonl or parquet; else from the name.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
+    ] = False,
+    n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 1000,
+    decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
+    state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="The input starts from its beginning: skip rows already seen.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws of the query rule.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Learn in one pass: decide every row, ask for labels within the budget, keep the score of it."""
+    from .lab.stream.command import Settings, run_stream
+
+    settings = Settings(
+        update, query, budget, costs, classes, positive, threshold, after_budget, intercept, seed, scale, hash_bits
+    )
+    column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
+    header = False if no_header else None
+    reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
+    run_stream(
+        file,
+        settings,
+        reader={name: value for name, value in reader.items() if value is not None},
+        chunk=chunk,
+        decisions=decisions,
+        state=state,
+        again=again,
+        quiet=quiet,
+        as_json=as_json,
+    )
+
+
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],

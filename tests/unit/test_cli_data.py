@@ -21,7 +21,7 @@ def test_a_mistake_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr("sys.argv", ["steelyard", "data", "fetch", "nothing"])
     with pytest.raises(SystemExit) as stop:
         cli.main()
-    assert stop.value.code == 1
+    assert stop.value.code == 2
     words = capsys.readouterr().err
     assert words.startswith("steelyard: name must be one of covtype")
     assert words.count("\n") == 1

@@ -282,8 +282,8 @@ def _upper_hull(fpr: Floats, tpr: Floats) -> Codes:
 
 
 def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
-    """True when b lies on or below the line from a to c."""
-    return bool((x[b] - x[a]) * (y[c] - y[a]) >= (y[b] - y[a]) * (x[c] - x[a]))
+    """True when b lies on or below the line from a to c, up to the rounding of rates."""
+    return bool((x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]) >= -1e-14)
 
 
 def _share_at_least(values: Floats, share: Floats, limits: Floats) -> Floats:

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import Rows, check_rows, complain
 from .kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .ldm_balance import balance_point, cross_validated_advantage, training_advantage
-from .ldm_data import TrainingRows, training_rows, with_constant
+from .ldm_data import TrainingRows, training_rows
 from .ldm_polish import polished
 from .ldm_problem import Examples, Floats, Solution, primal_objective
 from .ldm_reading import Ready, Settings, read_examples, read_fit, read_settings, seed_of, two_classes
-from .ldm_sgd import PairSgd, Pulls
+from .ldm_sgd import PairRows, PairSgd, Pulls
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
@@ -132,15 +132,15 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise complain("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
         settings, examples = ready.settings, ready.examples
         epochs = settings.max_iter or EPOCHS
-        full = with_constant(ready.rows) if self.fit_intercept else ready.rows
-        stream = PairSgd.start(np.zeros(full.shape[1]), average_from=full.shape[0])
-        theta = examples.theta(settings.rho)
-        pulls = Pulls(examples.sign, theta, examples.size, settings.C, settings.lambda1, settings.lambda2)
-        stream.run(full, pulls, examples.weight, epochs * full.shape[0], np.random.default_rng(ready.seed))
+        data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
+        count = len(data.sign)
+        stream = PairSgd.start(np.zeros(data.width), average_from=count)
+        pulls = Pulls(examples.size, settings.C, settings.lambda1, settings.lambda2)
+        packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
         self._keep_stream(stream, epochs, settings.rho)
         w = stream.average()
         terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
-        self.objective_ = primal_objective(w, examples.sign * (full @ w), examples, **terms)
+        self.objective_ = primal_objective(w, packed.margins(w), examples, **terms)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """One pass of averaged stochastic gradient descent over a chunk of a stream; linear kernel only.
@@ -158,15 +158,14 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         examples = read_examples(self, rows, y, known, sample_weight, costs)
         keep = examples.weight > 0
         rows, examples = rows[keep], examples.rows(np.flatnonzero(keep))
-        full = with_constant(rows) if self.fit_intercept else rows
         seen = getattr(self, "_seen", np.zeros(2)) + _class_weights(examples)
-        stream = self._stream(full.shape[1], full.shape[0])
         power = (seen[0] / seen[1]) ** (settings.rho * examples.sign) if seen.all() else 1.0
-        pulls = Pulls(
-            examples.sign, examples.cost * power, float(seen.sum()), settings.C, settings.lambda1, settings.lambda2
-        )
+        data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
+        count = len(data.sign)
+        stream = self._stream(data.width, count)
+        pulls = Pulls(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
         rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
-        stream.run(full, pulls, examples.weight, full.shape[0], rng)
+        stream.run(data, pulls, examples.weight, count, rng)
         self.classes_, self._seen = known, seen
         self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
         self.objective_ = None

@@ -42,7 +42,7 @@ class Examples(NamedTuple):
         """Margin cost of every example: eq. (2) times the example's own cost."""
         positive = float(self.weight[self.sign > 0].sum())
         ratio = (self.size - positive) / positive
-        return self.cost * ratio ** (rho * self.sign)
+        return np.asarray(self.cost * np.where(self.sign > 0, ratio**rho, ratio**-rho))
 
     def box(self, C: float, lambda2: float, rho: float) -> Box:
         """The box of one parameter setting."""

@@ -8,25 +8,25 @@ A quick rough answer, never a numeric reference: there is no duality gap.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import Rows, is_sparse
-from .._native import LdmAverage, LdmCsr, LdmPairLoss, ldm_pair_steps
+from .._native import LdmCsr, LdmPairs
 from .kernels import csr_arrays
 from .ldm_problem import Floats
 
 SAMPLE = 1000
+WINDOW_ENTRIES = 1 << 14  # values in the rows that are drawn from at a time: two such windows fit into a cache
+LEAST_WINDOW = 64
 STEPS_AT_ONCE = 1 << 20  # drawn and made by one native call, so that a long run can be interrupted
 
 
 class Pulls(NamedTuple):
-    """Objective (18) for rows drawn by weight: what each drawn row adds to the gradient, and the common terms."""
+    """Objective (18): the slopes common to all rows, and m."""
 
-    sign: Floats
-    theta: Floats
     size: float
     C: float
     lambda1: float
@@ -34,39 +34,77 @@ class Pulls(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """m C + lambda2."""
-        return self.size * self.C + self.lambda2
+        """m C + lambda2, or 1 where nothing pulls."""
+        return self.size * self.C + self.lambda2 or 1.0
 
-    def native(self) -> Any:
-        """The loss of eq. (19) over ``scale``; zero where nothing pulls."""
-        scale = self.scale if self.scale > 0 else 1.0
-        return LdmPairLoss(
-            self.sign,
-            self.lambda2 / scale * self.theta,
-            self.size * self.C / scale * self.theta,
-            4.0 * self.lambda1 / scale,
-            1.0 / scale,
-        )
+    def native(self) -> tuple[float, float, float, float]:
+        """Eq. (19) over ``scale``: slopes of mean and hinge for theta = 1, of the variance, decay of the weights."""
+        return self.lambda2 / self.scale, self.size * self.C / self.scale, 4.0 * self.lambda1 / self.scale, self.decay
 
-    def rows(self, keep: NDArray[Any]) -> Pulls:
-        """The same objective over some of the rows."""
-        return self._replace(sign=self.sign[keep], theta=self.theta[keep])
+    @property
+    def decay(self) -> float:
+        """1 / scale."""
+        return 1.0 / self.scale
 
-    def value(self, margins: Floats, w: Floats) -> float:
+    def value(self, theta: Floats, margins: Floats, w: Floats) -> float:
         """The objective per ``scale``, with the rows at hand standing for all."""
         variance = 2.0 * float(np.var(margins))
-        mean, hinge = float(np.mean(self.theta * margins)), float(np.mean(self.theta * np.maximum(0.0, 1.0 - margins)))
+        mean, hinge = float(np.mean(theta * margins)), float(np.mean(theta * np.maximum(0.0, 1.0 - margins)))
         total = 0.5 * float(w @ w) + self.lambda1 * variance - self.lambda2 * mean + self.size * self.C * hinge
-        return total / (self.scale if self.scale > 0 else 1.0)
+        return total / self.scale
+
+
+class PairRows(NamedTuple):
+    """Rows x_i, y_i as a sign and theta_i; ``constant`` adds a last feature of ones, the intercept."""
+
+    rows: Rows
+    sign: Floats
+    theta: Floats
+    constant: bool
+
+    @property
+    def width(self) -> int:
+        """Weights to learn."""
+        return int(self.rows.shape[1]) + self.constant
+
+    def packed(self, rng: np.random.Generator) -> Packed:
+        """A shuffled copy in the form that the steps read fastest."""
+        order = rng.permutation(len(self.sign)).astype(np.int32)
+        given = self.sign, self.theta, order, self.constant
+        if is_sparse(self.rows):
+            native = LdmPairs(LdmCsr(*csr_arrays(self.rows, np.float64)), self.rows.shape[1], *given)
+        else:
+            native = LdmPairs(np.ascontiguousarray(self.rows), *given)
+        entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
+        return Packed(native, order, max(LEAST_WINDOW, WINDOW_ENTRIES * len(order) // max(1, entries)))
+
+
+class Packed(NamedTuple):
+    """Rows as native/pair_rows.hpp packs them, their order, and how many of them are drawn from at a time."""
+
+    native: LdmPairs
+    order: NDArray[np.int32]
+    window: int
+
+    def margins(self, w: Floats) -> Floats:
+        """y_i w'x_i in the order of the rows given."""
+        out = np.empty(len(self.order))
+        out[self.order] = self.first_margins(w, len(out))
+        return out
+
+    def first_margins(self, w: Floats, count: int) -> Floats:
+        """Those of the first rows as packed."""
+        out = np.empty(count)
+        self.native.margins(w, out)
+        return out
 
 
 @dataclass
 class PairSgd:
-    """Weights, their running average and the clock: everything that a stream must carry on."""
+    """Weights, the sum behind their running average and the clock: everything that a stream must carry on."""
 
     weights: Floats
     sums: Floats
-    factors: Floats  # scale, carried, mass of native/pair_sgd.hpp
     steps: int = 0
     average_from: int = 0
     eta0: float = 0.0
@@ -74,52 +112,46 @@ class PairSgd:
     @classmethod
     def start(cls, w: Floats, average_from: int) -> PairSgd:
         """A stream that starts at w and averages from a step on."""
-        return cls(w.copy(), np.zeros_like(w), np.array([1.0, 0.0, 1.0]), average_from=average_from)
+        return cls(w.copy(), np.zeros_like(w), average_from=average_from)
 
     def average(self) -> Floats:
         """The averaged weights; the last ones before averaging has begun."""
-        scale, carried, mass = self.factors
         if self.steps <= self.average_from:
-            return np.asarray(self.weights * scale)
-        return np.asarray((self.sums + carried * self.weights) / mass)
+            return self.weights.copy()
+        return np.asarray(self.sums / (self.steps - self.average_from))
 
-    def run(self, rows: Rows, pulls: Pulls, weight: Floats, steps: int, rng: np.random.Generator) -> None:
-        """So many steps of Algorithm 2, both rows of a pair drawn independently by weight."""
+    def run(self, data: PairRows, pulls: Pulls, weight: Floats, steps: int, rng: np.random.Generator) -> Packed:
+        """So many steps of Algorithm 2, both rows of a pair drawn independently by weight; the rows as packed."""
+        packed = data.packed(rng)
         if self.eta0 == 0.0:
-            self.eta0 = self._first_step(rows, pulls, rng)
-        draw = _Drawer(weight, rng)
-        view = _view(rows)
+            self.eta0 = self._first_step(packed, data.theta[packed.order[:SAMPLE]], pulls, rng)
+        draw = _Drawer(weight[packed.order], packed.window, rng)
         while steps > 0:
-            now = min(steps, STEPS_AT_ONCE)
-            self._steps(view, pulls.native(), draw(now), draw(now))
+            now = min(steps, STEPS_AT_ONCE, len(weight))
+            self._steps(packed, pulls, draw(now), draw(now))
             steps -= now
+        return packed
 
-    def _steps(self, view: Any, loss: Any, i_of: NDArray[np.int32], j_of: NDArray[np.int32]) -> None:
-        average = LdmAverage(self.weights, self.sums, self.factors)
-        if isinstance(view, LdmCsr):
-            view.pair_steps(loss, i_of, j_of, self.eta0, self.steps, self.average_from, average)
-        else:
-            ldm_pair_steps(view, loss, i_of, j_of, self.eta0, self.steps, self.average_from, average)
+    def _steps(self, packed: Packed, pulls: Pulls, i_of: NDArray[np.int32], j_of: NDArray[np.int32]) -> None:
+        clock = self.eta0, self.steps, self.average_from
+        packed.native.run(pulls.native(), i_of, j_of, *clock, self.weights, self.sums)
         self.steps += len(i_of)
 
-    def _first_step(self, rows: Rows, pulls: Pulls, rng: np.random.Generator) -> float:
+    def _first_step(self, packed: Packed, theta: Floats, pulls: Pulls, rng: np.random.Generator) -> float:
         """eta0 by halving on a sample, from 1 down until the averaged weights there have got worse twice."""
-        keep = rng.permutation(rows.shape[0])[:SAMPLE]
-        sample, sample_pulls = rows[keep], pulls.rows(keep)
-        view, loss = _view(sample), sample_pulls.native()
-        i_of, j_of = (np.tile(rng.permutation(len(keep)), 2).astype(np.int32) for _ in range(2))
-        start = self.weights * self.factors[0]
+        count = len(theta)
+        i_of, j_of = (np.tile(rng.permutation(count), 2).astype(np.int32) for _ in range(2))
 
         def outcome(eta: float) -> float:
-            trial = PairSgd.start(start, average_from=len(keep))
+            trial = PairSgd.start(self.weights, average_from=count)
             trial.eta0 = eta
             with np.errstate(over="ignore", invalid="ignore"):
-                trial._steps(view, loss, i_of, j_of)
+                trial._steps(packed, pulls, i_of, j_of)
                 w = trial.average()
-                value = sample_pulls.value(sample_pulls.sign * (sample @ w), w)
+                value = pulls.value(theta, packed.first_margins(w, count), w)
             return value if np.isfinite(value) else np.inf
 
-        eta = min(1.0, 0.5 * pulls.scale) if pulls.scale > 0 else 1.0  # keeps 1 - eta decay positive
+        eta = min(1.0, 0.5 * pulls.scale)  # keeps 1 - eta decay positive
         best, least, worse = eta, outcome(eta), 0
         while worse < 2 and eta > 1e-12:
             eta *= 0.5
@@ -131,19 +163,26 @@ class PairSgd:
 
 
 class _Drawer:
-    """Row numbers drawn with replacement in proportion to weights."""
+    """Rows drawn with replacement in proportion to weights, neighbours in time from one window of the shuffled rows.
 
-    def __init__(self, weight: Floats, rng: np.random.Generator) -> None:
+    Windows follow each other from a random place on, so a row is drawn at any step with its exact probability and two
+    drawings are independent, as eq. (19) asks; what is read meanwhile fits into the cache.
+    """
+
+    def __init__(self, weight: Floats, window: int, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.count = len(weight)
+        self.count, self.window = len(weight), min(window, len(weight))
         self.cumulated = None if (weight == weight[0]).all() else np.cumsum(weight)
 
     def __call__(self, n: int) -> NDArray[np.int32]:
+        """At most as many as there are rows."""
+        at = self.rng.integers(0, self.window, n, dtype=np.int32)
+        starts = np.arange(0, n, self.window, dtype=np.int32) + self.rng.integers(0, self.count, dtype=np.int32)
+        at += np.repeat(starts, self.window)[:n]
+        at -= (at >= self.count) * np.int32(self.count)
+        at -= (at >= self.count) * np.int32(self.count)
         if self.cumulated is None:
-            return self.rng.integers(0, self.count, n, dtype=np.int32)
-        at = np.searchsorted(self.cumulated, self.rng.random(n) * self.cumulated[-1], side="right")
-        return np.asarray(np.minimum(at, self.count - 1), dtype=np.int32)
-
-
-def _view(rows: Rows) -> Any:
-    return LdmCsr(*csr_arrays(rows, np.float64)) if is_sparse(rows) else np.ascontiguousarray(rows)
+            return at
+        place = (at + self.rng.random(n)) / self.count * self.cumulated[-1]
+        found = np.searchsorted(self.cumulated, place, side="right")
+        return np.asarray(np.minimum(found, self.count - 1), dtype=np.int32)

@@ -2,6 +2,10 @@
 
 from .adaptive import AdaptiveBalanced
 from .classifier import OnlineClassifier
+from .hashing import RecordHasher
+from .multiclass import OnlineCostClassifier
+from .scaler import StreamScaler
+from .second_order import ACOG, AROW, SCW1, SCW2, Doubt, SecondOrderRule, Turn
 from .updates import (
     CPAPB,
     CSOALPA,
@@ -21,6 +25,8 @@ from .updates import (
 )
 
 __all__ = [
+    "ACOG",
+    "AROW",
     "CPAPB",
     "CSOALPA",
     "CSOGD1",
@@ -30,12 +36,20 @@ __all__ = [
     "PA2",
     "PAUM",
     "ROMMA",
+    "SCW1",
+    "SCW2",
     "AdaptiveBalanced",
     "CPAPBTable2",
     "CSOALHinge",
+    "Doubt",
     "OnlineClassifier",
+    "OnlineCostClassifier",
     "Perceptron",
+    "RecordHasher",
+    "SecondOrderRule",
     "Seen",
     "Step",
+    "StreamScaler",
+    "Turn",
     "UpdateRule",
 ]

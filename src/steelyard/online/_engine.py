@@ -14,6 +14,7 @@ from .._native import Stream
 from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
 from ..errors import DivergedError, InvalidInputError
 from .adaptive import ClassCosts, RowCosts
+from .second_order import Doubt, SecondOrderRule, Turn
 from .updates import Seen, Step, UpdateRule
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,9 @@ class Engine:
             constant_feature=setting.constant_feature,
             **setting.costs._asdict(),
         )
+        if isinstance(update, SecondOrderRule):
+            update.check_width(setting.n_features)
+            self.stream.begin_spread(update.full)
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 
@@ -114,9 +118,7 @@ class Engine:
                 record.answer[i] = labels[answer]
             if ask:
                 cost = self.stream.cost_of(truth, 1.0 if costs.values is None else costs.values[i], costs.whole)
-                if not self.stream.apply(
-                    *arrays, i, truth, *self._step(Seen(score, 1.0 if truth else -1.0, cost, x2, w2))
-                ):
+                if not self._learn_in_python(arrays, i, truth, Seen(score, 1.0 if truth else -1.0, cost, x2, w2)):
                     return i
         return -1
 
@@ -126,8 +128,13 @@ class Engine:
             raise complain(f"{type(self.query).__name__}.chance()", "answer a number in [0, 1]", chance)
         return chance
 
-    def _step(self, seen: Seen) -> Step:
-        return Step(*map(float, self.update.step(seen))) if seen.cost > 0 else Step()
+    def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, seen: Seen) -> bool:
+        if isinstance(self.update, SecondOrderRule):
+            doubt = Doubt(seen.score, seen.y, seen.cost, self.stream.variance(*arrays, i))
+            add, gain, after = self.update.turn(doubt) if seen.cost > 0 else Turn()
+            return bool(self.stream.turn(*arrays, i, positive, float(add), float(gain), bool(after)))
+        step = Step(*map(float, self.update.step(seen))) if seen.cost > 0 else Step()
+        return bool(self.stream.apply(*arrays, i, positive, *step))
 
     def scores(self, rows: Rows) -> Floats:
         """w.x + b of every row."""
@@ -167,7 +174,7 @@ class Engine:
         self.stream.release()
         score, x2, w2 = self.stream.look(*arrays, 0)
         seen = Seen(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
-        if not (math.isfinite(score) and self.stream.apply(*arrays, 0, positive, *self._step(seen))):
+        if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
             self.stream = before
             raise self._complaint(row, 0)
 
@@ -190,11 +197,16 @@ class Engine:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"made_of": (self.setting, self.update, self.query), "arrays": self.stream.arrays()}
+        return {
+            "made_of": (self.setting, self.update, self.query),
+            "arrays": self.stream.arrays(),
+            "spread": self.stream.spread(),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(*state["made_of"])  # type: ignore[misc]
         self.stream.restore(*state["arrays"])
+        self.stream.restore_spread(state["spread"])
 
 
 def arrays_of(rows: Rows) -> tuple[Any, ...]:

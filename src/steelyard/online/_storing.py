@@ -18,13 +18,13 @@ from .. import costs as costs_room
 from ..active import Budget, Rule
 from ..costs import Balanced, Costs, ExampleCosts, InverseFrequency
 from ..errors import StateError
-from . import adaptive, updates
+from . import adaptive, second_order, updates
 from ._engine import Engine, Setting
 from .adaptive import ClassCosts
 
 FORMAT = "steelyard.OnlineClassifier"
 VERSION = 1
-ARRAYS = ("classes", "weights", "sums", "factors")
+ARRAYS = ("classes", "weights", "sums", "factors", "spread")
 
 
 class Stored:
@@ -49,7 +49,13 @@ class Stored:
             "counts": list(counts),
             "labels": self.classes_.dtype.kind,
             "feature_names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "arrays": {"classes": classes, "weights": weights, "sums": sums, "factors": factors},
+            "arrays": {
+                "classes": classes,
+                "weights": weights,
+                "sums": sums,
+                "factors": factors,
+                "spread": engine.stream.spread(),
+            },
         }
 
     @classmethod
@@ -65,7 +71,9 @@ class Stored:
             engine = Engine(
                 _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query or active.AskAll()
             )
-            engine.stream.restore(*(arrays[name].astype(np.float64) for name in ARRAYS[1:]), state["counts"])
+            *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
+            engine.stream.restore(*vectors, state["counts"])
+            engine.stream.restore_spread(spread)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         made._engine = engine
@@ -154,7 +162,7 @@ def _read(value: Any) -> Any:
         return Costs.of_matrix(**parameters)
     if value["use"] == "Budget":
         return Budget(*(math.inf if v is None else v for v in (parameters["limit"], parameters["rate"])))
-    for room in (updates, active, adaptive, costs_room):
+    for room in (updates, second_order, active, adaptive, costs_room):
         if value["use"] in room.__all__:
             return getattr(room, value["use"])(**parameters)
     raise StateError(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from ..._checks import check_count, check_number
-from ...evaluate import Interval
 from ...errors import StateError
+from ...evaluate import Interval
 from ..runs import data_digest
 from .advice import advice
 from .checkup import checkup
@@ -23,10 +24,14 @@ from .leaderboard import Standing, standings, winner_of
 from .model import Model, load_model, save_model
 from .page import comparison_page
 from .problem import Problem, read_problem
-from .progress import Watch, leaderboard_table
+from .progress import Watch
 from .race import Race, run_race
 
 __all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]
+
+
+_MANY_ROWS = 20_000  # beyond that three folds do
+_RACE_SHARE = 0.8  # of the time goes into the race; intervals, pictures and the final fit take the rest
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Comparison:
     race: Race
     leaderboard: list[Standing]
     advice: list[str]
-    warnings: list[str]
+    noticed: list[str]
 
     @property
     def winner(self) -> str:
@@ -46,7 +51,9 @@ class Comparison:
     def refit(self) -> Model:
         """The winner, taught with all rows."""
         problem, contender = self.race.problem, winner_of(self.race, self.leaderboard).contender
-        return Model(contender.name, contender.teach(problem), problem.columns, problem.costs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in the race
+            return Model(contender.name, contender.teach(problem), problem.columns, problem.typical_costs())
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""
@@ -54,16 +61,16 @@ class Comparison:
 
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""
-        return comparison_page(self.race, self.leaderboard, self.advice, self.warnings).write(path)
+        return comparison_page(self.race, self.leaderboard, self.advice, self.noticed).write(path)
 
     def to_json(self) -> str:
         """Leaderboard, advice and warnings for machines."""
-        lines = [asdict(line) | {"like_the_best": line.like_the_best} for line in self.leaderboard]
-        body = {"winner": self.winner, "advice": self.advice, "warnings": self.warnings, "leaderboard": lines}
-        return json.dumps(body, indent=1, default=_plain)
+        lines = [_flat(line) for line in self.leaderboard]
+        body = {"winner": self.winner, "advice": self.advice, "noticed": self.noticed, "leaderboard": lines}
+        return json.dumps(body, indent=1, default=str, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        return comparison_page(self.race, self.leaderboard, self.advice, self.warnings, brief=True).html()
+        return comparison_page(self.race, self.leaderboard, self.advice, self.noticed, brief=True).html()
 
 
 def compare(
@@ -91,11 +98,15 @@ def compare(
     check_count("folds", folds, at_least=2)
     problem = read_problem(X, y, costs, drop=tuple(drop), seed=seed)
     state = None if out is None else _state_folder(Path(out), problem, folds, resume)
+    used = folds if len(problem.y) <= _MANY_ROWS else min(folds, 3)
     everyone = contenders(problem)
     with Watch(console, len(everyone)) as watch:
-        race = run_race(problem, everyone, folds=folds, seconds=time, jobs=jobs, state=state, watch=watch)
+        race = run_race(problem, everyone, folds=used, seconds=_RACE_SHARE * time, jobs=jobs, state=state, watch=watch)
     lines = standings(race)
-    return Comparison(race, lines, advice(race, lines), checkup(problem))
+    noticed = checkup(problem)
+    if used < folds:
+        noticed.append(f"{used} folds instead of {folds}: with {len(problem.y):,} rows they say enough.")
+    return Comparison(race, lines, advice(race, lines), noticed)
 
 
 def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path:
@@ -109,16 +120,25 @@ def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path
         for path in folder.glob("*.npz"):
             path.unlink()
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
     kept.write_text(settings)
     return folder
 
 
 def _digest(problem: Problem) -> str:
     table = problem.costs.table(problem.y)
-    return hashlib.sha256((data_digest(problem.X, problem.y) + data_digest(table, problem.y)).encode()).hexdigest()[:16]
+    names = repr(problem.columns)
+    parts = (data_digest(problem.X, problem.y), data_digest(table, problem.y), names)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def _flat(line: Standing) -> dict[str, Any]:
+    """A leaderboard line of plain values; what is not finite is null."""
+    cells = {field.name: getattr(line, field.name) for field in fields(line)}
+    return {name: _plain(value) for name, value in cells.items()} | {"like_the_best": line.like_the_best}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Interval):
-        return [value.low, value.value, value.high]
-    return value.item() if isinstance(value, np.generic) else str(value)
+        return {"value": _plain(value.value), "low": _plain(value.low), "high": _plain(value.high)}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

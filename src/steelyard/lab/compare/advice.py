@@ -16,7 +16,10 @@ def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
     if race.interrupted:
         said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
     late = [s.name for s in lines if s.stopped is not None and "out of time" in s.stopped]
-    never = [e.contender.name for e in race.entries if not e.folds]
+    never = [e.contender.name for e in race.entries if not e.folds and "out of time" in (e.stopped or "")]
+    failed = [e.contender.name for e in race.entries if "failed" in (e.stopped or "")]
+    if failed:
+        said.append(f"These could not learn from the data: {_listed(failed)}.")
     if late or never:
         said.append(f"Time ran out for {_listed([*late, *never])}; with more time one of them may do better.")
     return said
@@ -28,16 +31,16 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
             f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
             "at these costs no contender found anything cheaper."
         )
-    simpler = _simplest_alike(best, lines)
-    if simpler is not None:
+    constant = next((s for s in lines if s.family == "constant" and s.like_the_best), None)
+    if constant is not None:
         return (
-            f"Use {simpler.name}: {best.name} has the least cost, but the difference is within chance "
-            f"and {simpler.name} is quicker ({simpler.fit_seconds:.2g} s a fit instead of {best.fit_seconds:.2g} s)."
+            f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
+            "but its lead over that constant answer is within chance. More data would tell."
         )
     return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
 
 
-def _simplest_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
+def _quick_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
     """A contender not distinguishable from the best that is ten times quicker, if there is one."""
     alike = [
         s
@@ -58,19 +61,22 @@ def _what_it_costs(best: Standing) -> str:
 
 
 def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
-    alike = [s.name for s in lines[1:] if s.like_the_best and s.stopped is None]
+    alike = [s.name for s in lines[1:] if s.like_the_best]
     said = []
     if alike:
         said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")
-    elif len(lines) > 1:
-        said.append("Every other contender is significantly dearer (paired bootstrap, 5% level).")
-    constants = [s for s in lines if s.family == "constant"]
-    if best.family != "constant" and any(s.like_the_best for s in constants):
-        said.append("Be careful: the lead over a constant answer is within chance too. More data would tell.")
+    else:
+        said.append("Every other contender that ran is significantly dearer (paired bootstrap, 5% level).")
+    simpler = _quick_alike(best, lines)
+    if simpler is not None:
+        said.append(
+            f"If speed counts, {simpler.name} is as good as far as these data tell, "
+            f"and {best.fit_seconds / max(simpler.fit_seconds, 1e-9):.0f} times quicker to fit."
+        )
     return said
 
 
 def _listed(names: Sequence[str]) -> str:
     if len(names) > 6:
-        return ", ".join(names[:6]) + f" and {len(names) - 6} more"
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+        return "; ".join(names[:6]) + f"; and {len(names) - 6} more"
+    return "; ".join(names)  # names hold commas

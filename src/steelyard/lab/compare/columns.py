@@ -65,12 +65,13 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
     """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
     if is_sparse(X):
         return Columns(tuple(range(X.shape[1])), (), sparse=True)
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise complain("columns", "have different names", f"{twice} twice", "Rename one of them.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return _of_array(np.asarray(X), set(drop))
-    if len(set(frame.columns)) != len(frame.columns):
-        twice = next(c for c in frame.columns if frame.columns.count(c) > 1)
-        raise complain("columns", "have different names", twice, "Rename one of them.")
     if unknown := set(drop) - set(frame.columns):
         raise complain("drop", f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
     numeric, nominal, left_out = [], [], {}

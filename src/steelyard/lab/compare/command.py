@@ -54,8 +54,12 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
 
 def _tell(result: Comparison, out: Path, console: Console) -> None:
     console.print(leaderboard_table(result.leaderboard))
-    for sentence in (*result.advice, *result.warnings):
+    if any(line.stopped is not None for line in result.leaderboard):
+        console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
+    console.print()
+    for sentence in (*result.advice, *result.noticed):
         console.print(f"- {sentence}", highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
     console.print(
@@ -66,7 +70,7 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
 def run_predict(model: Path, file: Path, out: Path | None) -> None:
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     loaded = load_model(model)
-    X = read_rows(file)
+    X = read_rows(file, [name for name in loaded.columns.nominal if isinstance(name, str)])
     decisions, expected = loaded.predict(X), loaded.expected_costs(X)
     if out is None:
         _write(sys.stdout, decisions, expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,30 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
     if dataset.y is None:
-        raise complain("target", "name the column of labels", target, "Give it with --target NAME.")
-    X = dataset.X
+        columns_seen = ", ".join(dataset.features[:20])
+        raise complain("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    X = _named(dataset)
     taken: dict[str, Any] = {}
     for name in columns:
         X, taken[name] = _without(X, dataset.features, name)
     return X, dataset.y, taken
 
 
+def _named(dataset: Dataset) -> Any:
+    """The rows as a frame, so that columns go by their names; an array where that cannot be."""
+    X = dataset.X
+    library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
+    if not isinstance(X, np.ndarray) or not dataset.features or library is None:
+        return X
+    return nw.from_dict(dict(zip(dataset.features, X.T, strict=True)), backend=library).to_native()
+
+
 def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64]]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
-        raise complain("cost column", f"be one of {', '.join(features)}", name)
+        raise complain("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
+    if not frame[name].dtype.is_numeric():
+        raise complain(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
 
 
@@ -45,6 +58,8 @@ def read_costs(
     if not pair and not roles:
         return None
     classes = np.unique(y)
+    if len(classes) < 2:
+        return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) != 2:
         raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
     miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
@@ -73,6 +88,9 @@ def _label(classes: NDArray[Any], positive: str) -> Any:
     raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
 
 
-def read_rows(path: Path) -> Any:
-    """New rows without labels."""
-    return read_table(path).X
+def read_rows(path: Path, nominal: Sequence[str] = ()) -> Any:
+    """New rows; ``nominal`` columns stay text even where all their cells look like numbers."""
+    suffixes = {suffix.lower() for suffix in path.suffixes}
+    takes_nominal = bool(suffixes & {".csv", ".data", ".tsv", ".txt", ".parquet", ".pq"})
+    options: dict[str, Any] = {"nominal": list(nominal)} if nominal and takes_nominal else {}
+    return _named(read_table(path, **options))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import StateError
 from ...evaluate import (
     Interval,
     bootstrap_interval,
@@ -53,9 +54,11 @@ class Standing:
 def standings(race: Race) -> list[Standing]:
     """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered."""
     complete = race.complete() or [e for e in race.entries if e.folds]
-    winner = min(complete, key=lambda e: race.paid(e)[1].mean())
+    if not complete:
+        raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
+    winner = min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant"))
     lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
-    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value))
+    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value, s.family != "constant"))
 
 
 def winner_of(race: Race, lines: list[Standing]) -> Entry:

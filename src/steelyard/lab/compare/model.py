@@ -11,11 +11,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ... import __version__
 from ..._checks import complain, is_sparse, require
 from ...costs import Costs
 from ...errors import StateError
+from ...reduction import ExpectedCostClassifier
 from .columns import Columns
 
 _TRUSTED = ("steelyard.", "sklearn.", "imblearn.", "numpy.", "scipy.", "builtins.", "collections.", "functools.")
@@ -31,35 +33,45 @@ class Model:
     costs: Costs
 
     def predict(self, X: Any, *, costs: Costs | None = None) -> NDArray[Any]:
-        """Decisions for new rows. Unseen categories and missing values are handled as in training; a missing or new
-        column is an error that names it.
-        """
-        return np.asarray(self.estimator.predict(self._known_columns(X)))
+        """Decisions for new rows; ``costs`` of their own count where the decision is by expected cost.
 
-    def expected_costs(self, X: Any) -> NDArray[np.float64] | None:
-        """Expected cost of the decision for each row, where the model knows probabilities and costs are by class."""
-        if not hasattr(self.estimator, "predict_proba") or self.costs.matrix is None:
-            return None
+        Missing cells and categories never seen are treated as in training: imputed, or a level of their own. Columns
+        the model does not know are ignored; one that is gone or holds text instead of numbers is an error.
+        """
         rows = self._known_columns(X)
-        expected = self.costs.expected(self.estimator.predict_proba(rows))
-        chosen = self.costs.codes(self.estimator.predict(rows))
+        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+        if costs is not None and isinstance(last, ExpectedCostClassifier):
+            return np.asarray(last.predict(self.estimator[:-1].transform(rows), costs=costs))
+        return np.asarray(self.estimator.predict(rows))
+
+    def expected_costs(self, X: Any, *, costs: Costs | None = None) -> NDArray[np.float64] | None:
+        """Expected cost of the decision for each row, where the model knows probabilities."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return None
+        priced = self.costs if costs is None else costs
+        expected = priced.expected(self.estimator.predict_proba(self._known_columns(X)))
+        chosen = self.costs.codes(self.predict(X, costs=costs))
         return np.asarray(expected[np.arange(len(chosen)), chosen])
 
     def _known_columns(self, X: Any) -> Any:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
-            width = len(self.columns.used)
-            if X.shape[1] != width and not is_sparse(X):
-                raise complain("data", f"have the {width} columns the model was taught with", f"{X.shape[1]} columns")
-            return X
+            return self._known_positions(X)
         missing = [c for c in self.columns.used if c not in frame.columns]
         if missing:
             raise complain("data", "have every column the model was taught with", f"no column {missing[0]!r}")
-        known = {*self.columns.used, *self.columns.left_out}
-        new = [c for c in frame.columns if c not in known]
-        if new:
-            raise complain("data", "have no other columns than the model was taught with", f"column {new[0]!r}")
+        for name in self.columns.numeric:
+            if not (frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean):
+                raise complain(f"column {name!r}", "hold numbers as in training", f"{frame[name].dtype} cells")
         return frame.select(list(self.columns.used)).to_native()
+
+    def _known_positions(self, X: Any) -> Any:
+        if any(isinstance(name, str) for name in self.columns.used):
+            raise complain("data", "be a frame with the columns the model was taught with", type(X).__name__)
+        least = max(self.columns.used) + 1
+        if X.shape[1] < least or (is_sparse(X) and X.shape[1] != least):
+            raise complain("data", f"have the {least} columns the model was taught with", f"{X.shape[1]} columns")
+        return X
 
 
 def save_model(model: Model, path: str | Path) -> Path:

@@ -55,7 +55,9 @@ def comparison_page(
 
 _LEADERBOARD_TEXT = (
     "Mean cost per example on rows the contender was not taught with, with 95% bootstrap intervals; lower is better. "
-    "A contender marked * is not distinguishable from the best: chance alone could have put it behind."
+    "A contender marked * is not distinguishable from the best: chance alone could have put it behind; p is how often "
+    "it would put it as far behind as this or farther. Saved: against the cheapest constant answer. "
+    "Lines with a note are of the folds the contender ran."
 )
 
 
@@ -69,25 +71,25 @@ def _key_figures(best: Standing, problem: Problem) -> dict[str, Any]:
 
 
 def _row(s: Standing) -> dict[str, Any]:
-    mark = " *" if s.behind is not None and s.like_the_best and s.stopped is None else ""
+    mark = " *" if s.behind is not None and s.like_the_best else ""
     row: dict[str, Any] = {
         "contender": s.name + mark,
-        "kind": s.family,
         "mean cost": s.mean_cost,
-        "total cost": f"{s.total_cost:.6g}",
-        "savings": f"{s.savings.value:.1%}",
-        "G-mean": f"{s.g_mean.value:.3f}",
+        "saved %": round(100 * s.savings.value, 1),
+        "G-mean": round(s.g_mean.value, 3),
     }
     if s.f1 is not None and s.sensitivity is not None and s.specificity is not None:
         row |= {
-            "F1": f"{s.f1.value:.3f}",
-            "sensitivity": f"{s.sensitivity.value:.3f}",
-            "specificity": f"{s.specificity.value:.3f}",
+            "F1": round(s.f1.value, 3),
+            "sensitivity": round(s.sensitivity.value, 3),
+            "specificity": round(s.specificity.value, 3),
         }
     row |= {
-        "p, dearer than the best": "" if s.behind is None else f"{s.behind:.3f}",
-        "fit s": f"{s.fit_seconds:.2f}",
-        "predict s": f"{s.predict_seconds:.3f}",
+        "p": None if s.behind is None else round(s.behind, 3),
+        "total cost": s.total_cost,
+        "fit s": round(s.fit_seconds, 3),
+        "predict s": round(s.predict_seconds, 3),
+        "kind": s.family,
         "note": s.stopped or "",
     }
     return row
@@ -132,9 +134,9 @@ def _scores(race: Race, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.floa
 
 def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
     section = report.section("Curves", "From out-of-fold probabilities of the best contenders that give them.")
-    cost_figure, cost_ax = pyplot.subplots(figsize=(5, 3.6))
-    threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 3.6))
-    calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 3.6))
+    cost_figure, cost_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
+    threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
+    calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     for name, rows, score in scored:
         part = race.problem.part(rows)
         positive = race.problem.positive
@@ -147,7 +149,8 @@ def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, 
         calibration_ax.plot(told, observed, "o-", ms=4, label=name)
     calibration_ax.plot([0, 1], [0, 1], ":", color="gray")
     calibration_ax.set(xlabel="probability told", ylabel="share that came true")
-    calibration_ax.legend(fontsize="small", frameon=False)
+    for ax in (cost_ax, threshold_ax, calibration_ax):
+        _legend_below(ax)
     section.figures(
         {
             "Cost curve: normalised expected cost over operating conditions": cost_figure,
@@ -155,6 +158,15 @@ def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, 
             "Calibration": calibration_figure,
         }
     )
+
+
+def _legend_below(ax: Any) -> None:
+    """One legend under the axes, every label once."""
+    handles, labels = ax.get_legend_handles_labels()
+    if ax.get_legend() is not None:
+        ax.get_legend().remove()
+    once = dict(zip(labels, handles, strict=True))
+    ax.figure.legend(list(once.values()), list(once), loc="outside lower center", fontsize="small", frameon=False)
 
 
 def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]) -> None:
@@ -215,7 +227,7 @@ def _learning_curve(problem: Problem, winner: Contender, pyplot: Any) -> Any:
         means.append(costs_paid(held_out.y, answers, costs=held_out.costs).mean())
     if len(sizes) < 2:
         return None
-    figure, ax = pyplot.subplots(figsize=(5, 3.2))
+    figure, ax = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
     ax.plot(sizes, means, "o-")
     ax.set(xlabel="rows taught with", ylabel="mean cost", xscale="log")
     return figure
@@ -228,9 +240,10 @@ def _method(report: Report, race: Race) -> None:
     report.section(
         "How it was done",
         f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
-        "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of each "
-        "fold. Contenders significantly behind the leader after two folds were stopped. "
-        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid."
+        "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of "
+        "each fold. Contenders significantly behind the leader after two folds were stopped. "
+        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
+        "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
         + (f"\n\nTaught with at most so many rows: {caps}." if caps else ""),
     ).table(
         [

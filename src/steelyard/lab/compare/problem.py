@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 
 from ..._checks import check_labels, complain
 from ...costs import Costs, ExampleCosts, as_costs
@@ -45,7 +46,25 @@ class Problem:
     def part(self, rows: NDArray[np.intp]) -> Problem:
         """The same question on some of the rows."""
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
-        return Problem(take_rows(self.X, rows), self.y[rows], costs, self.columns, self.seed)
+        return replace(self, X=take_rows(self.X, rows), y=self.y[rows], costs=costs)
+
+    def capped(self, most: int | None) -> Problem:
+        """At most so many of the rows, class shares kept."""
+        n = len(self.y)
+        if most is None or n <= most:
+            return self
+        counts = np.unique(self.y, return_counts=True)[1]
+        stratify = self.y if counts.min() >= 2 and most >= 2 * len(counts) and n - most >= len(counts) else None
+        chosen, _ = train_test_split(np.arange(n), train_size=most, stratify=stratify, random_state=self.seed)
+        return self.part(np.sort(chosen))
+
+    def typical_costs(self) -> Costs:
+        """One cost matrix for all: the mean of each true class where costs differ from row to row."""
+        if not isinstance(self.costs, ExampleCosts):
+            return self.costs
+        table, codes = self.costs.table(self.y), self.costs.codes(self.y)
+        means = [table[codes == k].mean(axis=0) for k in range(len(self.classes))]
+        return Costs(self.classes, np.array(means), self.costs.positive)
 
     def mistake_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
@@ -65,14 +84,14 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
         raise complain("X", "have rows", "none")
     classes, codes = check_labels(labels)
     if len(classes) < 2:
-        raise complain("the target", "have two or more classes", f"only {classes[0]!r}")
+        raise complain("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
     if len(labels) < FEWEST_ROWS:
         raise complain(
             "X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few."
         )
     counts = np.bincount(codes)
     if counts.min() < FEWEST_OF_A_CLASS:
-        rare = classes[int(counts.argmin())]
+        rare = classes.tolist()[int(counts.argmin())]
         raise complain(
             "every class",
             f"have at least {FEWEST_OF_A_CLASS} rows",

@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ...evaluate import Interval
 from .leaderboard import Standing
 from .race import Race
 
@@ -40,36 +40,34 @@ class Watch:
         done = sum(len(e.folds) for e in running)
         answered = [e for e in race.entries if e.folds]
         leader = min(answered, key=lambda e: race.paid(e)[1].mean(), default=None)
-        standing = "" if leader is None else f"  best so far: {leader.contender.name} {race.paid(leader)[1].mean():.4g}"
+        standing = "" if leader is None else f"best: {race.paid(leader)[1].mean():.4g} {leader.contender.name}"
         self._progress.update(
             self._bar,
             total=len(running) * len(race.splits),
             completed=done,
-            description=f"{name:32.32s}{standing:52.52s}",
+            description=escape(f"{name:26.26s}{standing:44.44s}"),
         )
 
 
 def leaderboard_table(lines: list[Standing]) -> Table:
-    """The leaderboard for the terminal."""
-    two = lines[0].f1 is not None
-    table = Table(title="Leaderboard (mean cost per example, 95% interval; * not distinguishable from the best)")
-    table.add_column("contender")
-    heads = ["mean cost", "95% interval", "savings", "G-mean"]
-    heads += ["F1", "sensitivity", "specificity"] if two else []
+    """The leaderboard for a terminal of 80 columns; the page has the rest."""
+    two = lines[0].sensitivity is not None
+    title = "Mean cost per example, out of fold; * not distinguishable from the best"
+    table = Table(title=title, box=None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("contender", no_wrap=True, max_width=36)
+    heads = ["cost", "95% interval", "saved", "sens", "spec"] if two else ["cost", "95% interval", "saved", "G-mean"]
     for head in [*heads, "fit s"]:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
     for line in lines:
-        mark = " *" if line.like_the_best and line is not lines[0] and line.stopped is None else ""
-        name = f"[bold]{line.name}[/]" if line is lines[0] else line.name + mark
-        cells = [f"{line.mean_cost.value:.4f}", f"{line.mean_cost.low:.3f} to {line.mean_cost.high:.3f}"]
-        cells += [f"{line.savings.value:.1%}", f"{line.g_mean.value:.3f}"]
-        cells += [_short(v) for v in (line.f1, line.sensitivity, line.specificity)] if two else []
-        style = "dim" if line.stopped is not None else None
-        table.add_row(
-            name + (f" ({line.stopped})" if line.stopped else ""), *cells, f"{line.fit_seconds:.2f}", style=style
-        )
+        table.add_row(*_cells(line, lines[0], two), style="dim" if line.stopped is not None else None)
     return table
 
 
-def _short(value: Interval | None) -> str:
-    return "" if value is None else f"{value.value:.3f}"
+def _cells(line: Standing, best: Standing, two: bool) -> list[str]:
+    mark = " *" if line.like_the_best and line is not best else ""
+    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name) + mark
+    cost = line.mean_cost
+    cells = [name, f"{cost.value:.4g}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
+    shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)
+    cells += ["" if value is None else f"{value.value:.2f}" for value in shown]
+    return [*cells, f"{line.fit_seconds:.2f}"]

@@ -15,22 +15,25 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from ...evaluate import costs_paid
 from .contenders import Contender
 from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
-_PILOT_ROWS = 1_000
+_PILOT_ROWS = (500, 5_000)  # sizes tried before a large fit is begun
+_SMALL_SHARE = 0.03
+_FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
 
 
 @dataclass(frozen=True)
 class FoldResult:
-    """Answers of one contender on one test fold, with scores where it has them, and what it took."""
+    """Answers of one contender on one test fold as class codes, probabilities where it has them, and what it took."""
 
     fold: int
-    predicted: NDArray[Any]
+    predicted: NDArray[np.intp]
     proba: NDArray[np.float64] | None
     fit_seconds: float
     predict_seconds: float
@@ -69,7 +72,7 @@ class Race:
         rows = np.concatenate([self.splits[f][1] for f in done])
         predicted = np.concatenate([entry.folds[f].predicted for f in done])
         order = np.argsort(rows, kind="stable")
-        return rows[order], predicted[order]
+        return rows[order], self.problem.classes[predicted[order]]
 
     def paid(self, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Rows answered for and the cost paid on each."""
@@ -99,22 +102,25 @@ def run_race(
     watch: Watcher | None = None,
 ) -> Race:
     """Let everyone run, fold by fold, the cheap ones first; Ctrl-C and the time limit keep what is done."""
-    deadline = time.monotonic() + seconds
+    start = time.monotonic()
+    deadline = start + seconds
     race = Race(problem, make_splits(problem, folds), tuple(Entry(c) for c in everyone))
     for entry in race.entries:
         entry.folds.update(_kept(state, entry.contender))
     interrupted = False
     try:
         for fold in range(len(race.splits)):
-            for entry, result in _round(race, fold, deadline, jobs):
-                if result is None:
-                    entry.stopped = entry.stopped or f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+            latest = start + _FIRST_ROUND * seconds if fold == 0 else deadline
+            for entry, result in _round(race, fold, latest, jobs):
+                if isinstance(result, str):
+                    entry.stopped = f"{result} after {len(entry.folds)} of {len(race.splits)} folds"
                 else:
                     entry.folds[fold] = result
                     _keep(state, entry.contender, result)
                 if watch is not None:
                     watch(race, entry.contender.name)
             _stop_hopeless(race)
+            _stop_late(race, deadline - time.monotonic(), jobs)
     except KeyboardInterrupt:
         interrupted = True
         for entry in race.entries:
@@ -123,11 +129,14 @@ def run_race(
     return Race(race.problem, race.splits, race.entries, interrupted)
 
 
-def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[Entry, FoldResult | None]]:
+def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[Entry, FoldResult | str]]:
     """One fold of everyone still running, as they come in."""
     runners = [e for e in race.entries if e.stopped is None and fold not in e.folds]
     runners.sort(key=lambda e: (e.seconds, e.contender.work))
     problem, (fit_on, test_on) = race.problem, race.splits[fold]
+    for entry in (e for e in runners if e.contender.family == "constant"):  # at once, without another process
+        yield entry, _run(0, entry.contender, problem, fit_on, test_on, fold, deadline, 0.0)[1]
+    runners = [e for e in runners if e.contender.family != "constant"]
     calls = (
         delayed(_run)(i, entry.contender, problem, fit_on, test_on, fold, deadline, entry.seconds)
         for i, entry in enumerate(runners)
@@ -145,49 +154,72 @@ def _run(
     fold: int,
     deadline: float,
     expected_seconds: float,
-) -> tuple[int, FoldResult | None]:
-    """Teach on one part and ask about the other; None where the time left would not do."""
-    with warnings.catch_warnings():
+) -> tuple[int, FoldResult | str]:
+    """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
+    try:
+        return index, _fold(contender, problem, fit_on, test_on, fold, deadline, expected_seconds)
+    except Exception as error:  # other people's learners may raise anything at all
+        first_line = (str(error).splitlines() or [""])[0]
+        return index, f"failed ({type(error).__name__}: {first_line[:80]})"
+
+
+def _fold(
+    contender: Contender,
+    problem: Problem,
+    fit_on: NDArray[np.intp],
+    test_on: NDArray[np.intp],
+    fold: int,
+    deadline: float,
+    expected_seconds: float,
+) -> FoldResult | str:
+    with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
         warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
-        training = problem.part(_capped(problem.y, fit_on, contender.most_rows, problem.seed))
-        expected = expected_seconds or _pilot(contender, training)
-        if time.monotonic() + expected > deadline:
-            return index, None
+        training = problem.part(fit_on).capped(contender.most_rows)
+        if contender.family != "constant":  # those are what everyone is measured against, and take no time
+            expected = expected_seconds or _pilot(contender, training, deadline)
+            if time.monotonic() + expected > deadline:
+                return "out of time"
         start = time.perf_counter()
         model = contender.teach(training)
         taught = time.perf_counter()
         asked = problem.part(test_on)
-        predicted = contender.ask(model, asked)
+        predicted = problem.costs.codes(contender.ask(model, asked))
         answered = time.perf_counter()
-        return index, FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
+        return FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
 
 
-def _pilot(contender: Contender, training: Problem) -> float:
-    """Seconds a fit will take, from a small one; nothing for data that are small anyway."""
-    n = len(training.y)
-    if n <= 4 * _PILOT_ROWS or contender.family == "constant":
-        return 0.0
-    small = training.part(_capped(training.y, np.arange(n), _PILOT_ROWS, training.seed))
-    start = time.perf_counter()
-    contender.teach(small)
-    return (time.perf_counter() - start) * n / _PILOT_ROWS
-
-
-def _capped(y: NDArray[Any], rows: NDArray[np.intp], most: int | None, seed: int) -> NDArray[np.intp]:
-    """At most so many of the rows, class shares kept."""
-    if most is None or len(rows) <= most:
-        return rows
-    labels, counts = np.unique(y[rows], return_counts=True)
-    if counts.min() < 2 or most < 2 * len(labels):
-        return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-    chosen, _ = train_test_split(rows, train_size=most, stratify=y[rows], random_state=seed)
-    return np.sort(chosen)
+def _pilot(contender: Contender, training: Problem, deadline: float) -> float:
+    """Seconds a fit will take, from smaller ones; nothing for data that are small anyway."""
+    n, expected = len(training.y), 0.0
+    for rows in _PILOT_ROWS:
+        if n < 2 * rows or time.monotonic() + expected > deadline:
+            break
+        start = time.perf_counter()
+        contender.teach(training.capped(rows))
+        expected = (time.perf_counter() - start) * (n / rows) ** (1.0 if contender.most_rows is None else 1.5)
+    return expected
 
 
 def _probabilities(model: Any, asked: Problem) -> NDArray[np.float64] | None:
     if not hasattr(model, "predict_proba"):
         return None
     return np.asarray(model.predict_proba(asked.X), dtype=np.float64)
+
+
+def _stop_late(race: Race, left: float, jobs: int) -> None:
+    """Of those still running keep the best ones, as many as can finish in the time left."""
+    running = [
+        e
+        for e in race.entries
+        if e.stopped is None and e.contender.family != "constant" and 0 < len(e.folds) < len(race.splits)
+    ]
+    need = {id(e): e.seconds * (len(race.splits) - len(e.folds)) / jobs for e in running}
+    small = _SMALL_SHARE * left  # what takes next to nothing is not worth stopping
+    for entry in sorted(running, key=lambda e: (need[id(e)] > small, race.paid(e)[1].mean())):
+        if need[id(entry)] > left:
+            entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+        else:
+            left -= need[id(entry)]
 
 
 def _stop_hopeless(race: Race) -> None:
@@ -219,12 +251,12 @@ def _keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
     if state is None:
         return
     state.mkdir(parents=True, exist_ok=True)
-    proba = {} if result.proba is None else {"proba": result.proba}
+    proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
     target = state / f"{_slug(contender)}.{result.fold}.npz"
     times = json.dumps([result.fit_seconds, result.predict_seconds])
     partial = target.with_suffix(".partial")
     with partial.open("wb") as file:
-        np.savez_compressed(file, predicted=result.predicted.astype(str), times=np.array(times), **proba)
+        np.savez_compressed(file, predicted=result.predicted, times=np.array(times), **proba)
     partial.replace(target)
 
 
@@ -236,6 +268,5 @@ def _kept(state: Path | None, contender: Contender) -> dict[int, FoldResult]:
         with np.load(path, allow_pickle=False) as kept:
             fold = int(path.suffixes[-2][1:])
             fit_seconds, predict_seconds = json.loads(str(kept["times"]))
-            proba = kept["proba"] if "proba" in kept else None
-            found[fold] = FoldResult(fold, kept["predicted"], proba, fit_seconds, predict_seconds)
+            found[fold] = FoldResult(fold, kept["predicted"], kept.get("proba"), fit_seconds, predict_seconds)
     return found

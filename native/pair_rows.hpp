@@ -1,0 +1,249 @@
+// Training rows as the pair steps read them: y_i x_i with its constant feature, packed so that a row drawn at random
+// costs as few cache lines as possible. The weights and the sums behind their average lie in one array of slots.
+#pragma once
+
+#include "clones.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+namespace steelyard {
+
+constexpr std::size_t kLine = 64; // bytes of a cache line
+
+inline void prefetch_bytes(const void *at, std::size_t bytes) {
+  constexpr std::size_t most = 8 * kLine; // the rest of a long row is a stream that the hardware follows
+  for (std::size_t byte = 0; byte < bytes && byte < most; byte += kLine)
+    __builtin_prefetch(static_cast<const char *>(at) + byte);
+}
+
+// Rows of whole cache lines: all weights, then all sums.
+class DensePairRows {
+ public:
+  static constexpr std::size_t lanes = 8;
+
+  DensePairRows(std::size_t count, std::size_t width)
+      : width_(width), stride_((width + lanes - 1) / lanes * lanes), values_(new double[count * stride_ + lanes]) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(values_.get()) % kLine / sizeof(double);
+    first_ = values_.get() + (lanes - past) % lanes;
+  }
+
+  // Row i, all zero, to be written.
+  double *fresh_row(std::size_t i) {
+    double *row = first_ + i * stride_;
+    std::fill(row, row + stride_, 0.0);
+    return row;
+  }
+  const double *row(std::size_t i) const { return first_ + i * stride_; }
+  std::size_t slots() const { return 2 * stride_; }
+  std::size_t weight_slot(std::size_t c) const { return c; }
+  std::size_t sum_slot(std::size_t c) const { return stride_ + c; }
+  std::size_t width() const { return width_; }
+
+  void prefetch(std::size_t i) const { prefetch_bytes(row(i), stride_ * sizeof(double)); }
+  STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
+    const double *x = row(i);
+    double sum[lanes] = {};
+    for (std::size_t k = 0; k < stride_; k += lanes)
+      for (std::size_t l = 0; l < lanes; ++l)
+        sum[l] += x[k + l] * slots[k + l];
+    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  }
+  STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
+    const double *x = row(i);
+    for (std::size_t k = 0; k < stride_; k += lanes)
+      for (std::size_t l = 0; l < lanes; ++l)
+        slots[k + l] += to_weights * x[k + l];
+    for (std::size_t k = 0; k < stride_; k += lanes)
+      for (std::size_t l = 0; l < lanes; ++l)
+        slots[stride_ + k + l] += to_sums * x[k + l];
+  }
+
+ private:
+  std::size_t width_, stride_;
+  std::unique_ptr<double[]> values_; // not set to zero first: these are large
+  double *first_;
+};
+
+// Sparse rows have whole groups of entries, the last filled up with entries that point behind the weights: loops over
+// groups end where the processor expects it more often. A weight lies beside its sum.
+class SparseSlots {
+ public:
+  static constexpr std::size_t group = 4;
+
+  SparseSlots(std::size_t count, std::size_t width) : width_(width), starts_(count + 1) {}
+  std::size_t slots() const { return 2 * width_ + 2; }
+  std::size_t weight_slot(std::size_t c) const { return 2 * c; }
+  std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
+  std::size_t width() const { return width_; }
+  void start_row(std::size_t i) { starts_[i] = stored_; }
+  void finish() { starts_.back() = stored_; }
+
+ protected:
+  std::size_t no_slot() const { return 2 * width_; }
+  STEELYARD_INTO_CLONES static double total(const double *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
+
+  std::size_t width_, stored_ = 0;
+  std::vector<std::size_t> starts_;
+};
+
+// Entries of value and slot, in single precision where that loses nothing.
+template <class T> class SparsePairRows : public SparseSlots {
+ public:
+  struct Entry {
+    T value;
+    std::uint32_t slot;
+  };
+
+  SparsePairRows(std::size_t count, std::size_t width, std::size_t stored)
+      : SparseSlots(count, width), entries_(new Entry[stored + group * count]) {}
+
+  void push(double value, std::size_t column) {
+    entries_[stored_++] = {static_cast<T>(value), static_cast<std::uint32_t>(weight_slot(column))};
+  }
+  void end_row(double) {
+    while (stored_ % group != 0)
+      entries_[stored_++] = {T(0), static_cast<std::uint32_t>(no_slot())};
+  }
+  void prefetch(std::size_t i) const {
+    prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(Entry));
+  }
+  STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
+    double sum[group] = {};
+    for (const Entry *entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+      for (std::size_t l = 0; l < group; ++l)
+        sum[l] += static_cast<double>(entry[l].value) * slots[entry[l].slot];
+    return total(sum);
+  }
+  STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
+    for (const Entry *entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+      for (std::size_t l = 0; l < group; ++l) {
+        double *at = slots + entry[l].slot;
+        at[0] += to_weights * static_cast<double>(entry[l].value);
+        at[1] += to_sums * static_cast<double>(entry[l].value);
+      }
+  }
+
+ private:
+  const Entry *begin(std::size_t i) const { return entries_.get() + starts_[i]; }
+
+  std::unique_ptr<Entry[]> entries_;
+};
+
+// Rows of ones, as presence features are: slots only, and y_i apart.
+class UnitPairRows : public SparseSlots {
+ public:
+  UnitPairRows(std::size_t count, std::size_t width, std::size_t stored)
+      : SparseSlots(count, width), slots_(new std::uint32_t[stored + group * count]) {
+    sign_.reserve(count);
+  }
+
+  void push(double, std::size_t column) { slots_[stored_++] = static_cast<std::uint32_t>(weight_slot(column)); }
+  void end_row(double sign) {
+    sign_.push_back(sign);
+    while (stored_ % group != 0)
+      slots_[stored_++] = static_cast<std::uint32_t>(no_slot());
+  }
+  void prefetch(std::size_t i) const {
+    prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(std::uint32_t));
+  }
+  STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
+    double sum[group] = {};
+    for (const std::uint32_t *slot = begin(i), *end = begin(i + 1); slot != end; slot += group)
+      for (std::size_t l = 0; l < group; ++l)
+        sum[l] += slots[slot[l]];
+    return sign_[i] * total(sum);
+  }
+  STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
+    const double weights = sign_[i] * to_weights, sums = sign_[i] * to_sums;
+    for (const std::uint32_t *slot = begin(i), *end = begin(i + 1); slot != end; slot += group)
+      for (std::size_t l = 0; l < group; ++l) {
+        slots[slot[l]] += weights;
+        slots[slot[l] + 1] += sums;
+      }
+    slots[no_slot()] = slots[no_slot() + 1] = 0.0; // what the filling has left there
+  }
+
+ private:
+  const std::uint32_t *begin(std::size_t i) const { return slots_.get() + starts_[i]; }
+
+  std::vector<double> sign_;
+  std::unique_ptr<std::uint32_t[]> slots_;
+};
+
+// Rows as they come; `constant` asks for a last feature of 1. They are packed in the order given.
+struct GivenRows {
+  const double *values;
+  const std::int32_t *columns; // null where the rows are dense
+  const std::int64_t *starts;
+  std::size_t count, features;
+  bool constant;
+  const double *sign;
+  const std::int32_t *order;
+
+  std::size_t width() const { return features + (constant ? 1 : 0); }
+  std::size_t begin(std::size_t i) const { return columns ? static_cast<std::size_t>(starts[i]) : i * features; }
+  std::size_t stored() const { return begin(count); }
+  // The k-th row to pack; one further on is asked for, since the order jumps.
+  std::size_t next(std::size_t k) const {
+    constexpr std::size_t ahead = 12;
+    if (k + ahead < count) {
+      const std::size_t later = static_cast<std::size_t>(order[k + ahead]), size = begin(later + 1) - begin(later);
+      prefetch_bytes(values + begin(later), size * sizeof(double));
+      if (columns)
+        prefetch_bytes(columns + begin(later), size * sizeof(std::int32_t));
+    }
+    return static_cast<std::size_t>(order[k]);
+  }
+};
+
+inline DensePairRows dense_pair_rows(const GivenRows &given) {
+  DensePairRows rows(given.count, given.width());
+  for (std::size_t at = 0; at < given.count; ++at) {
+    const std::size_t i = given.next(at);
+    const double sign = given.sign[i];
+    double *row = rows.fresh_row(at);
+    for (std::size_t k = given.begin(i), c = 0; k < given.begin(i + 1); ++k, ++c)
+      row[given.columns ? static_cast<std::size_t>(given.columns[k]) : c] = sign * given.values[k];
+    if (given.constant)
+      row[given.features] = sign;
+  }
+  return rows;
+}
+
+template <class Rows> Rows sparse_pair_rows(const GivenRows &given) {
+  Rows rows(given.count, given.width(), given.stored() + given.count);
+  for (std::size_t at = 0; at < given.count; ++at) {
+    const std::size_t i = given.next(at);
+    const double sign = given.sign[i];
+    rows.start_row(at);
+    for (std::size_t k = given.begin(i); k < given.begin(i + 1); ++k)
+      rows.push(sign * given.values[k], static_cast<std::size_t>(given.columns[k]));
+    if (given.constant)
+      rows.push(sign, given.features);
+    rows.end_row(sign);
+  }
+  rows.finish();
+  return rows;
+}
+
+using PairRows = std::variant<DensePairRows, UnitPairRows, SparsePairRows<float>, SparsePairRows<double>>;
+
+// The form that is read fastest: dense from half full on, since whole vectors are quicker than single entries.
+inline PairRows pair_rows(const GivenRows &given) {
+  const std::size_t stored = given.stored();
+  if (!given.columns || 2 * stored > given.count * given.features)
+    return dense_pair_rows(given);
+  const double *end = given.values + stored;
+  if (std::all_of(given.values, end, [](double v) { return v == 1.0; }))
+    return sparse_pair_rows<UnitPairRows>(given);
+  if (std::all_of(given.values, end, [](double v) { return static_cast<double>(static_cast<float>(v)) == v; }))
+    return sparse_pair_rows<SparsePairRows<float>>(given);
+  return sparse_pair_rows<SparsePairRows<double>>(given);
+}
+
+} // namespace steelyard

@@ -1,0 +1,1 @@
+"""``steelyard stream``: one pass over a file or a pipe, with decisions, state and live measures."""

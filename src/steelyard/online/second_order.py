@@ -1,0 +1,218 @@
+"""Second-order update rules: weights that know how sure they are. Each works alone and is the oracle of its kernel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar, NamedTuple
+
+from .._checks import check_choice, check_flag, check_number, complain
+from .._native import update_kernel
+from .updates import UpdateRule
+
+__all__ = ["ACOG", "AROW", "SCW1", "SCW2", "Doubt", "SecondOrderRule", "Turn"]
+
+
+class Doubt(NamedTuple):
+    """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x."""
+
+    score: float
+    y: float
+    cost: float
+    variance: float
+
+    def margin(self) -> float:
+        """y f: negative for a mistake."""
+        return self.y * self.score
+
+
+class Turn(NamedTuple):
+    """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` the new Sigma turns the step."""
+
+    add: float = 0.0
+    gain: float = 0.0
+    after: bool = False
+
+
+class SecondOrderRule(UpdateRule):
+    """Base of the rules that keep a covariance Sigma, the identity at first, beside the weights.
+
+    With ``full=False`` only the diagonal of Sigma^-1 is kept: as quick as a first-order rule, for any number of
+    features. ``full=True`` keeps the whole matrix: d^2 numbers and operations a step, up to ``widest`` features.
+    A subclass writes :meth:`turn`.
+    """
+
+    meaning: ClassVar[str] = "turn"
+    widest: ClassVar[int] = 4096
+
+    full: bool = False  # the last parameter of every rule
+
+    def turn(self, doubt: Doubt) -> Turn:
+        """The turn for one labelled example."""
+        raise NotImplementedError
+
+    def checked(self) -> None:
+        """Complain about a flag that is none."""
+        check_flag("full", self.full)
+
+    def check_width(self, n_features: int) -> None:
+        """Complain about more features than a whole matrix is kept for."""
+        if self.full and n_features > self.widest:
+            raise complain(
+                "X", f"have at most {self.widest} features for full=True", n_features, "Use full=False: the diagonal."
+            )
+
+
+@dataclass(eq=False, repr=False)
+class AROW(SecondOrderRule):
+    """Adaptive regularization of weights: alpha = hinge / (x' Sigma x + r), Sigma^-1 += x x' / r.
+
+    Minimises KL(new, old) + cost (hinge^2 + x' Sigma x) / (2 r); a dear mistake counts like a smaller r.
+    Crammer, Kulesza & Dredze 2009, fig. 1, which is cost = 1.
+    Parameters: ``r`` > 0, how little one example counts; ``full``, the whole covariance or its diagonal.
+
+    >>> AROW(r=1.0).turn(Doubt(score=0.5, y=1.0, cost=1.0, variance=1.0))
+    Turn(add=0.25, gain=1.0, after=False)
+    """
+
+    r: float = 1.0
+    full: bool = False
+
+    def checked(self) -> None:
+        """Complain about an r that is not positive."""
+        super().checked()
+        check_number("r", self.r, above=0)
+
+    def turn(self, doubt: Doubt) -> Turn:
+        """Nothing where the margin is at least 1."""
+        hinge = 1.0 - doubt.margin()
+        if hinge <= 0:
+            return Turn()
+        slack = self.r / doubt.cost
+        return Turn(add=doubt.y * (hinge / (doubt.variance + slack)), gain=1.0 / slack)
+
+    def native(self) -> Any:
+        """The kernel's form of this rule."""
+        return update_kernel("AROW", [self.r])
+
+
+@dataclass(eq=False, repr=False)
+class _SoftConfidence(SecondOrderRule):
+    C: float = 1.0
+    eta: float = 0.9
+    full: bool = False
+
+    def checked(self) -> None:
+        """Complain about a C that is not positive or an eta outside (0.5, 1)."""
+        super().checked()
+        check_number("C", self.C, above=0)
+        check_number("eta", self.eta, above=0.5, below=1)
+
+    def phi(self) -> float:
+        """The quantile of the standard normal distribution at ``eta``."""
+        return NormalDist().inv_cdf(self.eta)
+
+    def _alpha(self, doubt: Doubt) -> float:
+        """Length of the step; called where the confidence is too small."""
+        raise NotImplementedError
+
+    def turn(self, doubt: Doubt) -> Turn:
+        """Nothing where y f >= phi sqrt(x' Sigma x); else the alpha and beta of Wang, Zhao & Hoi 2012."""
+        phi, v = self.phi(), doubt.variance
+        if v <= 0 or phi * math.sqrt(v) <= doubt.margin():
+            return Turn()
+        alpha = self._alpha(doubt)
+        if alpha <= 0:
+            return Turn()
+        push = alpha * v * phi
+        root = 0.5 * (math.sqrt(push * push + 4.0 * v) - push)  # sqrt(u): the deviation of y f after the step
+        return Turn(add=alpha * doubt.y, gain=alpha * phi / root)
+
+    def native(self) -> Any:
+        """The kernel's form of this rule."""
+        return update_kernel(_named(type(self)), [self.C, self.phi()])
+
+
+@dataclass(eq=False, repr=False)
+class SCW1(_SoftConfidence):
+    """Soft confidence-weighted learning I: KL(new, old) + C cost loss, loss = max(0, phi sqrt(x' Sigma x) - y f).
+
+    The smallest move after which the answer is right with probability ``eta``, at most C cost long. Wang, Zhao &
+    Hoi 2012, prop. 1, which is cost = 1.
+    Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
+
+    >>> SCW1(C=0.1).turn(Doubt(score=0.0, y=-1.0, cost=1.0, variance=1.0)).add
+    -0.1
+    """
+
+    def _alpha(self, doubt: Doubt) -> float:
+        """The step that reaches the confidence, cut at C cost."""
+        phi2 = self.phi() * self.phi()
+        psi, zeta = 1.0 + phi2 / 2.0, 1.0 + phi2
+        m, v = doubt.margin(), doubt.variance
+        wanted = (-m * psi + math.sqrt(m * m * (phi2 * phi2) / 4.0 + v * phi2 * zeta)) / (v * zeta)
+        return min(self.C * doubt.cost, wanted)
+
+
+@dataclass(eq=False, repr=False)
+class SCW2(_SoftConfidence):
+    """Soft confidence-weighted learning II: like :class:`SCW1` with the loss squared.
+
+    Wang, Zhao & Hoi 2012, prop. 2, which is cost = 1.
+    Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
+
+    >>> SCW2(C=0.5).turn(Doubt(score=9.0, y=1.0, cost=1.0, variance=1.0))
+    Turn(add=0.0, gain=0.0, after=False)
+    """
+
+    def _alpha(self, doubt: Doubt) -> float:
+        """The step that balances confidence and loss."""
+        phi = self.phi()
+        phi2, m, v = phi * phi, doubt.margin(), doubt.variance
+        n = v + 1.0 / (2.0 * (self.C * doubt.cost))
+        root = phi * math.sqrt(phi2 * (m * m) * (v * v) + 4.0 * n * v * (n + v * phi2))
+        return (root - (2.0 * m * n + phi2 * m * v)) / (2.0 * (n * n + n * v * phi2))
+
+
+@dataclass(eq=False, repr=False)
+class ACOG(SecondOrderRule):
+    """Adaptive cost-sensitive gradient descent: the steps of paper 000, turned by the covariance.
+
+    Where the loss is positive Sigma^-1 += x x' / gamma, then w += eta cost y Sigma x (loss II,
+    cost max(0, 1 - y f)) or w += eta y Sigma x (loss I, max(0, cost - y f)). Zhao et al. 2018, Algorithm 1; as gamma
+    grows it becomes :class:`CSOGD2` (II) or :class:`CSOGD1` (I).
+    Parameters: ``eta`` > 0, the step; ``gamma`` > 0, how slowly Sigma shrinks; ``loss``, "II" or "I"; ``full``.
+
+    >>> ACOG(eta=0.5, gamma=2.0).turn(Doubt(score=0.5, y=1.0, cost=3.0, variance=1.0))
+    Turn(add=1.5, gain=0.5, after=True)
+    """
+
+    eta: float = 1.0
+    gamma: float = 1.0
+    loss: str = "II"
+    full: bool = False
+
+    def checked(self) -> None:
+        """Complain about steps that are not positive or an unknown loss."""
+        super().checked()
+        check_number("eta", self.eta, above=0)
+        check_number("gamma", self.gamma, above=0)
+        check_choice("loss", self.loss, ("I", "II"))
+
+    def turn(self, doubt: Doubt) -> Turn:
+        """Nothing where the loss is zero."""
+        wanted = doubt.cost if self.loss == "I" else 1.0
+        if wanted - doubt.margin() <= 0:
+            return Turn()
+        slope = 1.0 if self.loss == "I" else doubt.cost
+        return Turn(add=self.eta * slope * doubt.y, gain=1.0 / self.gamma, after=True)
+
+    def native(self) -> Any:
+        """The kernel's form of this rule."""
+        return update_kernel("ACOG", [self.eta, self.gamma, self.loss == "I"])
+
+
+def _named(cls: type) -> str:
+    """Name of the public rule of this module that ``cls`` is or extends."""
+    return next(base.__name__ for base in cls.__mro__ if base.__name__ in __all__)

@@ -1,0 +1,152 @@
+"""``compare`` from data to advice, report, JSON and model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import steelyard
+from steelyard import Costs, InvalidInputError, StateError
+from steelyard.lab.compare import load_model
+
+
+def mixed(n: int = 150, seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n)
+    kind = rng.choice(["red", "green", "blue"], n)
+    X = pd.DataFrame({"size": np.where(rng.random(n) < 0.1, np.nan, size), "kind": kind})
+    X["code"] = [f"id{i}" for i in range(n)]
+    y = np.where(size + (kind == "red") + rng.normal(size=n) * 0.5 > 0.7, "bad", "good")
+    return X, y
+
+
+def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
+    return steelyard.compare(X, y, costs=costs, **{"time": 3.0, "folds": 3, **settings})
+
+
+PAIR = Costs.of_pair(5, 1, classes=["bad", "good"], positive="bad")
+
+
+def test_pandas_and_polars_give_leaderboard_report_json_and_model(tmp_path: Path) -> None:
+    X, y = mixed()
+    for frame in (X, pl.from_pandas(X)):
+        result = quick(frame, y, PAIR)
+        costs = [line.mean_cost.value for line in result.leaderboard if line.stopped is None]
+        assert costs == sorted(costs)
+        assert result.winner == result.leaderboard[0].name
+        assert any("'code'" in sentence for sentence in result.noticed)
+        told = json.loads(result.to_json())
+        assert told["winner"] == result.winner
+        assert len(told["leaderboard"]) == len(result.leaderboard)
+        page = result.write_report(tmp_path / "report.html").read_text()
+        assert result.winner in page
+        assert "https://" not in page.replace("https://www.w3.org", "").replace("http://www.w3.org", "")
+        model = load_model(result.save(tmp_path / "model.steelyard"))
+        assert np.array_equal(model.predict(frame), result.refit().predict(frame))
+        assert set(model.predict(frame)) <= {"bad", "good"}
+
+
+def test_model_meets_changed_data(tmp_path: Path) -> None:
+    X, y = mixed()
+    model = load_model(quick(X, y, PAIR).save(tmp_path / "m"))
+    new = X.drop(columns="code").assign(kind="purple", size=np.nan, label=y)
+    assert len(model.predict(new)) == len(y)
+    with pytest.raises(InvalidInputError, match="no column 'size'"):
+        model.predict(X.drop(columns="size"))
+    with pytest.raises(InvalidInputError, match="'size' must hold numbers"):
+        model.predict(X.assign(size="big"))
+
+
+def test_model_file_with_foreign_types_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="must be a model"):
+        load_model(tmp_path / "nothing")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(StateError, match="must be a model"):
+        load_model(tmp_path / "text")
+
+
+def test_five_classes() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X[:, 0], [-1.0, -0.3, 0.3, 1.0])
+    result = quick(X, y, np.abs(np.subtract.outer(np.arange(5), np.arange(5))))
+    assert result.leaderboard[0].family != "constant"
+    assert result.leaderboard[0].savings.value > 0.5
+    assert result.leaderboard[0].sensitivity is None
+
+
+def test_advice_says_so_when_a_constant_wins() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 2)), (rng.random(150) < 0.5).astype(int)
+    result = quick(X, y, {0: 1.0, 1: 200.0})
+    assert next(line for line in result.leaderboard if line.name == "always 1").like_the_best
+    assert result.advice[0].startswith(("Answer '1' whatever", "Nothing is demonstrably cheaper than always 1"))
+
+
+def test_constant_wins_a_tie() -> None:
+    X = np.zeros((60, 1))
+    X[0] = 1.0
+    result = quick(X, np.array([0, 1, 1] * 20), {0: 1.0, 1: 50.0})
+    assert result.winner == "always 1"
+    assert result.advice[0].startswith("Answer '1' whatever")
+
+
+def test_advice_names_gradient_boosting_when_it_wins() -> None:
+    """Stripes: only trees can follow them, and only a cost decision answers at these costs."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 8, size=(500, 2))
+    y = ((X[:, 0].astype(int) % 2 == 0) ^ (rng.random(500) < 0.03)).astype(int)
+    from steelyard.lab.compare.advice import advice
+    from steelyard.lab.compare.contenders import contenders
+    from steelyard.lab.compare.leaderboard import standings
+    from steelyard.lab.compare.problem import read_problem
+    from steelyard.lab.compare.race import run_race
+
+    problem = read_problem(X, y, {0: 1.0, 1: 3.0})
+    names = ("logistic regression", "gradient boosting, expected cost", "CSOGD-II, one pass", "CS-SVM, RBF kernel")
+    chosen = [c for c in contenders(problem) if c.name in names or c.family == "constant"]
+    race = run_race(problem, chosen, folds=3)
+    lines = standings(race)
+    assert lines[0].name == "gradient boosting, expected cost"
+    said = advice(race, lines)
+    assert said[0].startswith("Use gradient boosting, expected cost")
+    assert any("significantly dearer" in sentence for sentence in said)
+
+
+def test_resume_only_with_the_same_question(tmp_path: Path) -> None:
+    X, y = mixed(100)
+    first = quick(X, y, PAIR, out=tmp_path)
+    again = quick(X, y, PAIR, out=tmp_path, resume=True)
+    assert {line.name for line in first.leaderboard} <= {line.name for line in again.leaderboard}
+    with pytest.raises(StateError, match="same data, costs, folds and seed"):
+        quick(X, y, None, out=tmp_path, resume=True)
+
+
+def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
+    rng = np.random.default_rng(0)
+    y = (rng.random(120) < 0.4).astype(int)
+    X = pd.DataFrame({"leak": np.where(y == 1, "paid", "open"), "same": 1.0, "few": rng.integers(0, 3, 120)})
+    noticed = " ".join(quick(X, y, time=1.0).noticed)
+    assert "'leak' alone gives away" in noticed
+    assert "'same' is the same in every row" in noticed
+    assert "repeat an earlier row" in noticed
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((30, 2)), ["a"] * 30, "two or more classes"),
+        (np.zeros((10, 2)), ["a", "b"] * 5, "at least 20 rows"),
+        (np.zeros((30, 2)), ["a"] * 29 + ["b"], "at least 2 rows"),
+        (np.zeros((30, 2)), ["a"] * 29, "30 labels"),
+        (pd.DataFrame({"v": [None] * 30}), ["a", "b"] * 15, "--drop v"),
+        (pd.DataFrame(np.zeros((30, 2)), columns=["v", "v"]), ["a", "b"] * 15, "v"),
+    ],
+)
+def test_bad_input_is_one_sentence(X: Any, y: Any, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        quick(X, np.asarray(y))
