@@ -36,6 +36,7 @@ figure svg, figure img { display: block; width: 100%; max-width: 44rem; height: 
 @media (prefers-color-scheme: dark) { figure svg, figure img { filter: invert(.92) hue-rotate(180deg); } }
 pre { background: var(--card); padding: .8rem; border-radius: .5rem; overflow-x: auto; font-size: .85rem; }
 .note { border-left: 4px solid var(--accent); background: var(--card); padding: .5rem .9rem; border-radius: .3rem; }
+@media (max-width: 40rem) { tbody th { white-space: normal; min-width: 7.5rem; } th, td { padding: .34rem .45rem; } }
 footer { color: var(--soft); font-size: .84rem; padding: 2.5rem 1rem 2rem; }
 @media print { nav { display: none; } body { font-size: 11pt; } }
 """

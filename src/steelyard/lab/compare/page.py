@@ -39,14 +39,15 @@ def comparison_page(
     for sentence in said:
         advice.text(sentence)
     advice.numbers(_key_figures(lines[0], problem))
-    report.section("Leaderboard", _LEADERBOARD_TEXT).table([_row(s) for s in lines], best={"mean cost": "min"})
+    report.section("Leaderboard", _LEADERBOARD_TEXT).table([_row(s) for s in lines])
     report.section("What mistakes cost").show(problem.costs)
     if warnings:
         noticed = report.section("Noticed in the data")
         for sentence in warnings:
             noticed.note(sentence)
     if not brief:
-        best = [e for s in lines[:_SHOWN] for e in race.entries if e.contender.name == s.name]
+        shown = [s.name for i, s in enumerate(lines) if i == 0 or s.family != "constant"][:_SHOWN]
+        best = [e for name in shown for e in race.entries if e.contender.name == name]
         _confusions(report, race, best)
         _pictures(report, race, best, winner_of(race, list(lines)).contender)
     _method(report, race)

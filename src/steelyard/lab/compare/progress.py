@@ -64,10 +64,10 @@ def leaderboard_table(lines: list[Standing]) -> Table:
 
 
 def _cells(line: Standing, best: Standing, two: bool) -> list[str]:
-    mark = " *" if line.like_the_best and line is not best else ""
-    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name) + mark
+    mark = "*" if line.like_the_best and line is not best else " "
+    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name)
     cost = line.mean_cost
-    cells = [name, f"{cost.value:.4g}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
+    cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
     shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)
     cells += ["" if value is None else f"{value.value:.2f}" for value in shown]
     return [*cells, f"{line.fit_seconds:.2f}"]

@@ -23,7 +23,8 @@ from .contenders import Contender
 from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
-_PILOT_ROWS = (500, 5_000)  # sizes tried before a large fit is begun
+_PILOT_ROWS = (1_000, 5_000)  # sizes tried before a large fit is begun
+_FAR_TOO_LONG = 4.0  # times the time left: the smaller pilot overestimates, but not that much
 _SMALL_SHARE = 0.03
 _FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
 
@@ -191,12 +192,16 @@ def _fold(
 def _pilot(contender: Contender, training: Problem, deadline: float) -> float:
     """Seconds a fit will take, from smaller ones; nothing for data that are small anyway."""
     n, expected = len(training.y), 0.0
+    power = 1.0 if contender.most_rows is None else 1.5
+    taken: list[float] = []
     for rows in _PILOT_ROWS:
-        if n < 2 * rows or time.monotonic() + expected > deadline:
+        if n < 2 * rows or expected > _FAR_TOO_LONG * (deadline - time.monotonic()):
             break
         start = time.perf_counter()
         contender.teach(training.capped(rows))
-        expected = (time.perf_counter() - start) * (n / rows) ** (1.0 if contender.most_rows is None else 1.5)
+        taken.append(time.perf_counter() - start)
+        growth = taken[-1] - (taken[-2] if len(taken) > 1 else 0.0)  # what does not grow with the rows is paid once
+        expected = taken[-1] + max(growth, 0.0) * ((n / rows) ** power - 1.0)
     return expected
 
 
