@@ -37,27 +37,6 @@ def _root(
     """Classification where mistakes are not equal."""
 
 
-data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
-app.add_typer(data_app)
-
-
-@data_app.command("list")
-def _data_list() -> None:
-    """Print name, size, classes, papers and tasks of every data set."""
-    table = Table("name", "rows", "features", "classes", "papers", "tasks", box=None)
-    for info in list_datasets():
-        sizes = (str(n) for n in (info.rows, info.features, len(info.classes)))
-        table.add_row(info.name, *sizes, " ".join(info.papers), " ".join(t.name for t in info.tasks))
-    Console().print(table)
-
-
-@data_app.command("fetch")
-def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard data list` prints.")]) -> None:
-    """Bring the files of a data set to this machine and print where they lie."""
-    for path in fetch_dataset(name):
-        typer.echo(path)
-
-
 @app.command("stream")
 def _stream(
     file: Annotated[
@@ -117,6 +96,27 @@ def _stream(
         quiet=quiet,
         as_json=as_json,
     )
+
+
+data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
+app.add_typer(data_app)
+
+
+@data_app.command("list")
+def _data_list() -> None:
+    """Print name, size, classes, papers and tasks of every data set."""
+    table = Table("name", "rows", "features", "classes", "papers", "tasks", box=None)
+    for info in list_datasets():
+        sizes = (str(n) for n in (info.rows, info.features, len(info.classes)))
+        table.add_row(info.name, *sizes, " ".join(info.papers), " ".join(t.name for t in info.tasks))
+    Console().print(table)
+
+
+@data_app.command("fetch")
+def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard data list` prints.")]) -> None:
+    """Bring the files of a data set to this machine and print where they lie."""
+    for path in fetch_dataset(name):
+        typer.echo(path)
 
 
 def main() -> None:
