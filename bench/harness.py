@@ -164,13 +164,16 @@ def markdown(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> s
 
 
 def keep(topic: str, results: dict[str, dict[str, float | str]], goals: list[Goal]) -> None:
-    """Write the results beside the code, as Markdown for readers and JSON for machines."""
+    """Write the results beside the code, as Markdown for readers and JSON for machines; other workloads stay."""
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
+    kept = folder / f"{topic}.json"
+    if kept.exists():
+        results = {**json.loads(kept.read_text())["seconds"], **results}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
     )
     about = {"commit": commit.stdout.strip(), "python": platform.python_version(), "machine": platform.machine()}
     body = {"about": about, "seconds": results, "goals": verdicts(results, goals)}
-    (folder / f"{topic}.json").write_text(json.dumps(body, indent=1) + "\n")
+    kept.write_text(json.dumps(body, indent=1) + "\n")
     (folder / f"{topic}.md").write_text(f"## {topic}\n\n{markdown(results, goals)}")

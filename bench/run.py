@@ -27,8 +27,7 @@ def main(arguments: list[str]) -> None:
     for topic in arguments or TOPICS:
         harness.CONTENDERS.clear()
         results = harness.measure(topic, only)
-        if only is None:
-            harness.keep(topic, results, importlib.import_module(topic).GOALS)
+        harness.keep(topic, results, importlib.import_module(topic).GOALS)
 
 
 if __name__ == "__main__":

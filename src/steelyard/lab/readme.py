@@ -52,7 +52,7 @@ def bench_table(bench: Path) -> str:
     lines = ["| workload | ours | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
     for path in sorted((bench / "results").glob("*.json")):
         for row in json.loads(path.read_text())["goals"]:
-            reached = {True: "yes", False: "no"}.get(row["reached"], row["reached"])
+            reached = {True: "yes", False: "no", None: "not run"}.get(row["reached"], row["reached"])
             ratio = "-" if row["ratio"] is None else row["ratio"]
             lines.append(
                 f"| {row['workload']} | {row['ours']} | {row['against']} | {ratio} | {row['goal']} | {reached} |"
