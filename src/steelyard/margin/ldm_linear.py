@@ -173,7 +173,8 @@ class MetricProblem:
             steps += made
             whole = self._path(slice(None), cost, pull, path.w)
             whole.bend(path.delta)
-            if made == 0:
+            if made == 0 or not path.gap_parts()[2].holds(tol):
+                certificate = whole.gap_parts()[2]
                 break
         nu = box.lower + cost * np.clip((1.0 - whole.margins) / whole.delta, 0.0, 1.0)
         return Solution(nu, whole.margins, certificate, steps, "newton", whole.w)

@@ -19,6 +19,7 @@ from .ldm_problem import Certificate, Floats
 
 WIDEST = 2.0  # at w = 0 every row bends, so that the first step is a ridge regression
 HALVINGS = 10
+PATIENCE = 30  # steps without a smaller gap: for large C the bend gets too narrow for Newton's steps to find their way
 
 
 class Part(NamedTuple):
@@ -99,10 +100,13 @@ class NewtonPath:
 def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -> int:
     """Follow the minimiser as the bend narrows, until the gap is small enough or no step helps; the steps made."""
     path.bend(delta)
+    least, found_at = np.inf, 0
     for made in range(max_iter):
         astray, bent, certificate = path.gap_parts()
         goal = tol * certificate.scale
-        if certificate.gap <= goal:
+        if certificate.gap < least:
+            least, found_at = certificate.gap, made
+        if certificate.gap <= goal or made - found_at > PATIENCE:
             return made
         if bent > 0.6 * goal and astray < max(2.0 * bent, goal):
             # The bent part falls with the square of delta: aim at half the goal, but keep within Newton's reach.

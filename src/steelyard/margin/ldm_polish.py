@@ -33,12 +33,11 @@ class Polishable(Protocol):
 def polished(problem: Polishable, found: Solution, box: Box) -> Solution:
     """The solution with margins of 1 at all free coordinates, as far as that lowers the gap."""
     for _ in range(ROUNDS):
-        free = np.flatnonzero((found.nu > box.lower) & (found.nu < box.upper))
+        nu, free = _settled(found, box)
         if not 0 < len(free) <= LARGEST_SYSTEM or found.certificate.gap == 0:
             return found
-        step = lstsq(problem.block(free), 1.0 - found.margins[free], check_finite=False)[0]
-        nu = found.nu.copy()
-        nu[free] += step
+        margins = found.margins if (nu == found.nu).all() else problem.evaluate(nu)[0]
+        nu[free] += lstsq(problem.block(free), 1.0 - margins[free], check_finite=False)[0]
         nu = box.clip(nu)
         margins, w = problem.evaluate(nu)
         certificate = certify(nu, margins, box)
@@ -46,3 +45,15 @@ def polished(problem: Polishable, found: Solution, box: Box) -> Solution:
             return found
         found = found._replace(nu=nu, margins=margins, certificate=certificate, w=w)
     return found
+
+
+def _settled(found: Solution, box: Box) -> tuple[Floats, NDArray[np.intp]]:
+    """nu with the coordinates on a bound that lie nearer to it than their margin to 1 (an interior point leaves them
+    just inside), and the coordinates that are free."""
+    width = box.upper - box.lower
+    share = np.divide(found.nu - box.lower, width, out=np.zeros_like(width), where=width > 0)
+    beyond = found.margins - 1.0
+    at_lower = (share <= 0) | (share < beyond) | (width == 0)
+    at_upper = ~at_lower & ((share >= 1) | (1.0 - share < -beyond))
+    nu = np.where(at_lower, box.lower, np.where(at_upper, box.upper, found.nu))
+    return nu, np.flatnonzero(~at_lower & ~at_upper)
