@@ -50,7 +50,7 @@ CONTENDERS: list[Contender] = []
 
 
 def contender(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
-    """Register a set-up function; an ImportError or FileNotFoundError in it skips the contender by name."""
+    """Register a set-up function; an ImportError or OSError in it skips the contender by name."""
 
     def register(setup: Callable[[], Round]) -> Callable[[], Round]:
         CONTENDERS.append(Contender(workload, name, setup, rounds))
@@ -65,7 +65,7 @@ def worker(topic: str, index: int) -> None:
     answers, sys.stdout = sys.stdout, sys.stderr  # peers that print must not disturb the protocol
     try:
         run = CONTENDERS[index].setup()
-    except (ImportError, FileNotFoundError) as error:
+    except (ImportError, OSError) as error:
         print(json.dumps({"skip": str(error).splitlines()[0]}), file=answers, flush=True)
         return
     print(json.dumps({"ready": True}), file=answers, flush=True)
