@@ -25,6 +25,7 @@ from .ldm_sgd import PairRows, PairSgd, Pulls
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
 EPOCHS = 5  # T of the paper's Algorithm 2
+SWEEP_TOL = 1e-3  # relative gap while rho is sought: recalls move by less than an example or two
 
 
 class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -107,17 +108,17 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
 
-        def solve(problem: Any, examples: Examples, rho: float, start: Floats | None) -> Solution:
-            return ready.solve(problem, self.solver, examples, rho, start)
+        def nearly(problem: Any, examples: Examples, rho: float, start: Floats | None) -> Solution:
+            return ready.solve(problem, self.solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
 
         rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
         if self.balance is not None:
             if self.balance == "train":
-                advantage = training_advantage(problem, ready.examples, solve)
+                advantage = training_advantage(problem, ready.examples, nearly)
             else:
-                advantage = cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed)
+                advantage = cross_validated_advantage(data, ready.examples, ready.settings.lambda1, nearly, ready.seed)
             rho, interval, _ = balance_point(advantage)
-        found = solve(problem, ready.examples, rho, None)
+        found = ready.solve(problem, self.solver, ready.examples, rho, None, ready.settings.tol)
         if found.solver != "sdca":
             found = polished(problem, found, ready.settings.box(ready.examples, rho))
         self._warn_unless_converged(found, ready.settings)

@@ -65,7 +65,7 @@ def rho_curves(
     problem = data.prepare(ready.examples)(ready.settings.lambda1)
     found, start = [], None
     for rho in rhos:
-        found.append(ready.solve(problem, model.solver, ready.examples, float(rho), start))
+        found.append(ready.solve(problem, model.solver, ready.examples, float(rho), start, ready.settings.tol))
         start = found[-1].nu
     everything = np.arange(len(ready.examples.sign))
     train = RhoMetrics.of_scores(ready.examples, data.scores(problem, found, everything, everything))

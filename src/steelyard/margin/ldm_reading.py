@@ -57,10 +57,12 @@ class Ready(NamedTuple):
     settings: Settings
     seed: int
 
-    def solve(self, problem: Any, asked: str, examples: Examples, rho: float, start: Floats | None) -> Solution:
-        """Solve one box with the settings' limits; ``asked`` is the solver the user asked for."""
+    def solve(
+        self, problem: Any, asked: str, examples: Examples, rho: float, start: Floats | None, tol: float
+    ) -> Solution:
+        """Solve one box; ``asked`` is the solver the user asked for."""
         solver = asked if asked in ("auto", "interior") else self.solver
-        limits = {"tol": self.settings.tol, "max_iter": self.settings.max_iter or MAX_ITER, "seed": self.seed}
+        limits = {"tol": tol, "max_iter": self.settings.max_iter or MAX_ITER, "seed": self.seed}
         found: Solution = problem.solve(self.settings.box(examples, rho), start=start, solver=solver, **limits)
         return found
 
