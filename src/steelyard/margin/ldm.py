@@ -108,7 +108,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
 
-        def nearly(problem: Any, examples: Examples, rho: float, start: Floats | None) -> Solution:
+        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
             return ready.solve(problem, self.solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
 
         rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)

@@ -20,7 +20,7 @@ COARSE = np.linspace(0.0, 2.0, 21)
 BISECTIONS = 7
 FOLDS = 5
 
-Solve = Callable[[Any, Examples, float, Floats | None], Solution]  # problem, examples, rho, start
+Solve = Callable[[Any, Examples, float, Solution | None], Solution]  # problem, examples, rho, start
 Advantage = Callable[[float], float]  # rho -> recall of the rare class minus recall of the other
 
 
@@ -79,17 +79,17 @@ def _bisect(
     return low, high
 
 
-def _nearest(starts: dict[float, Floats], rho: float) -> Floats | None:
+def _nearest(starts: dict[float, Solution], rho: float) -> Solution | None:
     return starts[min(starts, key=lambda r: abs(r - rho))] if starts else None
 
 
 def training_advantage(problem: Problem, examples: Examples, solve: Solve) -> Advantage:
     """The advantage of the rare class on the training rows."""
-    starts: dict[float, Floats] = {}
+    starts: dict[float, Solution] = {}
 
     def advantage(rho: float) -> float:
         found = solve(problem, examples, rho, _nearest(starts, rho))
-        starts[rho] = found.nu
+        starts[rho] = found
         return _advantage(examples, found.margins * examples.sign)
 
     return advantage
@@ -105,13 +105,13 @@ def cross_validated_advantage(
     for train, test in folds.split(np.zeros(len(examples.sign)), examples.sign):
         kept = examples.rows(train)
         parts.append((train, test, kept, rows.prepare(kept, train)(lambda1)))
-    starts: list[dict[float, Floats]] = [{} for _ in parts]
+    starts: list[dict[float, Solution]] = [{} for _ in parts]
 
     def advantage(rho: float) -> float:
         scores = np.empty(len(examples.sign))
         for known, (train, test, kept, problem) in zip(starts, parts, strict=True):
             found = solve(problem, kept, rho, _nearest(known, rho))
-            known[rho] = found.nu
+            known[rho] = found
             scores[test] = rows.scores(problem, [found], train, test)[:, 0]
         return _advantage(examples, scores)
 

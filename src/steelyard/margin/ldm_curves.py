@@ -66,7 +66,7 @@ def rho_curves(
     found, start = [], None
     for rho in rhos:
         found.append(ready.solve(problem, model.solver, ready.examples, float(rho), start, ready.settings.tol))
-        start = found[-1].nu
+        start = found[-1]
     everything = np.arange(len(ready.examples.sign))
     train = RhoMetrics.of_scores(ready.examples, data.scores(problem, found, everything, everything))
     if X_test is None:

@@ -215,13 +215,13 @@ def solve_boxes(
     """Every box of the grid on one H, in the order of ``product(lambda2s, Cs, rhos)``, each from its neighbour."""
     found: list[Solution] = []
     for lambda2 in lambda2s:
-        starts: dict[float, Floats | None] = dict.fromkeys(rhos)
+        starts: dict[float, Solution | None] = dict.fromkeys(rhos)
         for C, rho in product(Cs, rhos):
             box = examples.box(C, lambda2, rho)
             solution = problem.solve(
                 box, tol=tol, max_iter=sweeps, start=starts[rho], solver=problem.plain_solver, seed=seed
             )
-            starts[rho] = solution.nu
+            starts[rho] = solution
             found.append(solution)
     return found
 

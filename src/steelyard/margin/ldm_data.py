@@ -27,7 +27,7 @@ class Problem(Protocol):
     """The dual for one lambda1, to be solved for any box."""
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
+        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
     ) -> Solution:
         """Minimise over one box."""
         ...

@@ -74,7 +74,7 @@ class KernelProblem:
         return np.asarray(((v @ s.vectors.T) * s.root).T)
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
+        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
     ) -> Solution:
         """Minimise over one box. ``auto`` is greedy, finished by the interior point where greedy is too slow."""
         if solver == "algorithm1":
@@ -97,8 +97,8 @@ class KernelProblem:
         """Margins at nu."""
         return self.hessian @ nu, None
 
-    def _greedy(self, box: Box, tol: float, sweeps: int, start: Floats | None) -> Solution:
-        nu = box.lower.copy() if start is None else box.clip(start)
+    def _greedy(self, box: Box, tol: float, sweeps: int, start: Solution | None) -> Solution:
+        nu = box.lower.copy() if start is None else box.clip(start.nu)
         gradient = self.hessian @ nu - 1.0
         steps, limit = 0, sweeps * len(nu)
         certificate = certify(nu, gradient + 1.0, box)

@@ -103,7 +103,7 @@ class MetricProblem:
         )
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "auto", seed: int = 0
+        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
     ) -> Solution:
         """Minimise over one box. ``auto`` is Newton's method, finished by the interior point where that stalls."""
         if solver == "interior":
@@ -152,9 +152,9 @@ class MetricProblem:
         else:
             ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
 
-    def _newton(self, box: Box, tol: float, max_iter: int, start: Floats | None) -> Solution:
+    def _newton(self, box: Box, tol: float, max_iter: int, start: Solution | None) -> Solution:
         """Newton on a sample, then on the rows near the hinge, then a look at all of them."""
-        w = np.zeros(len(self.metric)) if start is None else self.weights(box.clip(start))
+        w = np.zeros(len(self.metric)) if start is None or start.w is None else start.w
         delta, steps = WIDEST if start is None else WARM, 0
         pull = np.asarray(self.rows.T @ (box.lower * self.examples.sign))
         cost = np.ascontiguousarray(box.upper - box.lower)
@@ -189,8 +189,8 @@ class MetricProblem:
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
         return NewtonPath(Part(rows, native, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
 
-    def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Floats | None) -> Solution:
-        nu = box.lower.copy() if start is None else box.clip(start)
+    def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
+        nu = box.lower.copy() if start is None else box.clip(start.nu)
         state = self._state(nu)
         margins = self._margins(state)
         certificate = certify(nu, margins, box)
@@ -231,11 +231,11 @@ class SdcaProblem:
         self.total_weight = float(self.pull.sum())
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Floats | None = None, solver: str = "sdca", seed: int = 0
+        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "sdca", seed: int = 0
     ) -> Solution:
         """Minimise over one box."""
         rng = np.random.default_rng(seed)
-        nu = box.lower.copy() if start is None else box.clip(start)
+        nu = box.lower.copy() if start is None else box.clip(start.nu)
         tau = np.zeros_like(nu)
         w = np.ascontiguousarray(self.rows.T @ (nu * self.examples.sign), dtype=np.float64)
         order = np.arange(len(nu), dtype=np.int32)

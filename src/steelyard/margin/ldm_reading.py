@@ -25,7 +25,7 @@ from ..costs import as_costs
 from .cs_svm import _cheaper_answer
 from .kernels import KernelSpec, kernel_spec
 from .ldm_data import resolve_solver
-from .ldm_problem import Box, Examples, Floats, Solution
+from .ldm_problem import Box, Examples, Solution
 
 MAX_ITER = 1000
 
@@ -58,7 +58,7 @@ class Ready(NamedTuple):
     seed: int
 
     def solve(
-        self, problem: Any, asked: str, examples: Examples, rho: float, start: Floats | None, tol: float
+        self, problem: Any, asked: str, examples: Examples, rho: float, start: Solution | None, tol: float
     ) -> Solution:
         """Solve one box; ``asked`` is the solver the user asked for."""
         solver = asked if asked in ("auto", "interior") else self.solver
