@@ -158,7 +158,7 @@ def write_summary(folder: Path, lines: Sequence[Line]) -> None:
             kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
     for line in lines:
         key = (line.item, line.data, line.learner, line.measure)
-        shown = [f"{line.mean:.6g}", f"{line.std:.4g}", str(line.runs)]
+        shown = [f"{line.mean:.9g}", f"{line.std:.4g}", str(line.runs)]
         if line.printed is not None:
             spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
             shown += [f"{line.printed.mean:g}", spread, f"{line.gap:.2f}", "yes" if line.equal else "no"]
