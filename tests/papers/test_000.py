@@ -140,8 +140,8 @@ def test_the_adaptive_ratio_of_the_remark(data: str, sums: tuple[float, float]) 
 @pytest.mark.slow
 def test_covtype_within_two_standard_errors() -> None:
     X, y = prepared("covtype")
-    rng, runs = np.random.default_rng(0), 10
-    ours, paper = table(X, y, (rng.permutation(len(y)) for _ in range(runs))), printed("covtype")
+    runs = 20  # as many as the paper; with fewer, cells leave the band by the dozen, because they share permutations
+    ours, paper = table(X, y, (np.random.default_rng(r).permutation(len(y)) for r in range(runs))), printed("covtype")
     assert len(paper) == 54
     outside = {}
     for cell, column in ours.items():
