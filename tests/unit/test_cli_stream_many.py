@@ -111,6 +111,7 @@ def test_missing_labels_are_decided_and_give_their_budget_back(table: Path, tmp_
         (["--threshold", "0.5"], "--threshold must be left out"),
         (["--after-budget", "average"], "--after-budget must be left out"),
         (["--target", "a"], "the first chunk must hold no more than 50 labels"),
+        (["--n-features", "3"], "n_features must be left out for csv"),
         (["--state", "nowhere/state.npz"], "--state must lie in a folder that exists"),
         (["--decisions", "nowhere/out.csv"], "--decisions must lie in a folder that exists"),
     ],
