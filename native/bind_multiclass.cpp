@@ -1,6 +1,3 @@
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
 #include <vector>
 
 #include "bindings.hpp"
@@ -22,6 +19,14 @@ CostWeights weights_of(const WeightsOut &w, const BiasOut &bias, bool constant) 
   return {w.data(), bias.data(), w.shape(0), w.shape(1), constant};
 }
 
+CostRows truth_of(const CostWeights &weights, std::size_t n, const Matrix<double> &target, const Matrix<bool> &cheapest,
+                  const Vector<double> &draws) {
+  check(target.shape(0) == n && cheapest.shape(0) == n && target.shape(1) == weights.classes &&
+            cheapest.shape(1) == weights.classes && (!draws.is_valid() || draws.shape(0) == n),
+        "the columns do not have as many rows as X");
+  return {target.data(), cheapest.data(), draws.is_valid() ? draws.data() : nullptr};
+}
+
 template <class T> DenseRows<T> dense(std::size_t d, const Matrix<T> &X) {
   check(X.shape(1) == d, "the rows do not have as many columns as the weights");
   return {X.data(), X.shape(0), d};
@@ -37,27 +42,39 @@ template <class... Arrays, class Make, class... Names>
 void bind_rows(nb::module_ &m, Make make, const Names &...names) {
   m.def(
       "run_costs",
-      [make](const WeightsOut &w, const BiasOut &bias, const Arrays &...arrays, const Matrix<double> &target,
-             const Matrix<bool> &cheapest, double eta, bool constant, const VectorOut<double> &gap,
-             const VectorOut<std::int64_t> &answer) {
+      [make](const WeightsOut &w, const BiasOut &bias, Stream &stream, const Arrays &...arrays,
+             const Matrix<double> &target, const Matrix<bool> &cheapest, double eta, bool constant,
+             std::size_t negative, const Vector<double> &draws, const VectorOut<double> &gap,
+             const VectorOut<std::int64_t> &answer, const VectorOut<double> &chance, const VectorOut<bool> &asked) {
         const CostWeights weights = weights_of(w, bias, constant);
         const auto rows = make(weights.d, arrays...);
-        check(target.shape(0) == rows.n && cheapest.shape(0) == rows.n && target.shape(1) == weights.classes &&
-                  cheapest.shape(1) == weights.classes && gap.shape(0) == rows.n && answer.shape(0) == rows.n,
+        const CostRows truth = truth_of(weights, rows.n, target, cheapest, draws);
+        check(gap.shape(0) == rows.n && answer.shape(0) == rows.n && chance.is_valid() == asked.is_valid() &&
+                  (!chance.is_valid() || (chance.shape(0) == rows.n && asked.shape(0) == rows.n)),
               "the columns do not have as many rows as X");
+        const CostRecord record{gap.data(), answer.data(), chance.is_valid() ? chance.data() : nullptr,
+                                asked.is_valid() ? asked.data() : nullptr};
         std::vector<double> cost(weights.classes);
-        std::uint64_t updates = 0;
-        std::int64_t end = 0;
-        {
-          nb::gil_scoped_release release;
-          end = run_costs(weights, rows, CostRows{target.data(), cheapest.data()}, eta, cost.data(), gap.data(),
-                          answer.data(), updates);
-        }
-        return std::make_tuple(end, updates);
+        nb::gil_scoped_release release;
+        return run_costs(weights, stream, rows, truth, {eta, negative}, cost.data(), record);
       },
-      nb::arg("weights").noconvert(), nb::arg("bias").noconvert(), names..., nb::arg("target").noconvert(),
-      nb::arg("cheapest").noconvert(), nb::arg("eta"), nb::arg("constant"), nb::arg("gap").noconvert(),
-      nb::arg("answer").noconvert());
+      nb::arg("weights").noconvert(), nb::arg("bias").noconvert(), nb::arg("stream"), names...,
+      nb::arg("target").noconvert(), nb::arg("cheapest").noconvert(), nb::arg("eta"), nb::arg("constant"),
+      nb::arg("negative"), nb::arg("draws").noconvert().none(), nb::arg("gap").noconvert(),
+      nb::arg("answer").noconvert(), nb::arg("chance").noconvert().none(), nb::arg("asked").noconvert().none());
+  m.def(
+      "learn_costs",
+      [make](const WeightsOut &w, const BiasOut &bias, Stream &stream, const Arrays &...arrays,
+             const Matrix<double> &target, const Matrix<bool> &cheapest, double eta, bool constant) {
+        const CostWeights weights = weights_of(w, bias, constant);
+        const auto rows = make(weights.d, arrays...);
+        const CostRows truth = truth_of(weights, rows.n, target, cheapest, {});
+        std::vector<double> cost(weights.classes);
+        nb::gil_scoped_release release;
+        return learn_costs_later(weights, stream, rows, truth, eta, cost.data());
+      },
+      nb::arg("weights").noconvert(), nb::arg("bias").noconvert(), nb::arg("stream"), names...,
+      nb::arg("target").noconvert(), nb::arg("cheapest").noconvert(), nb::arg("eta"), nb::arg("constant"));
   m.def(
       "cost_table",
       [make](const Matrix<double> &w, const Vector<double> &bias, const Arrays &...arrays,

@@ -64,14 +64,19 @@ def _stream(
         str, typer.Argument(help="CSV, LIBSVM, JSON lines or Parquet (.gz and the like may follow), or -.")
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
-    update: Annotated[str, typer.Option(help='An update rule, e.g. AROW or "CSOGD2(eta=0.1)".')] = "CSOGD2",
+    update: Annotated[
+        str | None,
+        typer.Option(help='An update rule, e.g. AROW or "CSOGD2(eta=0.1)", the default; of many labels CSOGD1.'),
+    ] = None,
     query: Annotated[str, typer.Option(help='A query rule, e.g. "AskAsymmetric(c_pos=0.01, c_neg=0.1)".')] = "AskAll",
     budget: Annotated[str | None, typer.Option(help="Labels in all (1250), or per row (0.05).")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or balanced.")] = None,
-    classes: Annotated[
-        str | None, typer.Option(help="The two labels, negative,positive; else of the first chunk.")
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
-    positive: Annotated[str | None, typer.Option(help="The positive label; the last one otherwise.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label of two; the last one otherwise.")] = None,
     threshold: Annotated[float, typer.Option(help="Positive where the score reaches it.")] = 0.0,
     after_budget: Annotated[str, typer.Option(help="last or average weights once the budget is spent.")] = "last",
     intercept: Annotated[bool, typer.Option("--intercept", help="Learn an intercept.")] = False,

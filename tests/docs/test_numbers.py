@@ -52,3 +52,23 @@ def test_a_recipe_can_be_built_and_its_kept_results_are_its_own(recipe: Recipe) 
         assert read_runs(recipe), "the kept results belong to another recipe: run it again"
         cells = {(row["item"], row["data"]) for row in read_summary(recipe.path.parent)}
         assert {(item, recipe.data_name) for item in recipe.items} <= cells
+
+
+@pytest.mark.parametrize(
+    "recipe", [r for r in RECIPES if r.paper in ("000", "001")], ids=lambda r: f"{r.paper}-{r.name}"
+)
+def test_the_stream_papers_are_kept_with_all_their_runs(recipe: Recipe) -> None:
+    if recipe.skip is not None:
+        return
+    wanted = {(str(learner["name"]), run) for learner in recipe.learners for run in range(protocol_of(recipe).runs)}
+    assert {(run.learner, run.run) for run in read_runs(recipe)} == wanted
+
+
+def test_no_cell_is_told_twice() -> None:
+    """Two recipes that write the same line of a summary would hide one another."""
+    told: dict[tuple[str, ...], str] = {}
+    for recipe in RECIPES:
+        for measure in {str(m.get("name", m["use"])) for m in recipe.measures}:
+            for learner in {str(spec["name"]) for spec in recipe.learners}:
+                cell = (recipe.paper, recipe.item_of(measure), recipe.data_name, learner, measure)
+                assert told.setdefault(cell, recipe.name) == recipe.name, cell

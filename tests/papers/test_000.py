@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import f as f_distribution
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from steelyard import (
@@ -137,18 +138,35 @@ def test_the_adaptive_ratio_of_the_remark(data: str, sums: tuple[float, float]) 
     assert np.abs(found.mean(axis=0) - sums).max() <= 0.0005 + 1e-9
 
 
+def joint_chance(ours: NDArray[np.float64], printed_means: NDArray[np.float64], printed_runs: int) -> float:
+    """Hotelling's T^2: how often chance alone parts two sets of runs as far as ours (runs, cells) and the printed."""
+    runs, cells = ours.shape
+    gap = ours.mean(axis=0) - printed_means
+    square = gap @ np.linalg.solve(np.cov(ours.T) * (1 / printed_runs + 1 / runs), gap)
+    return float(f_distribution.sf(square * (runs - cells) / (cells * (runs - 1)), cells, runs - cells))
+
+
 @pytest.mark.slow
-def test_covtype_within_two_standard_errors() -> None:
+def test_covtype_within_the_noise_of_permutations() -> None:
+    """All cells together: they share permutations, so that a count of cells within two standard errors says little.
+
+    It was 53, 41 and 50 of 54 for three sets of permutations (papers/000-csogd/README.md).
+    """
     X, y = prepared("covtype")
-    rng, runs = np.random.default_rng(0), 10
-    ours, paper = table(X, y, (rng.permutation(len(y)) for _ in range(runs))), printed("covtype")
-    assert len(paper) == 54
-    outside = {}
+    runs = 60  # more than there are cells, whose covariance is needed
+    ours, paper = table(X, y, (np.random.default_rng(r).permutation(len(y)) for r in range(runs))), printed("covtype")
+    assert set(ours) == set(paper)
     for cell, column in ours.items():
         mean, std = paper[cell]
-        error = np.sqrt(std**2 / 20 + column.var(ddof=1) / runs)
-        if abs(column.mean() - mean) > 2 * error + 0.0005:
-            outside[cell] = (column.mean() - mean) / error
-    # Of 54 numbers (many of them dependent) one in twenty lies outside two standard errors by chance alone.
-    assert len(outside) <= 5, outside
-    assert max(map(abs, outside.values()), default=0) < 4, outside
+        assert abs(column.mean() - mean) <= 4 * np.sqrt(std**2 / 20 + column.var(ddof=1) / runs), cell
+    kept = [  # the others are sums of these, or the same passes
+        (half, name, measure)
+        for half, name, measure in ours
+        if measure in ("sensitivity_score", "specificity_score") and (half == "sum" or RULES[name].uses_cost)
+    ]
+    columns, means = np.array([ours[cell] for cell in kept]).T, np.array([paper[cell][0] for cell in kept])
+    assert columns.shape == (runs, 26)
+    assert joint_chance(columns, means, 20) > 0.01
+    # Sharp enough to see one learner err by a tenth of a percentage point.
+    means[kept.index(("sum", "Perceptron", "sensitivity_score"))] += 0.1
+    assert joint_chance(columns, means, 20) < 0.001

@@ -27,7 +27,10 @@ PRECISE = {
 
 # In one ordered pass a weight scales a step, while a copy is another round.
 ORDERED = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-EXPECTED = {"OnlineClassifier": dict.fromkeys(ORDERED, "a weight scales a step, a copy is another round")}
+EXPECTED = {
+    name: dict.fromkeys(ORDERED, "a weight scales a step, a copy is another round")
+    for name in ("OnlineClassifier", "OnlineCostClassifier")
+}
 
 if ESTIMATORS := estimators():
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -42,6 +43,10 @@ def iter_chunks(source: Source, *, rows: int = 10_000, format: str | None = None
         raise complain("format", f"be one of {', '.join(CHUNKERS)}", format or suffix_of(source), "Name it.")
     if "frame" in options:
         check_frame(options["frame"])
+    takes = inspect.signature(CHUNKERS[kind]).parameters
+    for name, value in options.items():
+        if name not in takes:
+            raise complain(name, f"be left out for {kind}, whose rows know no such thing", value)
     return CHUNKERS[kind](source, rows, **options)
 
 

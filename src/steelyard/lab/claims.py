@@ -60,13 +60,16 @@ def _equal(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
 
 
 def _within(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
+    """Every cell lies within ``se`` standard errors of the difference."""
     limit = float(claim.get("se", 2))
     printed = [line for line in lines if line.gap is not None]
     if not printed:
         return UNTESTABLE, "nothing was run"
     far = [line for line in printed if abs(line.gap or 0) > limit]
-    share = f"{len(printed) - len(far)} of {len(printed)} cells within {limit:g} standard errors"
-    return (FAILS, f"{share}, first {_cell(far[0])}") if far else (HOLDS, share)
+    reason = f"{len(printed) - len(far)} of {len(printed)} cells within {limit:g} standard errors"
+    if far:
+        reason += f", the others by up to {max(abs(line.gap or 0) for line in far):.1f}, first {_cell(far[0])}"
+    return (FAILS if far else HOLDS), reason
 
 
 def _better(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
@@ -74,7 +77,8 @@ def _better(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
     parts, failed = [], False
     for data in dict.fromkeys(line.data for line in lines):
         mean = {(line.learner, line.measure): line for line in lines if line.data == data}
-        for measure in dict.fromkeys(line.measure for line in lines if line.data == data):
+        measures = list(dict.fromkeys(line.measure for line in lines if line.data == data))
+        for measure in measures:
             up = [mean[k, measure] for k in claim["better"] if (k, measure) in mean]
             down = [mean[k, measure] for k in claim["worse"] if (k, measure) in mean]
             if up and down:
@@ -82,7 +86,8 @@ def _better(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
                 least = min(up, key=lambda line: sign * line.mean)
                 most = max(down, key=lambda line: sign * line.mean)
                 failed |= sign * least.mean <= sign * most.mean
-                parts.append(f"{data} {least.learner} {least.mean:.4g} against {most.learner} {most.mean:.4g}")
+                where = data if len(measures) == 1 else f"{data} {measure}"
+                parts.append(f"{where} {least.learner} {least.mean:.4g} against {most.learner} {most.mean:.4g}")
     if not parts:
         return UNTESTABLE, "nothing was run"
     return (FAILS if failed else HOLDS), "; ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
         figure = _KINDS[str(wanted["kind"])](pyplot, recipe, wanted, lines)
         if figure is None:
             return []
-        figure.suptitle(f"Paper {recipe.paper}, {recipe.claim}", fontsize="medium")
-        figure.tight_layout()
+        title = textwrap.fill(f"Paper {recipe.paper}, {recipe.claim}", round(11 * figure.get_figwidth()))
+        figure.suptitle(title, fontsize="medium")
+        foot = 0.35 / figure.get_figheight() if figure.legends else 0.0  # a legend of the whole figure stands below it
+        figure.tight_layout(rect=(0, foot, 1, 1))
         paths = [recipe.results.with_suffix(suffix) for suffix in (".png", ".svg")]
         for path in paths:
             # No dates or versions inside, so that the same numbers give the same file.
@@ -60,25 +63,29 @@ def _dots(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequenc
 
 
 def _curves(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
-    """Mean over runs against the first column of the kept curves, with a band of one standard deviation."""
+    """Mean over runs against the first column of the kept curves, with a band of one standard error."""
     curves = read_curves(recipe)
     if not curves:
         return None
     x, columns = str(wanted["x"]), [str(c) for c in wanted["y"]]
     figure, axes = pyplot.subplots(1, len(columns), figsize=(5.2 * len(columns), 3.6), squeeze=False)
     for ax, column in zip(axes.flat, columns, strict=True):
-        for learner, runs in curves.items():
+        for number, (learner, runs) in enumerate(curves.items()):
             at = np.array(next(iter(runs.values()))[x])
             values = np.array([run[column] for run in runs.values() if len(run[column]) == len(at)])
-            mean, std = values.mean(axis=0), values.std(axis=0)
-            (drawn,) = ax.plot(at, mean, label=learner, lw=1.3)
-            ax.fill_between(at, mean - std, mean + std, alpha=0.15, color=drawn.get_color(), lw=0)
+            mean, error = values.mean(axis=0), values.std(axis=0, ddof=1 if len(values) > 1 else 0) / len(values) ** 0.5
+            style = ("-", "--", "-.", ":")[number % 4]  # curves that coincide stay visible
+            (drawn,) = ax.plot(at, mean, style, label=learner, lw=1.3)
+            ax.fill_between(at, mean - error, mean + error, alpha=0.15, color=drawn.get_color(), lw=0)
         ax.set_xlabel(str(wanted.get("x_label", x)))
-        ax.set_ylabel(column)
+        ax.set_ylabel(f"{wanted.get('y_label', column)} (mean and s.e.)")
         ax.grid(alpha=0.3)
         if wanted.get("log"):
             ax.set_xscale("log")
-    axes.flat[0].legend(fontsize="small", frameon=False)
+        else:
+            ax.locator_params(axis="x", nbins=5)
+            ax.xaxis.set_major_formatter("{x:,.0f}")
+    axes.flat[0].legend(fontsize="x-small", frameon=False, ncols=1 + (len(curves) > 5))
     return figure
 
 

@@ -41,25 +41,38 @@ class Record(NamedTuple):
     answer: NDArray[np.int64]
 
 
+def stream_of(setting: Setting, query: QueryRule) -> Any:
+    """A native stream at its beginning. A query rule without a kernel tells its chances from outside."""
+    kernel = query.kernel()
+    return Stream(
+        query=AskAll().native() if kernel is None else kernel,
+        floor=query.floor if isinstance(query, AskAtLeast) else 0.0,
+        limit=setting.budget.limit,
+        rate=setting.budget.rate,
+        n_features=setting.n_features,
+        averaging=setting.averaging,
+        threshold=setting.threshold,
+        seed=setting.seed,
+        constant_feature=setting.constant_feature,
+        **setting.costs._asdict(),
+    )
+
+
+def chance_of(query: QueryRule, glance: Glance) -> float:
+    """What a query rule answers, if that is a chance."""
+    chance = float(query.chance(glance))
+    if not 0.0 <= chance <= 1.0:
+        raise complain(f"{type(query).__name__}.chance()", "answer a number in [0, 1]", chance)
+    return chance
+
+
 class Engine:
     """One stream in progress. Rules that have a kernel run in it; any rule written in Python runs in Python."""
 
     def __init__(self, setting: Setting, update: UpdateRule, query: QueryRule) -> None:
         self.setting, self.update, self.query = setting, update, query
-        kernel, query_kernel = update.kernel(), query.kernel()
-        self.kernel: Any = kernel if query_kernel is not None else None
-        self.stream: Any = Stream(
-            query=AskAll().native() if query_kernel is None else query_kernel,
-            floor=query.floor if isinstance(query, AskAtLeast) else 0.0,
-            limit=setting.budget.limit,
-            rate=setting.budget.rate,
-            n_features=setting.n_features,
-            averaging=setting.averaging,
-            threshold=setting.threshold,
-            seed=setting.seed,
-            constant_feature=setting.constant_feature,
-            **setting.costs._asdict(),
-        )
+        self.kernel: Any = update.kernel() if query.kernel() is not None else None
+        self.stream = stream_of(setting, query)
         if isinstance(update, SecondOrderRule):
             update.check_width(setting.n_features)
             self.stream.begin_spread(update.full)
@@ -112,7 +125,7 @@ class Engine:
             if not math.isfinite(score):
                 return i
             answer = score >= self.setting.threshold
-            chance, ask = self.stream.enter(self._chance(Glance(score, answer, self.stream.t)), draws, i)
+            chance, ask = self.stream.enter(chance_of(self.query, Glance(score, answer, self.stream.t)), draws, i)
             if record is not None and record.chance is not None and record.asked is not None:
                 record.score[i], record.chance[i], record.asked[i] = score, chance, ask
                 record.answer[i] = labels[answer]
@@ -121,12 +134,6 @@ class Engine:
                 if not self._learn_in_python(arrays, i, truth, Seen(score, 1.0 if truth else -1.0, cost, x2, w2)):
                     return i
         return -1
-
-    def _chance(self, glance: Glance) -> float:
-        chance = float(self.query.chance(glance))
-        if not 0.0 <= chance <= 1.0:
-            raise complain(f"{type(self.query).__name__}.chance()", "answer a number in [0, 1]", chance)
-        return chance
 
     def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, seen: Seen) -> bool:
         if isinstance(self.update, SecondOrderRule):
@@ -158,7 +165,7 @@ class Engine:
         if not math.isfinite(score):
             raise self._complaint(row, 0)
         answer = score >= self.setting.threshold
-        chance, ask = self.stream.enter(self._chance(Glance(score, answer, t)), None, 0)
+        chance, ask = self.stream.enter(chance_of(self.query, Glance(score, answer, t)), None, 0)
         if ask:
             self.stream.reserve()
         return t, score, answer, chance, ask

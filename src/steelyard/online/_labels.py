@@ -1,4 +1,4 @@
-"""Two labels of any type, as quickly as a stream needs them."""
+"""Labels of any type, as quickly as a stream needs them, and the draws of its rounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from .._checks import check_labels, complain
+from .._checks import check_finite, check_labels, complain
 from ..errors import InvalidInputError
 
 Labels = NDArray[Any]
@@ -54,3 +54,14 @@ def is_positive(y: Labels, classes: Labels) -> NDArray[np.bool_]:
     else:  # numpy found the types not comparable
         at = 0
     raise complain("y", f"hold the classes {classes.tolist()}", y[at], f"See row {at}.")
+
+
+def uniform_draws(draws: Any, n: int) -> NDArray[np.float64]:
+    """Uniform numbers a caller gives in place of the rounds' own."""
+    uniform = np.ascontiguousarray(draws, dtype=np.float64)
+    if uniform.shape != (n,):
+        raise complain("draws", f"have shape ({n},)", uniform.shape)
+    check_finite("draws", uniform)
+    if len(uniform) and not (uniform.min() >= 0 and uniform.max() < 1):
+        raise complain("draws", "lie in [0, 1)", (float(uniform.min()), float(uniform.max())))
+    return uniform

@@ -8,7 +8,7 @@ import os
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,61 +27,12 @@ VERSION = 1
 ARRAYS = ("classes", "weights", "sums", "factors", "spread")
 
 
-class Stored:
-    """Adds ``state``, ``from_state``, ``save`` and ``load`` to the classifier."""
+class Saved:
+    """Adds ``save`` and ``load`` to a class that has ``state`` and ``from_state``."""
 
-    _engine: Engine
-    classes_: NDArray[Any]
-    n_features_in_: int
-    _running: Any
-
-    def state(self) -> dict[str, Any]:
-        """All that a resumed stream needs: arrays under ``"arrays"``, everything else JSON."""
-        engine = self._running()
-        weights, sums, factors, counts = engine.stream.arrays()
-        classes = self.classes_.astype(str) if self.classes_.dtype.kind == "O" else self.classes_
-        params = {name: _written(value) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "params": params,
-            "setting": _setting_written(engine.setting),
-            "counts": list(counts),
-            "labels": self.classes_.dtype.kind,
-            "feature_names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "arrays": {
-                "classes": classes,
-                "weights": weights,
-                "sums": sums,
-                "factors": factors,
-                "spread": engine.stream.spread(),
-            },
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any], **rules: Any) -> Self:
-        """The estimator as it was: it goes on with the same bits. Rules of your own are given by name, ``update=``."""
-        if not isinstance(state, dict) or state.get("format") != FORMAT or state.get("version") != VERSION:
-            raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {_described(state)}.")
-        try:
-            params = {name: _read(value) for name, value in state["params"].items() if name not in rules}
-            made: Any = cls(**params, **rules)
-            arrays = {name: np.ascontiguousarray(state["arrays"][name]) for name in ARRAYS}
-            classes = arrays.pop("classes")
-            engine = Engine(
-                _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query or active.AskAll()
-            )
-            *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
-            engine.stream.restore(*vectors, state["counts"])
-            engine.stream.restore_spread(spread)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
-        made._engine = engine
-        made.n_features_in_ = engine.setting.n_features
-        if state["feature_names"]:
-            made.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        made._adopt(classes.astype(object) if state["labels"] == "O" else classes)
-        return made  # type: ignore[no-any-return]
+    STORED: ClassVar[tuple[str, ...]]  # names of the arrays of its state
+    state: Any
+    from_state: Any
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the state to a file; the old one stays until the new one is complete."""
@@ -100,15 +51,90 @@ class Stored:
         try:
             with np.load(path, allow_pickle=False) as file:
                 state = json.loads(file["state"].tobytes())
-                state["arrays"] = {name: file[name] for name in ARRAYS}
+                state["arrays"] = {name: file[name] for name in cls.STORED}
         except FileNotFoundError:
             raise
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise StateError(f"{os.fspath(path)} must be a file written by save(); got {error}.") from error
-        return cls.from_state(state, **rules)
+        return cls.from_state(state, **rules)  # type: ignore[no-any-return]
 
 
-def _described(state: Any) -> str:
+class Stored(Saved):
+    """Adds ``state``, ``from_state``, ``save`` and ``load`` to the classifier."""
+
+    STORED = ARRAYS
+    _engine: Engine
+    classes_: NDArray[Any]
+    n_features_in_: int
+    _running: Any
+
+    def state(self) -> dict[str, Any]:
+        """All that a resumed stream needs: arrays under ``"arrays"``, everything else JSON."""
+        engine = self._running()
+        weights, sums, factors, counts = engine.stream.arrays()
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "params": params_written(self),
+            "setting": _setting_written(engine.setting),
+            "counts": list(counts),
+            "labels": self.classes_.dtype.kind,
+            "feature_names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
+            "arrays": {
+                "classes": classes_written(self.classes_),
+                "weights": weights,
+                "sums": sums,
+                "factors": factors,
+                "spread": engine.stream.spread(),
+            },
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], **rules: Any) -> Self:
+        """The estimator as it was: it goes on with the same bits. Rules of your own are given by name, ``update=``."""
+        if not isinstance(state, dict) or state.get("format") != FORMAT or state.get("version") != VERSION:
+            raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {described(state)}.")
+        try:
+            made: Any = cls(**params_read(state["params"], rules))
+            arrays = {name: np.ascontiguousarray(state["arrays"][name]) for name in ARRAYS}
+            classes = arrays.pop("classes")
+            engine = Engine(
+                _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query or active.AskAll()
+            )
+            *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
+            engine.stream.restore(*vectors, state["counts"])
+            engine.stream.restore_spread(spread)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
+        made._engine = engine
+        made.n_features_in_ = engine.setting.n_features
+        if state["feature_names"]:
+            made.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+        made._adopt(classes_read(classes, state["labels"]))
+        return made  # type: ignore[no-any-return]
+
+
+def classes_written(classes: NDArray[Any]) -> NDArray[Any]:
+    """Labels as an array that needs no pickle; their kind is kept beside it."""
+    return classes.astype(str) if classes.dtype.kind == "O" else classes
+
+
+def classes_read(classes: NDArray[Any], kind: str) -> NDArray[Any]:
+    """The labels as they were."""
+    return classes.astype(object) if kind == "O" else classes
+
+
+def params_written(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator in JSON."""
+    return {name: _written(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def params_read(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters from JSON; those ``given`` win and are not read."""
+    return {name: _read(value) for name, value in written.items() if name not in given} | given
+
+
+def described(state: Any) -> str:
     if isinstance(state, dict):
         return f"format {state.get('format')!r}, version {state.get('version')!r}"
     return type(state).__name__

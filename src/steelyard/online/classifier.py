@@ -15,7 +15,6 @@ from .._checks import (
     Rows,
     check_choice,
     check_count,
-    check_finite,
     check_flag,
     check_number,
     check_rows,
@@ -26,7 +25,7 @@ from .._checks import (
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
 from ._engine import Engine, Setting
-from ._labels import as_column, check_two, is_positive, two_classes
+from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored
 from .adaptive import class_costs, row_costs
 from .updates import CSOGD2, UpdateRule
@@ -132,7 +131,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         if sample_weight is not None and not self._engine.update.uses_cost:
             raise complain("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
         per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
-        uniform = None if draws is None else _uniform(draws, len(labels))
+        uniform = None if draws is None else uniform_draws(draws, len(labels))
         if not recorded:
             self._engine.run(rows, positive, per_row, draws=uniform)
             return None
@@ -304,13 +303,3 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
-
-
-def _uniform(draws: Any, n: int) -> NDArray[np.float64]:
-    uniform = np.ascontiguousarray(draws, dtype=np.float64)
-    if uniform.shape != (n,):
-        raise complain("draws", f"have shape ({n},)", uniform.shape)
-    check_finite("draws", uniform)
-    if len(uniform) and not (uniform.min() >= 0 and uniform.max() < 1):
-        raise complain("draws", "lie in [0, 1)", (float(uniform.min()), float(uniform.max())))
-    return uniform

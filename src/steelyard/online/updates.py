@@ -345,8 +345,8 @@ class CSOALHinge(_Stepping):
 class CSOALPA(_Capped):
     """CSOAL's passive-aggressive step: add = y min(C, cost hinge / \\|x\\|^2); ask with :class:`AskSymmetric`.
 
-    Zhao & Hoi 2013, read as PA-I on the loss cost * max(0, 1 - y f). Capping at C * cost instead changed the final F1
-    on cov1, cov2, cov3 of paper 001 by -0.009, -0.006 and +0.011 (ten runs), which is beyond the noise on cov2 only.
+    Zhao & Hoi 2013, read as PA-I on the loss cost * max(0, 1 - y f). papers/001-asymmetric-active/README.md has the
+    numbers of the two other readings of it.
     Parameters: ``C`` > 0, the greatest step.
 
     >>> CSOALPA(9.0).step(Seen(-1.0, 1.0, 3.0, 1.0, 0.0)).add

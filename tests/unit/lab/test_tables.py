@@ -45,12 +45,14 @@ def test_within_claim() -> None:
     assert judge(claim("within"), [near]).word == "holds"
     assert judge(claim("within"), [near, far]).word == "does not hold"
     assert judge(claim("within", se=10), [near, far]).word == "holds"
+    assert "1 of 2 cells within 2 standard errors, the others by up to" in judge(claim("within"), [near, far]).reason
 
 
 def test_better_claim_on_every_data_set_and_in_its_direction() -> None:
     up, down = line("A", 2.0), line("B", 1.0)
     assert judge(claim("better", better=["A"], worse=["B"]), [up, down]).word == "holds"
     assert judge(claim("better", better=["A"], worse=["B"], lower=True), [up, down]).word == "does not hold"
+    assert judge(claim("better", better=["A"], worse=["B"]), [up, down]).reason == "toy A 2 against B 1"
     elsewhere = [line("A", 1.0, data="other"), line("B", 1.5, data="other")]
     assert judge(claim("better", better=["A"], worse=["B"]), [up, down, *elsewhere]).word == "does not hold"
     assert judge(claim("better", better=["A"], worse=["B"], data=["toy"]), [up, down, *elsewhere]).word == "holds"

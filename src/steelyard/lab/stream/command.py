@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..._checks import check_choice, complain
+from ...costs import Costs
 from ...data import Dataset, iter_chunks
-from ...online import OnlineClassifier
+from ...online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier, UpdateRule
 from .decisions import DecisionFile
 from .preparation import Preparation
 from .session import Session
@@ -28,7 +30,7 @@ SECONDS_BETWEEN_SAVES = 5.0
 class Settings:
     """What the user asked for, still as it was spelled."""
 
-    update: str = "CSOGD2"
+    update: str | None = None
     query: str = "AskAll"
     budget: str | None = None
     costs: str | None = None
@@ -55,8 +57,18 @@ def run_stream(
     as_json: bool,
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
+    if source == "-" and "format" not in reader:
+        raise complain("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
+    for option, place in (
+        ("--state", state),
+        ("--decisions", Path(decisions) if decisions and decisions != "-" else None),
+    ):
+        if place is not None and not place.absolute().parent.is_dir():
+            raise complain(option, "lie in a folder that exists", str(place))
     resumed = state is not None and state.exists()
-    session = Session.load(state) if state is not None and resumed else begun(settings)
+    session = begun(settings)
+    if state is not None and resumed:
+        session = taken_up(Session.load(state), settings, state)
     skip = session.rounds if again else 0
     chunks = rest_of(iter_chunks(sys.stdin.buffer if source == "-" else source, rows=chunk, **reader), skip)
     file = DecisionFile(decisions, session.written if resumed else 0)
@@ -72,13 +84,16 @@ def run_stream(
                 start = session.rounds
                 trace = session.take(part, settings.positive)
                 settled = False
-                assert session.labels is not None
                 session.written = file.write(start, trace, session.labels)
                 settled = True
                 progress.update(task, description=described(session))
                 if state is not None and time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
                     session.save(state)
                     saved = time.monotonic()
+    except KeyboardInterrupt:
+        kept = "" if state is None else f" What was learned is in {state}."
+        console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False)
+        raise
     finally:
         file.close()
         if state is not None and session.rounds and settled:
@@ -89,24 +104,90 @@ def run_stream(
 
 
 def begun(settings: Settings) -> Session:
-    """A new stream."""
-    classes = None
-    if settings.classes is not None:
-        names = [name.strip() for name in settings.classes.split(",")]
-        if len(names) != 2 or names[0] == names[1] or settings.positive not in (None, *names):
-            raise complain("--classes", "name two labels, the negative one first", settings.classes)
-        classes = (names[0], names[1]) if settings.positive in (None, names[1]) else (names[1], names[0])
-    model = OnlineClassifier(
-        update_rule(settings.update),
-        query=query_rule(settings.query),
-        budget=label_budget(settings.budget),
-        costs=stream_costs(settings.costs),
-        threshold=settings.threshold,
-        after_budget=check_choice("--after-budget", settings.after_budget, ("last", "average")),
-        fit_intercept=settings.intercept,
-        seed=settings.seed,
+    """A new stream. Everything the user spelled is read at once, the learner is built when the labels are known."""
+    classes = None if settings.classes is None else _named_labels(settings.classes, settings.positive)
+    update = None if settings.update is None else update_rule(settings.update)
+    query, budget, costs = query_rule(settings.query), label_budget(settings.budget), stream_costs(settings.costs)
+    after_budget = check_choice("--after-budget", settings.after_budget, ("last", "average"))
+    rest: dict[str, Any] = {"query": query, "budget": budget, "fit_intercept": settings.intercept}
+
+    def make(labels: tuple[Any, ...]) -> OnlineClassifier | OnlineCostClassifier:
+        priced = _among(costs, labels)
+        if len(labels) == 2:
+            rule = CSOGD2() if update is None else update
+            threshold = settings.threshold
+            return OnlineClassifier(
+                rule, costs=priced, threshold=threshold, after_budget=after_budget, seed=settings.seed, **rest
+            )
+        eta = _step_of_many(update, settings)
+        return OnlineCostClassifier(eta=eta, costs=priced, seed=settings.seed, **rest)
+
+    return Session(make, Preparation(settings.scale, settings.hash_bits), classes)
+
+
+def taken_up(session: Session, settings: Settings, state: Path) -> Session:
+    """A stream that goes on. What is spelled again must be as it was: a state is not the place to change one's mind."""
+    had, asked, silent = (
+        _told(model) for model in (_model(session), *(begun(s).make(session.labels) for s in (settings, Settings())))
     )
-    return Session(model, Preparation(settings.scale, settings.hash_bits), classes)
+    labels = list(map(str, session.labels))
+    had |= {"classes": labels, "positive": labels[-1]}
+    silent |= {"classes": None, "positive": None}
+    asked |= {
+        "classes": settings.classes and list(_named_labels(settings.classes, settings.positive)),
+        "positive": settings.positive,
+    }
+    for name, value in asked.items():
+        if value not in (silent[name], had[name]):
+            option = "--" + ("intercept" if name == "fit_intercept" else name.replace("_", "-"))
+            advice = "Leave the option out, or begin another --state."
+            raise complain(option, f"stay {had[name]}, as {state} was begun", value, advice)
+    return session
+
+
+def _told(model: OnlineClassifier | OnlineCostClassifier) -> dict[str, Any]:
+    """Parameters in a form that can be compared and read, by the names of their options."""
+    params = {name: getattr(value, "matrix", value) for name, value in model.get_params(deep=False).items()}
+    if "eta" in params:
+        params["update"] = CSOGD1(2 * params.pop("eta"))
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
+
+
+def _named_labels(text: str, positive: str | None) -> tuple[str, ...]:
+    """The labels of ``--classes``; of two the positive one last."""
+    names = tuple(name.strip() for name in text.split(","))
+    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
+        raise complain("--classes", "name two labels or more, the negative one first", text)
+    if positive is None:
+        return names
+    if len(names) > 2 or positive not in names:
+        raise complain("--positive", f"be one of two labels; --classes names {', '.join(names)}", positive)
+    return tuple(sorted(names, key=lambda name: name == positive))
+
+
+def _among(costs: Any, labels: tuple[Any, ...]) -> Any:
+    """Costs over the positions of the labels, which is all that the learner sees of them."""
+    if isinstance(costs, Costs) and costs.classes is not None:
+        return Costs.of_matrix(costs.aligned(labels).matrix)
+    if costs is not None and len(labels) > 2:
+        advice = "Give a .csv or .toml file with C[true, predicted]."
+        raise complain("--costs", f"be a matrix for {len(labels)} labels", "costs of two", advice)
+    return costs
+
+
+def _step_of_many(update: UpdateRule | None, settings: Settings) -> float:
+    """The step of the learner of many classes, which is CSOGD1(2 eta) where there are two."""
+    for option, given in (
+        ("--threshold", settings.threshold != 0),
+        ("--after-budget", settings.after_budget != "last"),
+    ):
+        if given:
+            raise complain(option, "be left out where there are more than two labels", "it")
+    if update is None:
+        return 0.1
+    if type(update) is not CSOGD1:
+        raise complain("--update", "be CSOGD1(eta) where there are more than two labels", update)
+    return update.eta / 2
 
 
 def rest_of(chunks: Iterator[Dataset], skip: int) -> Iterator[Dataset]:
@@ -127,24 +208,29 @@ def described(session: Session) -> str:
     """The live line."""
     return (
         f"{session.rounds:,} rows  cost {session.cost():,.6g}  F1 {session.tally.f1():.4f}  "
-        f"labels {session.model.n_asked_:,}"
+        f"labels {_model(session).n_asked_:,}"
     )
 
 
 def summary(session: Session) -> dict[str, Any]:
     """Numbers of the whole stream so far."""
-    t = session.tally
-    return {
+    recalls = session.tally.recalls()
+    numbers: dict[str, Any] = {
         "rows": session.rounds,
-        "labels_asked": session.model.n_asked_,
-        "updates": session.model.n_updates_,
+        "labels_asked": _model(session).n_asked_,
+        "updates": _model(session).n_updates_,
         "cost": session.cost(),
-        "f1": t.f1(),
-        "sensitivity": t.hits / (t.hits + t.misses) if t.hits + t.misses else None,
-        "specificity": t.passes / (t.passes + t.alarms) if t.passes + t.alarms else None,
-        "negative": session.labels[0] if session.labels else None,
-        "positive": session.labels[1] if session.labels else None,
+        "f1": session.tally.f1(),
     }
+    if len(recalls) > 2:
+        return numbers | {"recall": {str(k): r for k, r in zip(session.labels, recalls, strict=True)}}
+    numbers |= {"sensitivity": recalls[1], "specificity": recalls[0]}
+    return numbers | {"negative": session.labels[0], "positive": session.labels[1]}
+
+
+def _model(session: Session) -> OnlineClassifier | OnlineCostClassifier:
+    assert session.model is not None
+    return session.model
 
 
 def tell(session: Session, as_json: bool, *, to_stderr: bool, quiet: bool) -> None:
@@ -158,4 +244,6 @@ def tell(session: Session, as_json: bool, *, to_stderr: bool, quiet: bool) -> No
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "  ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)

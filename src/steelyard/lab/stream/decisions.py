@@ -32,7 +32,7 @@ class DecisionFile:
             self._file.seek(min(keep, self._file.seek(0, io.SEEK_END)))
             self._file.truncate()
 
-    def write(self, start: int, trace: Trace, labels: tuple[Any, Any]) -> int:
+    def write(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> int:
         """Write the rounds from ``start`` on; how many bytes the file has after them."""
         if self._file is None:
             return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+from pathlib import Path
 from typing import Any
 
 from ... import active, online
@@ -68,11 +69,13 @@ def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
 
 
 def stream_costs(text: str | None) -> Any:
-    """``fn=5,fp=1`` (a miss, a false alarm), ``balanced``, or None where every mistake costs 1."""
+    """``fn=5,fp=1`` (a miss, a false alarm), ``balanced``, a file of C[true, predicted], or None: a mistake costs 1."""
     if text is None:
         return None
     if text.strip() == "balanced":
         return AdaptiveBalanced()
+    if Path(text).suffix.lower() in (".csv", ".toml"):
+        return Costs.read(text)
     pair: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
@@ -81,7 +84,7 @@ def stream_costs(text: str | None) -> Any:
         except ValueError:
             pair[name] = math.nan
         if not equals or name not in ("fn", "fp") or not math.isfinite(pair[name]) or pair[name] <= 0:
-            raise complain("--costs", "be balanced, or positive numbers such as fn=5,fp=1", text)
+            raise complain("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
     return Costs.of_pair(miss=pair.get("fn", 1.0), alarm=pair.get("fp", 1.0))
 
 
