@@ -81,7 +81,7 @@ std::int64_t run_costs(const CostWeights &weights, const Rows &rows, const CostR
                        double *gap, std::int64_t *answer, std::uint64_t &updates) {
   for (std::size_t i = 0; i < rows.n; ++i) {
     double *row_cost = cost; // one row of scratch
-    if (!rows.vet(i, i + 1) || !predict_costs(weights, rows, i, row_cost))
+    if (!rows.vet(i) || !predict_costs(weights, rows, i, row_cost))
       return static_cast<std::int64_t>(i);
     const Answer found = cheapest_answer(row_cost, weights.classes);
     gap[i] = found.gap;
@@ -95,7 +95,7 @@ std::int64_t run_costs(const CostWeights &weights, const Rows &rows, const CostR
 
 template <class Rows> std::int64_t cost_table(const CostWeights &weights, const Rows &rows, double *cost) {
   for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.vet(i, i + 1) || !predict_costs(weights, rows, i, cost + i * weights.classes))
+    if (!rows.vet(i) || !predict_costs(weights, rows, i, cost + i * weights.classes))
       return static_cast<std::int64_t>(i);
   return costs_finished;
 }
