@@ -133,7 +133,8 @@ template <class T, class I> struct CsrRows {
         : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(rows.n > 0 ? rows.begin(0) : 0) {}
     // False if row i or one of the next cannot be used.
     bool reach(std::size_t i) {
-      return rows_.lies_within(i) && (near_ ? at_ >= rows_.looked_at(i) || vet_from(i) : ask_from(i));
+      const std::size_t end = rows_.end(i);
+      return rows_.begin(i) <= end && (end < safe_ || go_on(end));
     }
 
    private:
@@ -141,11 +142,15 @@ template <class T, class I> struct CsrRows {
     static constexpr std::size_t piece = 1024, distance = 128, stream_distance = 512;
 
     // Not inlined: the loop has better use for its registers.
-    __attribute__((noinline)) bool vet_from(std::size_t i) {
-      return vet_to(std::min(rows_.end(i) + piece, rows_.stored));
+    __attribute__((noinline)) bool go_on(std::size_t end) {
+      if (end > rows_.stored || !(near_ ? vet_to(std::min(end + piece, rows_.stored)) : ask_to(end)))
+        return false;
+      if (near_) // the next rows need no call; far weights are asked for at every row
+        safe_ = at_ == rows_.stored ? at_ + 1 : at_ - block + 1;
+      return true;
     }
-    __attribute__((noinline)) bool ask_from(std::size_t i) {
-      const std::size_t wanted = std::min(rows_.end(i) + distance, rows_.stored);
+    bool ask_to(std::size_t end) {
+      const std::size_t wanted = std::min(end + distance, rows_.stored);
       const std::uintptr_t weights = reinterpret_cast<std::uintptr_t>(w_);
       OutOfRange<I> out(rows_.d);
       std::size_t at = at_;
@@ -172,7 +177,8 @@ template <class T, class I> struct CsrRows {
     const CsrRows rows_;
     const double *w_;
     bool near_;
-    std::size_t at_; // columns before it have been vetted
+    std::size_t at_;       // columns before it have been vetted
+    std::size_t safe_ = 0; // rows that end before it need nothing
   };
 
   // Four sums, number k of the row in sum k % 4. The lengths of rows are hard to guess, so the last numbers take no

@@ -13,9 +13,9 @@ FEW, MANY = 60, 21_000  # weights that stay in the cache, and weights that are a
 
 
 def stream(d: int, *, value: Any = np.float64, index: Any = np.int32) -> tuple[sparse.csr_matrix, np.ndarray]:
-    """Rows of every length from 0 to 40 in a mixed order; the last ones are not the shortest."""
+    """Rows of every length from 0 to 40 in a mixed order, the first one empty."""
     rng = np.random.default_rng(d)
-    lengths = rng.permutation(np.repeat(np.arange(41), 30))
+    lengths = np.concatenate([[0], rng.permutation(np.repeat(np.arange(41), 30))])
     columns = [np.sort(rng.choice(d, n, replace=False)) for n in lengths]
     X = sparse.csr_matrix((len(lengths), d), dtype=value)
     X.data = rng.normal(size=lengths.sum()).astype(value)
