@@ -35,7 +35,7 @@ template <class T> DenseRows<T> dense(std::size_t d, const Matrix<T> &X) {
 template <class T, class I>
 CsrRows<T, I> csr(std::size_t d, const Vector<T> &values, const Vector<I> &columns, const Vector<I> &starts) {
   check(starts.shape(0) >= 1 && columns.shape(0) == values.shape(0), "values, columns and starts do not fit");
-  return {values.data(), columns.data(), starts.data(), starts.shape(0) - 1, d, values.shape(0)};
+  return csr_rows(values.data(), columns.data(), starts.data(), starts.shape(0) - 1, d, values.shape(0));
 }
 
 template <class... Arrays, class Make, class... Names>

@@ -48,7 +48,7 @@ template <class T, class I>
 CsrRows<T, I> csr(const Stream &stream, const Vector<T> &values, const Vector<I> &columns, const Vector<I> &starts) {
   if (starts.shape(0) < 1 || columns.shape(0) != values.shape(0))
     throw nb::value_error("values, columns and starts do not belong together");
-  return {values.data(), columns.data(), starts.data(), starts.shape(0) - 1, stream.weights.d, values.shape(0)};
+  return csr_rows(values.data(), columns.data(), starts.data(), starts.shape(0) - 1, stream.weights.d, values.shape(0));
 }
 
 // A single dense row by the buffer protocol: several times quicker than going through an ndarray.
@@ -102,20 +102,20 @@ void check_row(bool ok) {
 
 // For rules written in Python: score, |x|^2 and |w|^2 of a row, and the step they answer.
 template <class Rows> std::tuple<double, double, double> look(const Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && rows.vet(i, i + 1));
+  check_row(i < rows.n && rows.vet(i));
   const double one = stream.plan.constant_feature, bias = stream.weights.bias;
   return std::make_tuple(score_of(stream, rows, i), rows.square(i) + one, stream.weights.square + one * bias * bias);
 }
 
 template <class Rows> bool take_step(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Step &step) {
-  check_row(i < rows.n && rows.vet(i, i + 1));
+  check_row(i < rows.n && rows.vet(i));
   const Seen seen{score_of(stream, rows, i), positive ? 1.0 : -1.0, 0.0, 0.0, 0.0};
   return take<true>(stream, rows, i, seen, rows.square(i), step) && rows.all_finite(stream.weights.v.data());
 }
 
 // The same for second-order rules: x' Sigma x, and the turn they answer.
 template <class Rows> double variance(Stream &stream, const Rows &rows, std::size_t i) {
-  check_row(i < rows.n && stream.spread.used() && rows.vet(i, i + 1));
+  check_row(i < rows.n && stream.spread.used() && rows.vet(i));
   return stream.spread.variance(rows, i);
 }
 
@@ -162,7 +162,7 @@ void bind_rows(nb::class_<Stream> &cls, Make make, const Names &...names) {
       "decide_row",
       [make](Stream &stream, const Arrays &...arrays) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, 1));
+        check_row(rows.n == 1 && rows.vet(0));
         return decide(stream, rows);
       },
       names...);
@@ -195,7 +195,7 @@ void bind_run(nb::class_<Rule> &cls, Make make, const Names &...names) {
       "learn_row",
       [make](const Rule &rule, Stream &stream, const Arrays &...arrays, bool positive, double cost, bool whole) {
         const auto rows = make(stream, arrays...);
-        check_row(rows.n == 1 && rows.vet(0, 1));
+        check_row(rows.n == 1 && rows.vet(0));
         return learn_later(rule, stream, rows, positive, {cost, whole});
       },
       nb::arg("stream"), names..., nb::arg("positive"), nb::arg("cost"), nb::arg("whole"));
@@ -285,6 +285,11 @@ template <class... Rules> void bind_rules(nb::module_ &m, const std::tuple<Rules
 }
 
 using Floats = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+struct Block {
+  void *at;
+  std::size_t bytes;
+};
 
 Floats copied(const double *from, std::size_t n) {
   double *to = new double[n];
@@ -407,6 +412,18 @@ void bind_stream(nb::module_ &m) {
 } // namespace
 
 void bind_online(nb::module_ &m) {
+  m.def(
+      "large_block",
+      [](std::size_t bytes) {
+        void *at = allocate_bytes(bytes);
+        nb::capsule owner(new Block{at, bytes}, [](void *p) noexcept {
+          const auto *block = static_cast<const Block *>(p);
+          free_bytes(block->at, block->bytes);
+          delete block;
+        });
+        return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(at, {bytes}, owner);
+      },
+      nb::arg("bytes"), nb::rv_policy::reference, "Bytes for output columns, on large pages where there are enough.");
   m.def("draw", &draw, nb::arg("seed"), nb::arg("t"));
   bind_queries(m);
   bind_stream(m);

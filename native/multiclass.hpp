@@ -112,7 +112,7 @@ template <class Rows>
 std::int64_t run_costs(const CostWeights &weights, Stream &stream, const Rows &rows, const CostRows &truth,
                        const CostPlan &plan, double *cost, const CostRecord &record) {
   for (std::size_t i = 0; i < rows.n; ++i) {
-    if (!rows.vet(i, i + 1) || !predict_costs(weights, rows, i, cost))
+    if (!rows.vet(i) || !predict_costs(weights, rows, i, cost))
       return static_cast<std::int64_t>(i);
     const Answer found = cheapest_answer(cost, weights.classes);
     const Asked asked = stream.enter(glance_at(found, plan.negative, stream.t), truth.draw ? truth.draw + i : nullptr);
@@ -133,7 +133,7 @@ template <class Rows>
 std::int64_t learn_costs_later(const CostWeights &weights, Stream &stream, const Rows &rows, const CostRows &truth,
                                double eta, double *cost) {
   for (std::size_t i = 0; i < rows.n; ++i) {
-    if (!rows.vet(i, i + 1) || !predict_costs(weights, rows, i, cost))
+    if (!rows.vet(i) || !predict_costs(weights, rows, i, cost))
       return static_cast<std::int64_t>(i);
     stream.settle(false, learn_costs(weights, rows, i, cost, truth, eta));
   }
@@ -142,7 +142,7 @@ std::int64_t learn_costs_later(const CostWeights &weights, Stream &stream, const
 
 template <class Rows> std::int64_t cost_table(const CostWeights &weights, const Rows &rows, double *cost) {
   for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.vet(i, i + 1) || !predict_costs(weights, rows, i, cost + i * weights.classes))
+    if (!rows.vet(i) || !predict_costs(weights, rows, i, cost + i * weights.classes))
       return static_cast<std::int64_t>(i);
   return finished;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <variant>
 
 #include "queries.hpp"
@@ -47,6 +47,8 @@ struct Counts {
   std::uint64_t positives = 0; // of the labels spent
 };
 
+// What a round calls is always inlined: among the many loops of the library the compiler would give up on it, and a
+// call costs as much as a short row.
 struct Stream : Counts {
   Plan plan;
   Weights weights;
@@ -58,10 +60,10 @@ struct Stream : Counts {
   }
 
   // The round counts; whether its label is asked for. The caller reserves a part of the budget if it comes later.
-  Asked enter(const Glance &glance, const double *given_draw) {
+  __attribute__((always_inline)) Asked enter(const Glance &glance, const double *given_draw) {
     return enter(chance_of(plan.query, glance), given_draw);
   }
-  Asked enter(double chance, const double *given_draw) {
+  __attribute__((always_inline)) Asked enter(double chance, const double *given_draw) {
     if (weights.averaging())
       weights.count_round();
     Asked asked{0.0, false};
@@ -86,7 +88,7 @@ struct Stream : Counts {
   double cost_of(bool positive, RowCost row) const { return row.whole ? row.value : class_cost(positive) * row.value; }
 
   // The label has come: it is paid for and counted, whether or not the weights change.
-  void settle(bool positive, bool changed) {
+  __attribute__((always_inline)) void settle(bool positive, bool changed) {
     updates += changed;
     positives += positive;
     ++spent;
@@ -96,7 +98,8 @@ struct Stream : Counts {
 };
 
 // A score that is not finite comes from the row (NaN, infinity: they survive every product) or from an overflow.
-template <class Rows> double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
+template <class Rows>
+__attribute__((always_inline)) inline double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
   const double dot = rows.dot(i, stream.weights.v.data()), scale = stream.weights.scale;
   return (scale == 1.0 ? dot : scale * dot) + stream.weights.bias;
 }
@@ -169,13 +172,43 @@ bool learn_turn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t 
 }
 
 template <class Rule, class Rows>
-bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score, bool positive,
-           RowCost cost) {
+__attribute__((always_inline)) inline bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
+                                                 double score, bool positive, RowCost cost) {
   if constexpr (is_second_order<Rule>)
     return learn_turn(rule, stream, rows, i, score, positive, cost);
   else
     return learn_step(rule, stream, rows, i, score, positive, cost);
 }
+
+// Numbers as they were. A new stream has zeros only, and those need no copy.
+class Saved {
+ public:
+  void save(const Numbers &numbers) {
+    size_ = numbers.size();
+    if (!all_zero(numbers))
+      copy_ = numbers;
+  }
+  void restore(Numbers &numbers) const {
+    if (copy_.empty())
+      numbers.assign(size_, 0.0);
+    else
+      numbers = copy_;
+  }
+
+ private:
+  static bool all_zero(const Numbers &numbers) { // to the bit: -0.0 must come back as it was
+    std::uint64_t any = 0;
+    for (std::size_t j = 0; j < numbers.size() && any == 0; j += CACHE_LINE)
+      for (std::size_t k = j; k < std::min(j + CACHE_LINE, numbers.size()); ++k) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &numbers[k], sizeof bits);
+        any |= bits;
+      }
+    return any == 0;
+  }
+  Numbers copy_;
+  std::size_t size_ = 0;
+};
 
 // The stream as it was before some rows, to return to if they turn out to be unusable.
 template <class Rows> class Undo {
@@ -183,7 +216,7 @@ template <class Rows> class Undo {
   Undo(const Stream &stream, const Rows &rows, bool everything)
       : counts_(stream), factors_(stream.weights), rows_(rows), everything_(everything || !rows.few()) {
     if (everything_) {
-      v_ = stream.weights.v, u_ = stream.weights.u, sigma_ = stream.spread.sigma;
+      v_.save(stream.weights.v), u_.save(stream.weights.u), sigma_ = stream.spread.sigma;
       return;
     }
     rows_.gather(stream.weights.v.data(), touched_);
@@ -196,7 +229,7 @@ template <class Rows> class Undo {
     static_cast<Counts &>(stream) = counts_;
     static_cast<Factors &>(stream.weights) = factors_;
     if (everything_) {
-      stream.weights.v = v_, stream.weights.u = u_, stream.spread.sigma = sigma_;
+      v_.restore(stream.weights.v), u_.restore(stream.weights.u), stream.spread.sigma = sigma_;
       return;
     }
     rows_.scatter(touched_, stream.weights.v.data());
@@ -211,7 +244,7 @@ template <class Rows> class Undo {
   Factors factors_;
   const Rows &rows_;
   bool everything_;
-  Numbers v_, u_;
+  Saved v_, u_;
   std::vector<double> touched_, sigma_;
 };
 
@@ -247,44 +280,18 @@ constexpr std::int64_t finished = -1, overflowed = -2;
 
 template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::size_t first = 0) {
   for (std::size_t i = first; i < rows.n; ++i)
-    if (!rows.vet(i, i + 1))
+    if (!rows.vet(i))
       return static_cast<std::int64_t>(i);
   return finished;
 }
 
-// Vets the rows of a loop block by block, each before it is used as addresses, and asks for what it will need.
-template <class Rows> class Vetted {
- public:
-  Vetted(const Rows &rows, const double *w) : rows_(rows), w_(w) {}
-  // False if a row near row i cannot be used; it is then the `bad` one.
-  bool reach(std::size_t i) {
-    const std::size_t wanted = i + Rows::ahead;
-    if (wanted >= end_ && end_ < rows_.n) {
-      const std::size_t next = std::min(wanted + block, rows_.n);
-      if (!rows_.vet(end_, next))
-        return false;
-      end_ = next;
-    }
-    if (wanted < rows_.n)
-      rows_.ask_for(wanted, w_);
-    return true;
-  }
-  std::int64_t bad() const { return first_out_of_range(rows_, end_); }
-
- private:
-  static constexpr std::size_t block = 64;
-  const Rows &rows_;
-  const double *w_;
-  std::size_t end_ = 0; // of the rows vetted
-};
-
 template <class Rule, class Rows>
-std::int64_t run_rows(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
+std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth, const Record record) {
   const bool always = stream.plan.always_ask() && !stream.weights.averaging();
-  Vetted<Rows> vetted(rows, stream.weights.v.data());
+  typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
-    if (!vetted.reach(i))
-      return vetted.bad();
+    if (!ahead.reach(i))
+      return first_out_of_range(rows, i);
     const double score = score_of(stream, rows, i);
     if (!std::isfinite(score))
       return static_cast<std::int64_t>(i);
@@ -336,10 +343,10 @@ bool learn_later(const Rule &rule, Stream &stream, const Rows &row, bool positiv
 }
 
 template <class Rows> std::int64_t score_rows(const Stream &stream, const Rows &rows, double *score) {
-  Vetted<Rows> vetted(rows, stream.weights.v.data());
+  typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
-    if (!vetted.reach(i))
-      return vetted.bad();
+    if (!ahead.reach(i))
+      return first_out_of_range(rows, i);
     score[i] = score_of(stream, rows, i);
     if (!std::isfinite(score[i]))
       return static_cast<std::int64_t>(i);

@@ -2,26 +2,14 @@
 #pragma once
 
 #include <cmath>
-#include <new>
 #include <vector>
 
-#include "lanes.hpp"
-#include "simd.hpp"
+#include "pages.hpp"
 #include "step.hpp"
 
 namespace steelyard {
 
-// Weights begin with a cache line, so that no vector of them straddles two.
-template <class T> struct OnCacheLines {
-  using value_type = T;
-  OnCacheLines() = default;
-  template <class Other> OnCacheLines(const OnCacheLines<Other> &) {}
-  T *allocate(std::size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), std::align_val_t{CACHE_LINE})); }
-  void deallocate(T *at, std::size_t) { ::operator delete(at, std::align_val_t{CACHE_LINE}); }
-  template <class Other> bool operator==(const OnCacheLines<Other> &) const { return true; }
-  template <class Other> bool operator!=(const OnCacheLines<Other> &) const { return false; }
-};
-using Numbers = std::vector<double, OnCacheLines<double>>;
+using Numbers = std::vector<double, OnPages<double>>;
 
 struct Factors {
   double scale = 1.0; // keep * w costs one product instead of a pass over w
@@ -51,7 +39,7 @@ struct Weights : Factors {
     bias_sum += bias;
   }
 
-  template <class Rows> void apply(const Step &step, const Rows &rows, std::size_t i) {
+  template <class Rows> __attribute__((always_inline)) void apply(const Step &step, const Rows &rows, std::size_t i) {
     if (step.keep != 1.0) {
       shrink(step.keep);
       bias *= step.keep;

@@ -99,8 +99,11 @@ def check_rows(
     """
     wanted = dtype if isinstance(dtype, tuple) else (dtype,)
     if _as_kernels_read(X, wanted, accept_sparse):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
         rows: Any = X
+        if hasattr(estimator, "feature_names_in_") or not (reset or X.shape[1] == estimator.n_features_in_):
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+        else:  # all that it would do, for an X without names
+            estimator.n_features_in_ = X.shape[1]
     else:
         rows = validate_data(
             estimator,

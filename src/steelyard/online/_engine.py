@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import Rows, check_finite, complain, is_sparse
-from .._native import Stream
+from .._native import Stream, large_block
 from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
 from ..errors import DivergedError, InvalidInputError
 from .adaptive import ClassCosts, RowCosts
@@ -80,10 +80,13 @@ class Engine:
     # -- many rows ---------------------------------------------------------------------------------------------------
 
     def blank_record(self, n: int) -> Record:
-        """Columns for n rounds; chances are left out where every label is asked for."""
+        """Columns for n rounds, in one block; chances are left out where every label is asked for."""
         always = self.kernel is not None and self.stream.always_asks
-        chance, asked = (None, None) if always else (np.empty(n), np.empty(n, dtype=bool))
-        return Record(np.empty(n), chance, asked, np.empty(n, dtype=np.int64))
+        block = large_block(n * (16 if always else 25))
+        score, answer = block[: 8 * n].view(np.float64), block[8 * n : 16 * n].view(np.int64)
+        if always:
+            return Record(score, None, None, answer)
+        return Record(score, block[16 * n : 24 * n].view(np.float64), block[24 * n :].view(np.bool_), answer)
 
     def run(
         self,

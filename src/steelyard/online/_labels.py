@@ -16,6 +16,8 @@ Labels = NDArray[Any]
 
 def as_column(y: Any) -> Labels:
     """Labels as a flat array."""
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufU":
+        return y  # nothing would be converted
     if y is None:
         check_labels(y)
     return np.asarray(column_or_1d(np.asarray(y), warn=True))
@@ -43,14 +45,16 @@ def check_two(classes: Any) -> Labels:
     return found
 
 
-def is_positive(y: Labels, classes: Labels) -> NDArray[np.bool_]:
-    """True where the label is ``classes[1]``; a label that is neither is named with its row."""
+def is_positive(y: Labels, classes: Labels, *, known: bool = False) -> NDArray[np.bool_]:
+    """True where the label is ``classes[1]``; unless all are ``known``, one that is neither is named with its row."""
     positive = np.asarray(y == classes[1])
     if positive.shape == y.shape:
-        known = positive | np.asarray(y == classes[0])
-        if known.all():
+        if known:
             return positive
-        at = int(np.argmin(known))
+        either = positive | np.asarray(y == classes[0])
+        if either.all():
+            return positive
+        at = int(np.argmin(either))
     else:  # numpy found the types not comparable
         at = 0
     raise complain("y", f"hold the classes {classes.tolist()}", y[at], f"See row {at}.")

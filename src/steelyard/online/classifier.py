@@ -127,7 +127,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             self._begin(rows.shape[1], found, labels if known_whole else None)
         elif classes is not None and not np.array_equal(check_two(classes), self.classes_):
             raise complain("classes", f"stay {self.classes_.tolist()}", classes)
-        positive = is_positive(labels, self.classes_)
+        positive = is_positive(labels, self.classes_, known=new and classes is None)
         if sample_weight is not None and not self._engine.update.uses_cost:
             raise complain("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
         per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
