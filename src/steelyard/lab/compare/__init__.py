@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
+import numpy as np
 from rich.console import Console
 
 from ..._checks import check_count, check_number
@@ -19,8 +21,8 @@ from ...evaluate import Interval
 from ..runs import data_digest
 from .advice import advice
 from .checkup import checkup
-from .contenders import contenders
 from .leaderboard import Standing, standings, winner_of
+from .lineup import contenders
 from .model import Model, load_model, save_model
 from .page import comparison_page
 from .problem import Problem, read_problem
@@ -31,7 +33,7 @@ __all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]
 
 
 _MANY_ROWS = 20_000  # beyond that three folds do
-_RACE_SHARE = 0.8  # of the time goes into the race; intervals, pictures and the final fit take the rest
+_RACE_SHARE = 0.7  # of the time goes into the race; intervals, pictures and the final fit take the rest
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class Comparison:
         return self.leaderboard[0].name
 
     def refit(self) -> Model:
-        """The winner, taught with all rows."""
-        problem, contender = self.race.problem, winner_of(self.race, self.leaderboard).contender
+        """The winner, taught with all rows, or with as many as in the race where time allowed no more."""
+        problem, entry = self.race.problem, winner_of(self.race, self.leaderboard)
+        contender = entry.contender
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in the race
-            return Model(contender.name, contender.teach(problem), problem.columns, problem.typical_costs())
+            taught = contender.teach(problem.capped(self.race.taught_with(entry)))
+        return Model(contender.name, taught, problem.columns, problem.typical_costs())
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""
@@ -126,10 +130,21 @@ def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path
 
 
 def _digest(problem: Problem) -> str:
-    table = problem.costs.table(problem.y)
-    names = repr(problem.columns)
-    parts = (data_digest(problem.X, problem.y), data_digest(table, problem.y), names)
+    """Sixteen digits that change when a cell, a name, a label or a cost does."""
+    frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
+    parts = [data_digest(problem.costs.table(problem.y), problem.y), repr(problem.columns)]
+    if isinstance(frame, nw.DataFrame):
+        parts += [data_digest(_cells(frame[name]), ()) for name in problem.columns.used]
+    else:
+        parts.append(data_digest(problem.X, ()))
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def _cells(column: Any) -> Any:
+    """A column as an array of numbers, words as their bytes."""
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return column.cast(nw.Float64).to_numpy()
+    return np.frombuffer("\0".join(map(str, column.to_list())).encode(), dtype=np.uint8)
 
 
 def _flat(line: Standing) -> dict[str, Any]:

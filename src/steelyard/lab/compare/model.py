@@ -23,6 +23,14 @@ from .columns import Columns
 _TRUSTED = ("steelyard.", "sklearn.", "imblearn.", "numpy.", "scipy.", "builtins.", "collections.", "functools.")
 
 
+def decide(estimator: Any, rows: Any, costs: Costs | None = None) -> Any:
+    """Answers of a fitted contender; costs of each row count where it decides by expected cost."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if costs is not None and isinstance(last, ExpectedCostClassifier):
+        return last.predict(estimator[:-1].transform(rows), costs=costs)
+    return estimator.predict(rows)
+
+
 @dataclass(frozen=True)
 class Model:
     """A fitted contender with what it needs to meet new data: its columns, classes and costs."""
@@ -38,11 +46,7 @@ class Model:
         Missing cells and categories never seen are treated as in training: imputed, or a level of their own. Columns
         the model does not know are ignored; one that is gone or holds text instead of numbers is an error.
         """
-        rows = self._known_columns(X)
-        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
-        if costs is not None and isinstance(last, ExpectedCostClassifier):
-            return np.asarray(last.predict(self.estimator[:-1].transform(rows), costs=costs))
-        return np.asarray(self.estimator.predict(rows))
+        return np.asarray(decide(self.estimator, self._known_columns(X), costs))
 
     def expected_costs(self, X: Any, *, costs: Costs | None = None) -> NDArray[np.float64] | None:
         """Expected cost of the decision for each row, where the model knows probabilities."""

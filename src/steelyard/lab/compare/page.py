@@ -91,16 +91,21 @@ def _row(s: Standing) -> dict[str, Any]:
         "fit s": round(s.fit_seconds, 3),
         "predict s": round(s.predict_seconds, 3),
         "kind": s.family,
-        "note": s.stopped or "",
+        "note": "; ".join(_notes(s)),
     }
     return row
+
+
+def _notes(s: Standing) -> list[str]:
+    taught = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
+    return taught + ([] if s.stopped is None else [s.stopped])
 
 
 def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
     section = report.section("Where the costs come from", "Answers by truth: how many, and what they cost.")
     for entry in best:
         rows, predicted = race.answers(entry)
-        part = race.problem.part(rows)
+        part = race.problem.without_columns().part(rows)
         section.text(entry.contender.name).show(confusion_table(part.y, predicted, costs=part.costs))
 
 
@@ -139,7 +144,7 @@ def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, 
     threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     for name, rows, score in scored:
-        part = race.problem.part(rows)
+        part = race.problem.without_columns().part(rows)
         positive = race.problem.positive
         CostCurveDisplay.from_predictions(part.y, score, name=name, ax=cost_ax, positive=positive)
         ThresholdDisplay.from_predictions(
@@ -172,7 +177,7 @@ def _legend_below(ax: Any) -> None:
 
 def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]) -> None:
     """A slider over thresholds with what each would have cost; a few lines of script, no network."""
-    part = race.problem.part(rows)
+    part = race.problem.without_columns().part(rows)
     positive, other = race.problem.positive, race.problem.classes[1 - race.problem.costs.positive_index()]
     steps = []
     for threshold in np.unique(np.quantile(score, np.linspace(0, 1, 101))):
@@ -236,8 +241,9 @@ def _learning_curve(problem: Problem, winner: Contender, pyplot: Any) -> Any:
 
 def _method(report: Report, race: Race) -> None:
     problem = race.problem
-    capped = {e.contender.name: e.contender.most_rows for e in race.entries if e.contender.most_rows}
-    caps = ", ".join(f"{name} {rows:,}" for name, rows in capped.items() if rows and rows < len(problem.y))
+    capped = {e.contender.name: rows for e in race.entries if (rows := race.taught_with(e)) is not None}
+    caps = "; ".join(f"{name}: {rows:,}" for name, rows in capped.items())
+    absent = "; ".join(f"{e.contender.name}: {e.stopped}" for e in race.entries if not e.folds and e.stopped)
     report.section(
         "How it was done",
         f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
@@ -245,7 +251,8 @@ def _method(report: Report, race: Race) -> None:
         "each fold. Contenders significantly behind the leader after two folds were stopped. "
         "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
         "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
-        + (f"\n\nTaught with at most so many rows: {caps}." if caps else ""),
+        + (f"\n\nTaught with so many rows, for time or memory: {caps}." if caps else "")
+        + (f"\n\nWithout a line above: {absent}." if absent else ""),
     ).table(
         [
             {"what": "steelyard", "version": __version__},

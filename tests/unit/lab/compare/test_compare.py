@@ -101,8 +101,8 @@ def test_advice_names_gradient_boosting_when_it_wins() -> None:
     X = rng.uniform(0, 8, size=(500, 2))
     y = ((X[:, 0].astype(int) % 2 == 0) ^ (rng.random(500) < 0.03)).astype(int)
     from steelyard.lab.compare.advice import advice
-    from steelyard.lab.compare.contenders import contenders
     from steelyard.lab.compare.leaderboard import standings
+    from steelyard.lab.compare.lineup import contenders
     from steelyard.lab.compare.problem import read_problem
     from steelyard.lab.compare.race import run_race
 

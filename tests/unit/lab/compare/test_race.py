@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs, StateError
 from steelyard.lab.compare.advice import advice
-from steelyard.lab.compare.contenders import Contender, contenders
+from steelyard.lab.compare.contenders import Contender
 from steelyard.lab.compare.leaderboard import standings
+from steelyard.lab.compare.lineup import contenders
 from steelyard.lab.compare.problem import Problem, read_problem
 from steelyard.lab.compare.race import Race, run_race
 
