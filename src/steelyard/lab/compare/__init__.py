@@ -23,7 +23,7 @@ from .advice import advice
 from .checkup import checkup
 from .leaderboard import Standing, standings, winner_of
 from .lineup import contenders
-from .model import Model, load_model, save_model
+from .model import Model, found, load_model, save_model
 from .page import comparison_page
 from .problem import Problem, read_problem
 from .progress import Watch
@@ -57,7 +57,7 @@ class Comparison:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in the race
             taught = contender.teach(problem.capped(self.race.taught_with(entry)))
-        return Model(contender.name, taught, problem.columns, problem.typical_costs())
+        return Model(contender.name, found(taught), problem.columns, problem.typical_costs())
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""

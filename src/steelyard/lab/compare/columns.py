@@ -110,6 +110,10 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
                 "columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}."
             )
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+            if column.dtype.is_float() and np.isinf(column.to_numpy()).any():
+                raise complain(
+                    f"column {name!r}", "hold finite numbers or none", "infinity", f"Mend it, or use --drop {name}."
+                )
             numeric.append(name)
         elif column.dtype.is_temporal():
             left_out[name] = "dates are not used; turn them into numbers first"
@@ -125,6 +129,8 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
         raise complain("X", "have two dimensions", f"shape {X.shape}")
     if X.dtype.kind not in "fiub":
         raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
+    if X.dtype.kind == "f" and np.isinf(X).any():
+        raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
     return _checked(Columns(tuple(i for i in range(X.shape[1]) if i not in drop), ()))
 
 

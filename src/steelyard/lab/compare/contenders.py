@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .model import decide
+from .model import decide, halves
 from .problem import Problem
 
 
@@ -57,7 +57,13 @@ class Contender:
 
     def ask(self, model: Any, problem: Problem) -> NDArray[Any]:
         """Answers for the problem's rows; costs that differ by row are known before the truth is."""
-        return np.asarray(decide(model, problem.X, problem.known_before()))
+        prepare, decider = halves(model)
+        return np.asarray(decide(decider, prepared(prepare, problem.X), problem.known_before()))
+
+
+def prepared(prepare: Any, X: Any) -> Any:
+    """Rows as the deciding part of a model wants them."""
+    return X if prepare is None else prepare.transform(X)
 
 
 def _last(model: Any) -> str:

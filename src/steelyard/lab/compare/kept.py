@@ -28,6 +28,7 @@ class FoldResult:
     predict_seconds: float
     team_seconds: float
     rows: int
+    cost: float  # mean over the fold
 
 
 def _slug(contender: Contender) -> str:
@@ -41,7 +42,7 @@ def keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
     state.mkdir(parents=True, exist_ok=True)
     proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
     target = state / f"{_slug(contender)}.{result.fold}.npz"
-    took = json.dumps([result.fit_seconds, result.predict_seconds, result.team_seconds, result.rows])
+    took = json.dumps([result.fit_seconds, result.predict_seconds, result.team_seconds, result.rows, result.cost])
     partial = target.with_suffix(".partial")
     with partial.open("wb") as file:
         np.savez(file, predicted=result.predicted, took=np.array(took), **proba)

@@ -14,6 +14,7 @@ T = TypeVar("T")
 FIRST_ROWS = 1_000
 _LEAP = 8  # times the rows at the most from one fit to the next: estimates are rough
 _WORTH = 1.5  # times the rows at least, or another fit is not worth its time
+_AT_FIRST = 2.0  # the power of the rows that time is taken to grow with before two fits were seen
 _CAREFUL = 0.8  # of the time left is planned for
 
 
@@ -36,7 +37,7 @@ def climb(
         begun = clock()
         taught = teach(training.capped(rows))
         taken = max(clock() - begun, 1e-6)
-        power = 1.0 if before is None else max(1.0, math.log(taken / before[1]) / math.log(rows / before[0]))
+        power = _AT_FIRST if before is None else max(1.0, math.log(taken / before[1]) / math.log(rows / before[0]))
         before = (rows, taken)
         longest = rows * (max(_CAREFUL * (seconds - (clock() - start)), 0.0) / taken) ** (1 / power)
         following = min(int(longest), _LEAP * rows, n)

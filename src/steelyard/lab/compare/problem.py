@@ -97,6 +97,9 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
         raise complain("y", f"have {rows_of(X)} labels like the rows of X", f"{len(labels)} labels")
     if len(labels) == 0:
         raise complain("X", "have rows", "none")
+    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        first = labels[labels != np.round(labels)][0].item()
+        raise complain("the target", "have classes, not numbers", first, "Group its values first.")
     classes, codes = check_labels(labels)
     if len(classes) < 2:
         raise complain("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
@@ -114,5 +117,7 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
             "Merge or drop it.",
         )
     if len(classes) > max(20, len(labels) // 10):
-        raise complain("the target", "have classes, not numbers", f"{len(classes)} different values")
+        raise complain(
+            "the target", "have classes, not numbers", f"{len(classes)} different values", "Group them first."
+        )
     return Problem(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)

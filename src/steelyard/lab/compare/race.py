@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,18 +15,17 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from ...evaluate import costs_paid
 from .contenders import Contender, teams
+from .fold import Task, run_fold
 from .kept import FoldResult, keep, kept
-from .pace import FIRST_ROWS, climb
+from .pace import FIRST_ROWS
 from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
 _SMALL_SHARE = 0.03
 _FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
-_FAR_TOO_LONG = 3.0  # times its share of the time: then even a first try is not begun
 _QUICK = 0.1  # of work at most is done without another process
 _QUICK_SHARE = 0.15
 _GRACE = 0.1  # of the time left more, for folds that were planned and took a little longer
@@ -47,6 +45,11 @@ class Entry:
         return max((f.team_seconds for f in self.folds.values()), default=0.0)
 
     @property
+    def cost(self) -> float:
+        """Mean cost over the folds so far."""
+        return statistics.fmean(f.cost for f in self.folds.values())
+
+    @property
     def rows(self) -> int | None:
         """Rows it was taught with at the first fold; None before that."""
         return self.folds[min(self.folds)].rows if self.folds else None
@@ -63,6 +66,7 @@ class Race:
     splits: tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]
     entries: tuple[Entry, ...]
     interrupted: bool = False
+    _paid: dict[tuple[str, int], tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
     def complete(self) -> list[Entry]:
         """The entries that answered for every row."""
@@ -83,9 +87,12 @@ class Race:
 
     def paid(self, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Rows answered for and the cost paid on each."""
-        rows, predicted = self.answers(entry)
-        part = self.problem.without_columns().part(rows)
-        return rows, costs_paid(part.y, predicted, costs=part.costs)
+        key = (entry.contender.name, len(entry.folds))
+        if key not in self._paid:
+            rows, predicted = self.answers(entry)
+            part = self.problem.without_columns().part(rows)
+            self._paid[key] = rows, costs_paid(part.y, predicted, costs=part.costs)
+        return self._paid[key]
 
 
 Watcher = Callable[[Race, str], None]
@@ -143,18 +150,6 @@ def _running_teams(race: Race) -> list[Team]:
 # -- one fold of everyone --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One fold of one team: what may be looked at, and for how long."""
-
-    contenders: list[Contender]
-    fold: int
-    rows: int | None  # to be taught with; None: as many as the time allows
-    seconds: float  # for the fit, where the rows are to be found
-    expected: float
-    deadline: float
-
-
 Outcomes = Iterator[tuple[Entry, FoldResult | str]]
 
 
@@ -174,14 +169,21 @@ def _waiting(race: Race, fold: int, *, quick: bool) -> list[Team]:
     """The teams, or what is left of them, that have this fold before them, the least work a contender first."""
     found = [[e for e in team if fold not in e.folds] for team in _running_teams(race)]
     found = [team for team in found if team and (team[0].contender.work <= _QUICK) is quick]
-    return sorted(found, key=lambda t: (not t[0].contender.early, (t[0].seconds or t[0].contender.work) / len(t)))
+    return sorted(found, key=_turn)
+
+
+def _turn(team: Team) -> tuple[bool, bool, float]:
+    first = team[0]
+    return not first.contender.early, first.seconds > 0, (first.seconds or first.contender.work) / len(team)
 
 
 def _at_once(race: Race, team: Team, fold: int, deadline: float) -> Outcomes:
     """One fold of a quick team, without another process; the constants whatever the time."""
     seconds = _QUICK_SHARE * max(deadline - time.monotonic(), 0.0)
-    task = _task(team, fold, [], seconds, deadline if team[0].contender.work else np.inf)
-    yield from zip(team, _run(0, task, race.problem, *race.splits[fold])[1], strict=True)
+    constant = team[0].contender.family == "constant"
+    task = _task(team, fold, [], seconds, np.inf if constant else deadline)
+    problem = race.problem.without_columns() if constant else race.problem
+    yield from zip(team, run_fold(0, task, problem, *race.splits[fold])[1], strict=True)
 
 
 def _start_others(jobs: int) -> None:
@@ -206,7 +208,7 @@ def _round(race: Race, fold: int, deadline: float, share: float, jobs: int) -> O
         for i, team in enumerate(learners):
             mine = len(team) / sum(len(t) for t in learners[i:])
             left = max(deadline - time.monotonic(), 0.0) * min(jobs, len(learners) - i)
-            yield delayed(_run)(i, _task(team, fold, pace, mine * left, deadline), problem, fit_on, test_on)
+            yield delayed(run_fold)(i, _task(team, fold, pace, mine * left, deadline), problem, fit_on, test_on)
 
     for i, results in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)(calls()):
         team = learners[i]
@@ -218,83 +220,10 @@ def _round(race: Race, fold: int, deadline: float, share: float, jobs: int) -> O
         yield from zip(team, results, strict=True)
 
 
-def _task(team: Team, fold: int, pace: Sequence[float], seconds: float, deadline: float) -> _Task:
+def _task(team: Team, fold: int, pace: Sequence[float], seconds: float, deadline: float) -> Task:
     first = team[0]
     guess = statistics.median(pace) * first.contender.work if pace else 0.0
-    return _Task([e.contender for e in team], fold, first.rows, seconds, first.seconds or guess, deadline)
-
-
-def _run(
-    index: int, task: _Task, problem: Problem, fit_on: NDArray[np.intp], test_on: NDArray[np.intp]
-) -> tuple[int, list[FoldResult | str]]:
-    """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
-    too_long = task.rows is None and task.expected > _FAR_TOO_LONG * task.seconds
-    if too_long or time.monotonic() + task.expected > task.deadline:
-        return index, ["out of time"] * len(task.contenders)
-    with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
-        warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
-        training, first = problem.part(fit_on), task.contenders[0]
-        training = training.capped(first.most_rows if task.rows is None else task.rows)
-        if task.rows is None and first.family != "constant":
-            taught, rows = climb(lambda part: _teach(task.contenders, part), training, task.seconds)
-        else:
-            taught, rows = _teach(task.contenders, training), len(training.y)
-        begun = time.perf_counter()
-        asked = problem.part(test_on)
-        results = [_answers(c, t, asked, task.fold, rows) for c, t in zip(task.contenders, taught, strict=True)]
-    whole = taught[0].team_seconds + time.perf_counter() - begun
-    return index, [r if isinstance(r, str) else replace(r, team_seconds=whole) for r in results]
-
-
-@dataclass(frozen=True)
-class _Taught:
-    model: Any
-    seconds: float
-    team_seconds: float = 0.0
-    trouble: str | None = None
-
-
-def _teach(contenders: Sequence[Contender], training: Problem) -> list[_Taught]:
-    """Everyone of a team, what they share once; each one's time is what it would take alone."""
-    start = time.perf_counter()
-    shares = contenders[0].shares
-    try:
-        shared = None if shares is None else shares(training)
-    except Exception as error:  # other people's learners may raise anything at all
-        return [_Taught(None, 0.0, 0.0, _trouble(error))] * len(contenders)
-    common = time.perf_counter() - start
-    taught = []
-    for contender in contenders:
-        begun = time.perf_counter()
-        try:
-            model, trouble = contender.teach(training, shared), None
-        except Exception as error:
-            model, trouble = None, _trouble(error)
-        taught.append(_Taught(model, common + time.perf_counter() - begun, 0.0, trouble))
-    whole = time.perf_counter() - start
-    return [_Taught(t.model, t.seconds, whole, t.trouble) for t in taught]
-
-
-def _answers(contender: Contender, taught: _Taught, asked: Problem, fold: int, rows: int) -> FoldResult | str:
-    if taught.trouble is not None:
-        return taught.trouble
-    try:
-        start = time.perf_counter()
-        predicted = asked.costs.codes(contender.ask(taught.model, asked))
-        took = time.perf_counter() - start
-        return FoldResult(fold, predicted, _probabilities(taught.model, asked), taught.seconds, took, 0.0, rows)
-    except Exception as error:
-        return _trouble(error)
-
-
-def _trouble(error: Exception) -> str:
-    return f"failed ({type(error).__name__}: {(str(error).splitlines() or [''])[0][:80]})"
-
-
-def _probabilities(model: Any, asked: Problem) -> NDArray[np.float32] | None:
-    if not hasattr(model, "predict_proba"):
-        return None
-    return np.asarray(model.predict_proba(asked.X), dtype=np.float32)
+    return Task([e.contender for e in team], fold, first.rows, seconds, first.seconds or guess, deadline)
 
 
 # -- who is stopped --------------------------------------------------------------------------------------------------
@@ -307,7 +236,7 @@ def _stop_late(race: Race, left: float, jobs: int) -> None:
     running = [team for team in running if team and team[0].contender.family != "constant"]
     need = {id(team): max(e.seconds * (folds - len(e.folds)) for e in team) / jobs for team in running}
     small = _SMALL_SHARE * left  # what takes next to nothing is not worth stopping
-    best = {id(team): min(race.paid(e)[1].mean() for e in team) for team in running}
+    best = {id(team): min(e.cost for e in team) for team in running}
     for team in sorted(running, key=lambda t: (need[id(t)] > small, best[id(t)])):
         if need[id(team)] > left:
             for entry in team:
