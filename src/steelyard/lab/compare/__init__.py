@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +20,7 @@ from ...evaluate import Interval
 from ..runs import data_digest
 from .advice import advice
 from .checkup import checkup
+from .fold import as_in_the_race
 from .leaderboard import Standing, standings, winner_of
 from .lineup import contenders
 from .model import Model, found, load_model, save_model
@@ -33,6 +33,7 @@ __all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]
 
 
 _MANY_ROWS = 20_000  # beyond that three folds do
+_CURVE_SHARE = 0.1  # of the time at most goes into the learning curve
 _RACE_SHARE = 0.7  # of the time goes into the race; intervals, pictures and the final fit take the rest
 
 
@@ -44,6 +45,7 @@ class Comparison:
     leaderboard: list[Standing]
     advice: list[str]
     noticed: list[str]
+    seconds: float = 120.0  # that were given
 
     @property
     def winner(self) -> str:
@@ -54,8 +56,7 @@ class Comparison:
         """The winner, taught with all rows, or with as many as in the race where time allowed no more."""
         problem, entry = self.race.problem, winner_of(self.race, self.leaderboard)
         contender = entry.contender
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as in the race
+        with as_in_the_race():
             taught = contender.teach(problem.capped(self.race.taught_with(entry)))
         return Model(contender.name, found(taught), problem.columns, problem.typical_costs())
 
@@ -65,7 +66,9 @@ class Comparison:
 
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""
-        return comparison_page(self.race, self.leaderboard, self.advice, self.noticed).write(path)
+        return comparison_page(
+            self.race, self.leaderboard, self.advice, self.noticed, seconds=_CURVE_SHARE * self.seconds
+        ).write(path)
 
     def to_json(self) -> str:
         """Leaderboard, advice and warnings for machines."""
@@ -110,7 +113,7 @@ def compare(
     noticed = checkup(problem)
     if used < folds:
         noticed.append(f"{used} folds instead of {folds}: with {len(problem.y):,} rows they say enough.")
-    return Comparison(race, lines, advice(race, lines), noticed)
+    return Comparison(race, lines, advice(race, lines), noticed, time)
 
 
 def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +35,17 @@ class Task:
     deadline: float
 
 
+@contextmanager
+def as_in_the_race() -> Iterator[None]:
+    """One thread, since contenders run side by side, and no warnings.
+
+    A contender that did not quite converge still answers, and is judged by that.
+    """
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        yield
+
+
 def run_fold(
     index: int, task: Task, problem: Problem, fit_on: NDArray[np.intp], test_on: NDArray[np.intp]
 ) -> tuple[int, list[FoldResult | str]]:
@@ -41,8 +53,7 @@ def run_fold(
     too_long = task.rows is None and task.expected > _FAR_TOO_LONG * task.seconds
     if too_long or time.monotonic() + task.expected > task.deadline:
         return index, ["out of time"] * len(task.contenders)
-    with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
-        warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
+    with as_in_the_race():
         most = task.contenders[0].most_rows if task.rows is None else task.rows
         training = problem.part(fit_on[problem.without_columns().part(fit_on).some_rows(most)])
         if task.rows is None:

@@ -35,12 +35,13 @@ def climb(
     before: tuple[int, float] | None = None
     while True:
         begun = clock()
-        taught = teach(training.capped(rows))
+        part = training.capped(rows)
+        taught = teach(part)
         taken = max(clock() - begun, 1e-6)
         power = _AT_FIRST if before is None else max(1.0, math.log(taken / before[1]) / math.log(rows / before[0]))
         before = (rows, taken)
         longest = rows * (max(_CAREFUL * (seconds - (clock() - start)), 0.0) / taken) ** (1 / power)
         following = min(int(longest), _LEAP * rows, n)
         if rows == n or following < min(_WORTH * rows, n):
-            return taught, rows
+            return taught, len(part.y)
         rows = following
