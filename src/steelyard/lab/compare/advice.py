@@ -38,7 +38,10 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
             f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
             "but its lead over that constant answer is within chance. More data would tell."
         )
-    return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
+    if best.stopped is not None:
+        return f"Use {best.name}: as far as it came nobody was cheaper."
+    finished = sum(line.stopped is None for line in lines)
+    return f"Use {best.name}: it has the least cost of the {finished} contenders that finished."
 
 
 def _how_far(best: Standing, folds: int) -> list[str]:
