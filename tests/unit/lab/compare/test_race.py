@@ -166,7 +166,7 @@ def test_a_failing_contender_does_not_end_the_race() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_labels_and_costs_of_a_test_fold_change_no_answer_for_it(classes: int) -> None:
+def test_labels_of_a_test_fold_change_no_answer_of_the_cheap_contenders(classes: int) -> None:
     """Whoever looked at them, in a search, a threshold or a calibration, would answer differently."""
     rng = np.random.default_rng(classes)
     X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y", None], 90)})
