@@ -175,12 +175,17 @@ def _compare(
 def _predict(
     model: Annotated[Path, typer.Argument(help="A model written by `steelyard compare`.")],
     file: Annotated[Path, typer.Argument(help="New rows with the same columns.")],
+    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
+    fp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; otherwise to standard output.")] = None,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
     from .lab.compare.command import run_predict
 
-    run_predict(model, file, out)
+    columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
+    run_predict(model, file, columns, out)
 
 
 @app.command("demo")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
+import numpy as np
 from rich.console import Console
 
 from ..._checks import check_count, check_number
@@ -19,9 +20,10 @@ from ...evaluate import Interval
 from ..runs import data_digest
 from .advice import advice
 from .checkup import checkup
-from .contenders import contenders
+from .fold import as_in_the_race
 from .leaderboard import Standing, standings, winner_of
-from .model import Model, load_model, save_model
+from .lineup import contenders
+from .model import Model, found, load_model, save_model
 from .page import comparison_page
 from .problem import Problem, read_problem
 from .progress import Watch
@@ -31,7 +33,8 @@ __all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]
 
 
 _MANY_ROWS = 20_000  # beyond that three folds do
-_RACE_SHARE = 0.8  # of the time goes into the race; intervals, pictures and the final fit take the rest
+_CURVE_SHARE = 0.1  # of the time at most goes into the learning curve
+_RACE_SHARE = 0.7  # of the time goes into the race; intervals, pictures and the final fit take the rest
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Comparison:
     leaderboard: list[Standing]
     advice: list[str]
     noticed: list[str]
+    seconds: float = 120.0  # that were given
 
     @property
     def winner(self) -> str:
@@ -49,11 +53,12 @@ class Comparison:
         return self.leaderboard[0].name
 
     def refit(self) -> Model:
-        """The winner, taught with all rows."""
-        problem, contender = self.race.problem, winner_of(self.race, self.leaderboard).contender
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as in the race
-            return Model(contender.name, contender.teach(problem), problem.columns, problem.typical_costs())
+        """The winner, taught with all rows, or with as many as in the race where time allowed no more."""
+        problem, entry = self.race.problem, winner_of(self.race, self.leaderboard)
+        contender = entry.contender
+        with as_in_the_race():
+            taught = contender.teach(problem.capped(self.race.taught_with(entry)))
+        return Model(contender.name, found(taught), problem.columns, problem.typical_costs())
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""
@@ -61,7 +66,9 @@ class Comparison:
 
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""
-        return comparison_page(self.race, self.leaderboard, self.advice, self.noticed).write(path)
+        return comparison_page(
+            self.race, self.leaderboard, self.advice, self.noticed, seconds=_CURVE_SHARE * self.seconds
+        ).write(path)
 
     def to_json(self) -> str:
         """Leaderboard, advice and warnings for machines."""
@@ -106,7 +113,7 @@ def compare(
     noticed = checkup(problem)
     if used < folds:
         noticed.append(f"{used} folds instead of {folds}: with {len(problem.y):,} rows they say enough.")
-    return Comparison(race, lines, advice(race, lines), noticed)
+    return Comparison(race, lines, advice(race, lines), noticed, time)
 
 
 def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path:
@@ -126,10 +133,21 @@ def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path
 
 
 def _digest(problem: Problem) -> str:
-    table = problem.costs.table(problem.y)
-    names = repr(problem.columns)
-    parts = (data_digest(problem.X, problem.y), data_digest(table, problem.y), names)
+    """Sixteen digits that change when a cell, a name, a label or a cost does."""
+    frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
+    parts = [data_digest(problem.costs.table(problem.y), problem.y), repr(problem.columns)]
+    if isinstance(frame, nw.DataFrame):
+        parts += [data_digest(_cells(frame[name]), ()) for name in problem.columns.used]
+    else:
+        parts.append(data_digest(problem.X, ()))
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def _cells(column: Any) -> Any:
+    """A column as an array of numbers, words as their bytes."""
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return column.cast(nw.Float64).to_numpy()
+    return np.frombuffer("\0".join(map(str, column.to_list())).encode(), dtype=np.uint8)
 
 
 def _flat(line: Standing) -> dict[str, Any]:

@@ -12,6 +12,7 @@ def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
     """What to use, what it will cost, how sure that is; one sentence each."""
     best = lines[0]
     said = [_what_to_use(best, lines), _what_it_costs(best)]
+    said += _how_far(best, len(race.splits))
     said += _how_sure(best, lines)
     if race.interrupted:
         said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
@@ -29,7 +30,7 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
     if best.family == "constant":
         return (
             f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
-            "at these costs no contender found anything cheaper."
+            "at these costs no contender that ran found anything cheaper."
         )
     constant = next((s for s in lines if s.family == "constant" and s.like_the_best), None)
     if constant is not None:
@@ -37,7 +38,22 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
             f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
             "but its lead over that constant answer is within chance. More data would tell."
         )
-    return f"Use {best.name}: it has the least cost of {len(lines)} contenders."
+    if best.stopped is not None:
+        return f"Use {best.name}: as far as it came nobody was cheaper."
+    finished = sum(line.stopped is None for line in lines)
+    return f"Use {best.name}: it has the least cost of the {finished} contenders that finished."
+
+
+def _how_far(best: Standing, folds: int) -> list[str]:
+    said = []
+    if best.folds < folds:
+        said.append(
+            f"It ran {best.folds} of {folds} folds; on those rows it is significantly cheaper than everyone who "
+            "finished. With more time that would be surer."
+        )
+    if best.rows is not None:
+        said.append(f"It was taught with {best.rows:,} rows, for time or memory; with more it may do better.")
+    return said
 
 
 def _quick_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:

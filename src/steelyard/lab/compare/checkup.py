@@ -13,7 +13,7 @@ from .problem import Problem
 
 _LEAK = 0.99  # share of labels that one column alone gives away, well above the largest class
 _TINY = 10  # rows of a class below which every number about it is a guess
-_LOOKED_AT = 50_000  # rows are enough to see any of this
+_LOOKED_AT = 20_000  # rows are enough to see any of this
 
 
 def checkup(problem: Problem) -> list[str]:

@@ -9,15 +9,17 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from ..._checks import complain, is_sparse, len_rows
 from ...errors import InvalidInputError
 
 MOST_LEVELS = 10_000  # of a nominal column: beyond that no learner here can use it
+MOST_DENSE = 2_000  # columns of a sparse matrix that is made an array for trees
 _WORDS = 4  # a cell of more words on average is free text
 _COMMON = 40  # one-hot columns per nominal column at the most; the rest share one
 
@@ -46,19 +48,42 @@ class Columns:
         )
         return ColumnTransformer([("numeric", numbers, list(self.numeric)), ("nominal", levels, list(self.nominal))])
 
-    def coded(self) -> Any:
-        """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN."""
+    def coded(self, *, dense: bool = False) -> Any:
+        """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN.
+
+        A sparse matrix stays one unless ``dense`` asks for an array.
+        """
         if self.sparse:
-            return "passthrough"
+            return Dense() if dense else FunctionTransformer(accept_sparse=True)
         levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan)
         return ColumnTransformer(
             [("numeric", "passthrough", list(self.numeric)), ("nominal", levels, list(self.nominal))]
         )
 
     @property
+    def too_wide_for_trees(self) -> str | None:
+        """Why a learner that needs an array of all cells cannot use a sparse matrix; None where it can."""
+        if not self.sparse or len(self.numeric) <= MOST_DENSE:
+            return None
+        return f"{len(self.numeric):,} columns are too many for it"
+
+    @property
     def coded_nominal(self) -> list[int]:
         """Positions of the nominal columns in what :meth:`coded` gives."""
         return list(range(len(self.numeric), len(self.numeric) + len(self.nominal)))
+
+
+class Dense(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A sparse matrix as an array."""
+
+    def fit(self, X: Any, y: Any = None) -> Dense:
+        """Nothing is learned."""
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The same cells, zeros included; single precision, for memory's sake."""
+        return X.toarray().astype(np.float32)
 
 
 def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
@@ -85,6 +110,10 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
                 "columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}."
             )
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+            if column.dtype.is_float() and np.isinf(column.to_numpy()).any():
+                raise complain(
+                    f"column {name!r}", "hold finite numbers or none", "infinity", f"Mend it, or use --drop {name}."
+                )
             numeric.append(name)
         elif column.dtype.is_temporal():
             left_out[name] = "dates are not used; turn them into numbers first"
@@ -100,6 +129,8 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
         raise complain("X", "have two dimensions", f"shape {X.shape}")
     if X.dtype.kind not in "fiub":
         raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
+    if X.dtype.kind == "f" and np.isinf(X).any():
+        raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
     return _checked(Columns(tuple(i for i in range(X.shape[1]) if i not in drop), ()))
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from ...costs import Costs
 from ...data import load_dataset
 from . import Comparison, compare
-from .files import read_costs, read_data, read_rows
+from .files import read_costs, read_data, read_rows, row_costs
 from .model import load_model
 from .progress import leaderboard_table
 
@@ -67,11 +67,12 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
     )
 
 
-def run_predict(model: Path, file: Path, out: Path | None) -> None:
+def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path | None) -> None:
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     loaded = load_model(model)
-    X = read_rows(file, [name for name in loaded.columns.nominal if isinstance(name, str)])
-    decisions, expected = loaded.predict(X), loaded.expected_costs(X)
+    X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
+    costs = row_costs(loaded.costs, taken, cost_columns)
+    decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
     if out is None:
         _write(sys.stdout, decisions, expected)
     else:

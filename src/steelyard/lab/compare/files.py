@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 from ..._checks import complain
 from ...costs import Costs
 from ...data import Dataset, read_table
+from ...data.files import suffix_of
+from ...data.table import SUFFIXES
 from ...errors import CostsError
+from .columns import Columns
 
 
 def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
+    kind = _kind(path)
+    if kind == "libsvm" and target is not None:
+        raise complain("--target", "not be given for LIBSVM, where labels come first on each line", target)
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
@@ -28,6 +34,15 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     for name in columns:
         X, taken[name] = _without(X, dataset.features, name)
     return X, dataset.y, taken
+
+
+def _kind(path: Path) -> str:
+    """The format of a file by its name."""
+    kind = SUFFIXES.get(suffix_of(path))
+    if kind is None:
+        endings = ", ".join(sorted(SUFFIXES))
+        raise complain("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
+    return kind
 
 
 def _named(dataset: Dataset) -> Any:
@@ -88,9 +103,33 @@ def _label(classes: NDArray[Any], positive: str) -> Any:
     raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
 
 
-def read_rows(path: Path, nominal: Sequence[str] = ()) -> Any:
-    """New rows; ``nominal`` columns stay text even where all their cells look like numbers."""
-    suffixes = {suffix.lower() for suffix in path.suffixes}
-    takes_nominal = bool(suffixes & {".csv", ".data", ".tsv", ".txt", ".parquet", ".pq"})
-    options: dict[str, Any] = {"nominal": list(nominal)} if nominal and takes_nominal else {}
-    return _named(read_table(path, **options))
+def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+    """New rows for a model of these columns, and the named cost columns.
+
+    Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
+    one of those the model does not know.
+    """
+    kind = _kind(path)
+    if columns.sparse is not (kind == "libsvm"):
+        raise complain("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
+    if kind == "libsvm":
+        if taken:
+            raise complain("cost column", "not be given for LIBSVM", taken[0], error=CostsError)
+        return read_table(path, n_features=len(columns.numeric)).X, {}
+    nominal = [name for name in columns.nominal if isinstance(name, str)]
+    dataset = read_table(path, target=None, nominal=nominal)
+    X = _named(dataset)
+    found = {name: _without(X, dataset.features, name)[1] for name in taken}
+    return X, found
+
+
+def row_costs(typical: Costs, taken: dict[str, Any], roles: dict[str, str]) -> Costs | None:
+    """Costs of new rows from their columns (``roles``: fn and fp column names), the rest as in training."""
+    if not roles:
+        return None
+    if typical.n_classes != 2 or typical.matrix is None or typical.classes is None:
+        raise complain("cost columns", "be given for two classes", f"{typical.n_classes} classes", error=CostsError)
+    positive = typical.positive_index()
+    usual = {"fn": typical.matrix[positive, 1 - positive], "fp": typical.matrix[1 - positive, positive]}
+    miss, alarm = (taken[roles[k]] if k in roles else usual[k] for k in ("fn", "fp"))
+    return Costs.of_pair(miss, alarm, classes=typical.classes.tolist(), positive=typical.classes[positive].item())

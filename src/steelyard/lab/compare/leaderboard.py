@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import StateError
 from ...evaluate import (
@@ -42,6 +43,7 @@ class Standing:
     fit_seconds: float
     predict_seconds: float
     folds: int
+    rows: int | None  # taught with, where these are fewer than the training part of a fold
     behind: float | None  # one-tailed p-value of "not cheaper" for the winner against this one; None for the winner
     stopped: str | None
 
@@ -52,13 +54,35 @@ class Standing:
 
 
 def standings(race: Race) -> list[Standing]:
-    """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered."""
+    """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered.
+
+    One of them comes first where it was clearly cheaper than everyone who finished, as far as it came.
+    """
     complete = race.complete() or [e for e in race.entries if e.folds]
     if not complete:
         raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
-    winner = min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant"))
+    winner = _ahead(race, min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant")))
     lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
-    return sorted(lines, key=lambda s: (s.folds < len(race.splits), s.mean_cost.value, s.family != "constant"))
+    return sorted(
+        lines,
+        key=lambda s: (
+            s.behind is not None,
+            s.folds < len(race.splits),
+            s.mean_cost.value,
+            s.family != "constant",
+        ),
+    )
+
+
+def _ahead(race: Race, first: Entry) -> Entry:
+    """The best of those who finished, or who did not but was clearly cheaper as far as it came."""
+    best, lead = first, 0.0
+    for entry in race.entries:
+        if entry.folds and len(entry.folds) < len(race.splits) and _behind(race, first, entry) <= SAME:
+            gained = _gap(race, first, entry)
+            if gained.mean() > lead:
+                best, lead = entry, float(gained.mean())
+    return best
 
 
 def winner_of(race: Race, lines: list[Standing]) -> Entry:
@@ -68,7 +92,7 @@ def winner_of(race: Race, lines: list[Standing]) -> Entry:
 
 def _standing(race: Race, entry: Entry, winner: Entry) -> Standing:
     rows, predicted = race.answers(entry)
-    part = race.problem.part(rows)
+    part = race.problem.without_columns().part(rows)
     two = len(race.problem.classes) == 2
 
     def interval(measure: Callable[..., float], **given: Any) -> Interval:
@@ -90,14 +114,23 @@ def _standing(race: Race, entry: Entry, winner: Entry) -> Standing:
         fit_seconds=float(np.mean([r.fit_seconds for r in results])),
         predict_seconds=float(np.mean([r.predict_seconds for r in results])),
         folds=len(entry.folds),
+        rows=race.taught_with(entry),
         behind=None if entry is winner else _behind(race, entry, winner),
         stopped=entry.stopped,
     )
 
 
+def _gap(race: Race, entry: Entry, other: Entry) -> NDArray[np.float64]:
+    """How much more one paid than the other on each row that both answered for."""
+    rows, cost = race.paid(entry)
+    other_rows, other_cost = race.paid(other)
+    _, at_mine, at_other = np.intersect1d(rows, other_rows, return_indices=True)
+    return np.asarray(cost[at_mine] - other_cost[at_other])
+
+
 def _behind(race: Race, entry: Entry, winner: Entry) -> float:
     """One-tailed paired bootstrap on the rows both answered for: is the winner really cheaper?"""
-    rows, cost = race.paid(entry)
-    best_rows, best = race.paid(winner)
-    _, at_best, at_mine = np.intersect1d(best_rows, rows, return_indices=True)
-    return compare_costs(best[at_best], cost[at_mine], n_resamples=2000, random_state=race.problem.seed).p_bootstrap
+    gap = _gap(race, entry, winner)
+    if len(gap) < 2:
+        return 1.0
+    return compare_costs(-gap, np.zeros(len(gap)), n_resamples=2000, random_state=race.problem.seed).p_bootstrap

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,28 @@ from ...errors import StateError
 from ...reduction import ExpectedCostClassifier
 from .columns import Columns
 
-_TRUSTED = ("steelyard.", "sklearn.", "imblearn.", "numpy.", "scipy.", "builtins.", "collections.", "functools.")
+_FORMAT = 1  # of model.json; another one is not guessed at
+_TRUSTED = ("steelyard.", "sklearn.", "imblearn.")
+_TRUSTED_TYPES = ("numpy.dtype", "scipy.sparse._csr.csr_matrix")
+
+
+def halves(estimator: Any) -> tuple[Any, Any]:
+    """What prepares rows, None if nothing does, and what then decides."""
+    return (estimator[:-1], estimator[-1]) if isinstance(estimator, Pipeline) else (None, estimator)
+
+
+def found(estimator: Any) -> Any:
+    """A fitted model without its search: the best one stands for all that were tried."""
+    if isinstance(estimator, Pipeline):
+        return type(estimator)([(name, found(step)) for name, step in estimator.steps])
+    return found(estimator.best_estimator_) if hasattr(estimator, "best_estimator_") else estimator
+
+
+def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
+    """Answers for prepared rows; costs of each row count where the decision is by expected cost."""
+    if costs is not None and isinstance(decider, ExpectedCostClassifier):
+        return decider.predict(rows, costs=costs)
+    return decider.predict(rows)
 
 
 @dataclass(frozen=True)
@@ -38,11 +60,9 @@ class Model:
         Missing cells and categories never seen are treated as in training: imputed, or a level of their own. Columns
         the model does not know are ignored; one that is gone or holds text instead of numbers is an error.
         """
+        prepare, decider = halves(self.estimator)
         rows = self._known_columns(X)
-        last = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
-        if costs is not None and isinstance(last, ExpectedCostClassifier):
-            return np.asarray(last.predict(self.estimator[:-1].transform(rows), costs=costs))
-        return np.asarray(self.estimator.predict(rows))
+        return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
 
     def expected_costs(self, X: Any, *, costs: Costs | None = None) -> NDArray[np.float64] | None:
         """Expected cost of the decision for each row, where the model knows probabilities."""
@@ -80,6 +100,7 @@ def save_model(model: Model, path: str | Path) -> Path:
     path = Path(path)
     costs = model.costs
     about = {
+        "format": _FORMAT,
         "steelyard": __version__,
         "name": model.name,
         "numeric": list(model.columns.numeric),
@@ -99,20 +120,31 @@ def save_model(model: Model, path: str | Path) -> Path:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a saved model. Only types of steelyard, scikit-learn, imbalanced-learn, numpy and scipy are let in."""
-    skops = require("skops.io", extra="save", why="loading a model")
+    """Read a saved model. Beyond arrays only types of steelyard, scikit-learn and imbalanced-learn are let in."""
     try:
         with zipfile.ZipFile(path) as archive:
             about = json.loads(archive.read("model.json"))
             content = archive.read("estimator.skops")
-    except (OSError, KeyError, zipfile.BadZipFile, json.JSONDecodeError) as error:
+    except (OSError, KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise StateError(f"{path} must be a model saved by steelyard; it cannot be read ({error}).") from error
-    strange = [t for t in skops.get_untrusted_types(data=content) if not t.startswith(_TRUSTED)]
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        written = about.get("steelyard") if isinstance(about, dict) else None
+        raise StateError(f"{path} is of another version (steelyard {written}, this is {__version__}); compare again.")
+    try:
+        return _model_of(about, content, path)
+    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        raise StateError(f"{path} must be a model saved by steelyard; it cannot be read ({error}).") from error
+
+
+def _model_of(about: dict[str, Any], content: bytes, path: str | Path) -> Model:
+    skops = require("skops.io", extra="save", why="loading a model")
+    untrusted = skops.get_untrusted_types(data=content)
+    strange = [t for t in untrusted if not t.startswith(_TRUSTED) and t not in _TRUSTED_TYPES]
     if strange:
         raise StateError(
             f"{path} must hold learners of known libraries only; got {strange[0]}. Do not trust this file."
         )
-    estimator = skops.loads(content, trusted=skops.get_untrusted_types(data=content))
+    estimator = skops.loads(content, trusted=untrusted)
     columns = Columns(tuple(about["numeric"]), tuple(about["nominal"]), about["left_out"], about["sparse"])
     classes = np.asarray(about["classes"])
     matrix = None if about["costs"] is None else np.asarray(about["costs"], dtype=float)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,17 +19,25 @@ from ..._checks import require
 from ...errors import MissingDependencyError
 from ...evaluate import CostCurveDisplay, Report, ThresholdDisplay, confusion_table, costs_paid
 from .contenders import Contender
+from .fold import as_in_the_race
 from .leaderboard import Standing, winner_of
 from .problem import Problem
 from .race import Entry, Race
 
+_CURVE_ROWS = 20_000  # enough to see where a learning curve goes
 _SHOWN = 4  # contenders whose confusion and curves are drawn: the best ones
 
 
 def comparison_page(
-    race: Race, lines: Sequence[Standing], said: Sequence[str], warnings: Sequence[str], *, brief: bool = False
+    race: Race,
+    lines: Sequence[Standing],
+    said: Sequence[str],
+    noticed: Sequence[str],
+    *,
+    brief: bool = False,
+    seconds: float = 10.0,
 ) -> Report:
-    """Everything about a comparison; ``brief`` leaves out what takes time to draw."""
+    """Everything about a comparison; ``brief`` leaves out what takes time, ``seconds`` limit the learning curve."""
     problem = race.problem
     report = Report(
         "What to use, and what it will cost",
@@ -39,17 +48,19 @@ def comparison_page(
     for sentence in said:
         advice.text(sentence)
     advice.numbers(_key_figures(lines[0], problem))
-    report.section("Leaderboard", _LEADERBOARD_TEXT).table([_row(s) for s in lines])
+    board = report.section("Leaderboard", _LEADERBOARD_TEXT)
+    board.table([_row(s) for s in lines])
+    board.text("What it took, and who was stopped:").table([_effort(s) for s in lines])
     report.section("What mistakes cost").show(problem.costs)
-    if warnings:
-        noticed = report.section("Noticed in the data")
-        for sentence in warnings:
-            noticed.note(sentence)
+    if noticed:
+        section = report.section("Noticed in the data")
+        for sentence in noticed:
+            section.note(sentence)
     if not brief:
         shown = [s.name for i, s in enumerate(lines) if i == 0 or s.family != "constant"][:_SHOWN]
         best = [e for name in shown for e in race.entries if e.contender.name == name]
         _confusions(report, race, best)
-        _pictures(report, race, best, winner_of(race, list(lines)).contender)
+        _pictures(report, race, best, winner_of(race, list(lines)), seconds)
     _method(report, race)
     return report
 
@@ -58,7 +69,7 @@ _LEADERBOARD_TEXT = (
     "Mean cost per example on rows the contender was not taught with, with 95% bootstrap intervals; lower is better. "
     "A contender marked * is not distinguishable from the best: chance alone could have put it behind; p is how often "
     "it would put it as far behind as this or farther. Saved: against the cheapest constant answer. "
-    "Lines with a note are of the folds the contender ran."
+    "sens. and spec.: sensitivity and specificity. Who was stopped is judged on the folds it ran and stands last."
 )
 
 
@@ -82,29 +93,37 @@ def _row(s: Standing) -> dict[str, Any]:
     if s.f1 is not None and s.sensitivity is not None and s.specificity is not None:
         row |= {
             "F1": round(s.f1.value, 3),
-            "sensitivity": round(s.sensitivity.value, 3),
-            "specificity": round(s.specificity.value, 3),
+            "sens.": round(s.sensitivity.value, 3),
+            "spec.": round(s.specificity.value, 3),
         }
-    row |= {
-        "p": None if s.behind is None else round(s.behind, 3),
+    return row | {"p": None if s.behind is None else round(s.behind, 3)}
+
+
+def _effort(s: Standing) -> dict[str, Any]:
+    return {
+        "contender": s.name,
+        "note": "; ".join(_notes(s)),
         "total cost": s.total_cost,
         "fit s": round(s.fit_seconds, 3),
         "predict s": round(s.predict_seconds, 3),
         "kind": s.family,
-        "note": s.stopped or "",
     }
-    return row
+
+
+def _notes(s: Standing) -> list[str]:
+    taught = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
+    return taught + ([] if s.stopped is None else [s.stopped])
 
 
 def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
     section = report.section("Where the costs come from", "Answers by truth: how many, and what they cost.")
     for entry in best:
         rows, predicted = race.answers(entry)
-        part = race.problem.part(rows)
+        part = race.problem.without_columns().part(rows)
         section.text(entry.contender.name).show(confusion_table(part.y, predicted, costs=part.costs))
 
 
-def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Contender) -> None:
+def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, seconds: float) -> None:
     """Curves; left out where matplotlib is not installed."""
     try:
         pyplot = require("matplotlib.pyplot", extra="plot", why="drawing curves")
@@ -115,7 +134,8 @@ def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Contend
     if scored and len(race.problem.classes) == 2:
         _curve_section(report, race, scored, pyplot)
         _what_if(report, race, *scored[0])
-    figure = _learning_curve(race.problem, winner, pyplot)
+    problem = race.problem.capped(race.taught_with(winner)).capped(_CURVE_ROWS)
+    figure = _learning_curve(problem, winner.contender, seconds, pyplot)
     if figure is not None:
         report.section(
             "More data?", "Mean cost on a held-out quarter when the winner is taught with more and more rows."
@@ -139,7 +159,7 @@ def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, 
     threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     for name, rows, score in scored:
-        part = race.problem.part(rows)
+        part = race.problem.without_columns().part(rows)
         positive = race.problem.positive
         CostCurveDisplay.from_predictions(part.y, score, name=name, ax=cost_ax, positive=positive)
         ThresholdDisplay.from_predictions(
@@ -172,7 +192,7 @@ def _legend_below(ax: Any) -> None:
 
 def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]) -> None:
     """A slider over thresholds with what each would have cost; a few lines of script, no network."""
-    part = race.problem.part(rows)
+    part = race.problem.without_columns().part(rows)
     positive, other = race.problem.positive, race.problem.classes[1 - race.problem.costs.positive_index()]
     steps = []
     for threshold in np.unique(np.quantile(score, np.linspace(0, 1, 101))):
@@ -211,10 +231,14 @@ class _Slider:
         )
 
 
-def _learning_curve(problem: Problem, winner: Contender, pyplot: Any) -> Any:
-    """Mean cost on a fixed quarter after an eighth, a quarter, half and all of the rest; None for quick or constant."""
-    if winner.family == "constant" or len(problem.y) > 20_000:
+def _learning_curve(problem: Problem, winner: Contender, seconds: float, pyplot: Any) -> Any:
+    """Mean cost on a fixed quarter after an eighth, a quarter, half and all of the rest, as far as time allows.
+
+    None for a constant, and where there are not two points.
+    """
+    if winner.family == "constant":
         return None
+    end, taken = time.monotonic() + seconds, 0.0
     order = np.random.default_rng(problem.seed).permutation(len(problem.y))
     quarter = len(order) // 4
     held_out, rest = problem.part(np.sort(order[:quarter])), order[quarter:]
@@ -223,7 +247,12 @@ def _learning_curve(problem: Problem, winner: Contender, pyplot: Any) -> Any:
         training = problem.part(np.sort(rest[: int(share * len(rest))]))
         if len(np.unique(training.y)) < len(problem.classes) or np.unique(training.y, return_counts=True)[1].min() < 6:
             continue
-        answers = winner.ask(winner.teach(training), held_out)
+        if time.monotonic() + 2 * taken > end:
+            break
+        start = time.monotonic()
+        with as_in_the_race():
+            answers = winner.ask(winner.teach(training), held_out)
+        taken = time.monotonic() - start
         sizes.append(len(training.y))
         means.append(costs_paid(held_out.y, answers, costs=held_out.costs).mean())
     if len(sizes) < 2:
@@ -236,8 +265,9 @@ def _learning_curve(problem: Problem, winner: Contender, pyplot: Any) -> Any:
 
 def _method(report: Report, race: Race) -> None:
     problem = race.problem
-    capped = {e.contender.name: e.contender.most_rows for e in race.entries if e.contender.most_rows}
-    caps = ", ".join(f"{name} {rows:,}" for name, rows in capped.items() if rows and rows < len(problem.y))
+    capped = {e.contender.name: rows for e in race.entries if (rows := race.taught_with(e)) is not None}
+    caps = "; ".join(f"{name}: {rows:,}" for name, rows in capped.items())
+    absent = "; ".join(f"{e.contender.name}: {e.stopped}" for e in race.entries if not e.folds and e.stopped)
     report.section(
         "How it was done",
         f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
@@ -245,7 +275,8 @@ def _method(report: Report, race: Race) -> None:
         "each fold. Contenders significantly behind the leader after two folds were stopped. "
         "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
         "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
-        + (f"\n\nTaught with at most so many rows: {caps}." if caps else ""),
+        + (f"\n\nTaught with so many rows, for time or memory: {caps}." if caps else "")
+        + (f"\n\nWithout a line above: {absent}." if absent else ""),
     ).table(
         [
             {"what": "steelyard", "version": __version__},

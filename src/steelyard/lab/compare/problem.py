@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from ..._checks import check_labels, complain
 from ...costs import Costs, ExampleCosts, as_costs
@@ -15,6 +14,7 @@ from .columns import Columns, read_columns, rows_of, take_rows
 
 FEWEST_ROWS = 20
 FEWEST_OF_A_CLASS = 2
+FEWEST_TAKEN = 3  # of a class that has them, where rows are sampled: inner folds need every class
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,30 @@ class Problem:
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
         return replace(self, X=take_rows(self.X, rows), y=self.y[rows], costs=costs)
 
-    def capped(self, most: int | None) -> Problem:
-        """At most so many of the rows, class shares kept."""
+    def without_columns(self) -> Problem:
+        """Labels and costs alone, where nobody is asked: cheap to cut."""
+        return replace(self, X=np.zeros((len(self.y), 0)))
+
+    def some_rows(self, most: int | None) -> NDArray[np.intp]:
+        """At most about so many of the rows, in their order; the classes keep their shares, and none goes without."""
         n = len(self.y)
         if most is None or n <= most:
-            return self
-        counts = np.unique(self.y, return_counts=True)[1]
-        stratify = self.y if counts.min() >= 2 and most >= 2 * len(counts) and n - most >= len(counts) else None
-        chosen, _ = train_test_split(np.arange(n), train_size=most, stratify=stratify, random_state=self.seed)
-        return self.part(np.sort(chosen))
+            return np.arange(n)
+        codes = self.costs.codes(self.y)
+        shuffled = np.random.default_rng(self.seed).permutation(n)
+        by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+        counts = np.bincount(codes, minlength=len(self.classes))
+        place = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)  # of a row within its class
+        wanted = np.maximum(np.round(counts * most / n), np.minimum(counts, FEWEST_TAKEN))
+        return np.sort(by_class[place < np.repeat(wanted, counts)])
+
+    def capped(self, most: int | None) -> Problem:
+        """The same question on at most about so many of the rows."""
+        return self if most is None or len(self.y) <= most else self.part(self.some_rows(most))
+
+    def known_before(self) -> Costs | None:
+        """Costs that differ by row and are known before the truth is; None where there are no such."""
+        return self.costs if isinstance(self.costs, ExampleCosts) and self.costs.matrices is not None else None
 
     def typical_costs(self) -> Costs:
         """One cost matrix for all: the mean of each true class where costs differ from row to row."""
@@ -82,6 +97,9 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
         raise complain("y", f"have {rows_of(X)} labels like the rows of X", f"{len(labels)} labels")
     if len(labels) == 0:
         raise complain("X", "have rows", "none")
+    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        first = labels[labels != np.round(labels)][0].item()
+        raise complain("the target", "have classes, not numbers", first, "Group its values first.")
     classes, codes = check_labels(labels)
     if len(classes) < 2:
         raise complain("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
@@ -99,5 +117,7 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
             "Merge or drop it.",
         )
     if len(classes) > max(20, len(labels) // 10):
-        raise complain("the target", "have classes, not numbers", f"{len(classes)} different values")
+        raise complain(
+            "the target", "have classes, not numbers", f"{len(classes)} different values", "Group them first."
+        )
     return Problem(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)

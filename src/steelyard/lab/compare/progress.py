@@ -39,8 +39,8 @@ class Watch:
         running = [e for e in race.entries if e.stopped is None]
         done = sum(len(e.folds) for e in running)
         answered = [e for e in race.entries if e.folds]
-        leader = min(answered, key=lambda e: race.paid(e)[1].mean(), default=None)
-        standing = "" if leader is None else f"best: {race.paid(leader)[1].mean():.4g} {leader.contender.name}"
+        leader = min(answered, key=lambda e: e.cost, default=None)
+        standing = "" if leader is None else f"best: {leader.cost:.4g} {leader.contender.name}"
         self._progress.update(
             self._bar,
             total=len(running) * len(race.splits),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
+import statistics
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,20 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 from sklearn.model_selection import StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from ...evaluate import costs_paid
-from .contenders import Contender
+from .contenders import Contender, teams
+from .fold import Task, run_fold
+from .kept import FoldResult, keep, kept
+from .pace import FIRST_ROWS
 from .problem import Problem
 
 _HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
-_PILOT_ROWS = (1_000, 5_000)  # sizes tried before a large fit is begun
-_FAR_TOO_LONG = 4.0  # times the time left: the smaller pilot overestimates, but not that much
 _SMALL_SHARE = 0.03
 _FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """Answers of one contender on one test fold as class codes, probabilities where it has them, and what it took."""
-
-    fold: int
-    predicted: NDArray[np.intp]
-    proba: NDArray[np.float64] | None
-    fit_seconds: float
-    predict_seconds: float
+_QUICK = 0.1  # of work at most is done without another process
+_QUICK_SHARE = 0.15
+_GRACE = 0.1  # of the time left more, for folds that were planned and took a little longer
 
 
 @dataclass
@@ -50,8 +41,21 @@ class Entry:
 
     @property
     def seconds(self) -> float:
-        """Time of its slowest fold so far."""
-        return max((f.fit_seconds + f.predict_seconds for f in self.folds.values()), default=0.0)
+        """Time of its slowest fold so far, with those it shares work with."""
+        return max((f.team_seconds for f in self.folds.values()), default=0.0)
+
+    @property
+    def cost(self) -> float:
+        """Mean cost over the folds so far."""
+        return statistics.fmean(f.cost for f in self.folds.values())
+
+    @property
+    def rows(self) -> int | None:
+        """Rows it was taught with at the first fold; None before that."""
+        return self.folds[min(self.folds)].rows if self.folds else None
+
+
+Team = list[Entry]  # entries that share work, run together
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,16 @@ class Race:
     splits: tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]
     entries: tuple[Entry, ...]
     interrupted: bool = False
+    _paid: dict[tuple[str, int], tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict, repr=False)
 
     def complete(self) -> list[Entry]:
         """The entries that answered for every row."""
         return [entry for entry in self.entries if len(entry.folds) == len(self.splits)]
+
+    def taught_with(self, entry: Entry) -> int | None:
+        """How many rows it was taught with, where that is fewer than the training part of a fold."""
+        fewest = min(len(fit_on) for fit_on, _ in self.splits)
+        return None if entry.rows is None or entry.rows >= fewest else entry.rows
 
     def answers(self, entry: Entry) -> tuple[NDArray[np.intp], NDArray[Any]]:
         """Rows a contender has answered for, in the order of the data, and its answers."""
@@ -77,9 +87,12 @@ class Race:
 
     def paid(self, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Rows answered for and the cost paid on each."""
-        rows, predicted = self.answers(entry)
-        part = self.problem.part(rows)
-        return rows, costs_paid(part.y, predicted, costs=part.costs)
+        key = (entry.contender.name, len(entry.folds))
+        if key not in self._paid:
+            rows, predicted = self.answers(entry)
+            part = self.problem.without_columns().part(rows)
+            self._paid[key] = rows, costs_paid(part.y, predicted, costs=part.costs)
+        return self._paid[key]
 
 
 Watcher = Callable[[Race, str], None]
@@ -104,24 +117,22 @@ def run_race(
 ) -> Race:
     """Let everyone run, fold by fold, the cheap ones first; Ctrl-C and the time limit keep what is done."""
     start = time.monotonic()
-    deadline = start + seconds
-    race = Race(problem, make_splits(problem, folds), tuple(Entry(c) for c in everyone))
+    race = Race(problem, make_splits(problem, folds), tuple(Entry(c, stopped=c.unable) for c in everyone))
     for entry in race.entries:
-        entry.folds.update(_kept(state, entry.contender))
+        entry.folds.update(kept(state, entry.contender))
     interrupted = False
+    starting = Thread(target=_start_others, args=(jobs,))
+    starting.start()
     try:
+        for fold in range(len(race.splits)):  # the quick ones first, so that there is something to say in any case
+            for team in _waiting(race, fold, quick=True):
+                _note(race, _at_once(race, team, fold, start + seconds), fold, state, watch)
+        starting.join()
         for fold in range(len(race.splits)):
-            latest = start + _FIRST_ROUND * seconds if fold == 0 else deadline
-            for entry, result in _round(race, fold, latest, jobs):
-                if isinstance(result, str):
-                    entry.stopped = f"{result} after {len(entry.folds)} of {len(race.splits)} folds"
-                else:
-                    entry.folds[fold] = result
-                    _keep(state, entry.contender, result)
-                if watch is not None:
-                    watch(race, entry.contender.name)
+            share = _FIRST_ROUND if fold == 0 else 1.0 + _GRACE
+            _note(race, _round(race, fold, start + seconds, share, jobs), fold, state, watch)
             _stop_hopeless(race)
-            _stop_late(race, deadline - time.monotonic(), jobs)
+            _stop_late(race, start + seconds - time.monotonic(), jobs)
     except KeyboardInterrupt:
         interrupted = True
         for entry in race.entries:
@@ -130,101 +141,108 @@ def run_race(
     return Race(race.problem, race.splits, race.entries, interrupted)
 
 
-def _round(race: Race, fold: int, deadline: float, jobs: int) -> Iterator[tuple[Entry, FoldResult | str]]:
-    """One fold of everyone still running, as they come in."""
-    runners = [e for e in race.entries if e.stopped is None and fold not in e.folds]
-    runners.sort(key=lambda e: (e.seconds, e.contender.work))
+def _running_teams(race: Race) -> list[Team]:
+    """The teams of those still in the race."""
+    by_name = {e.contender.name: e for e in race.entries if e.stopped is None}
+    return [[by_name[c.name] for c in team] for team in teams([e.contender for e in by_name.values()])]
+
+
+# -- one fold of everyone --------------------------------------------------------------------------------------------
+
+
+Outcomes = Iterator[tuple[Entry, FoldResult | str]]
+
+
+def _note(race: Race, outcomes: Outcomes, fold: int, state: Path | None, watch: Watcher | None) -> None:
+    """Write down results as they come in, and who failed or ran out of time."""
+    for entry, result in outcomes:
+        if isinstance(result, str):
+            entry.stopped = f"{result} after {len(entry.folds)} of {len(race.splits)} folds"
+        else:
+            entry.folds[fold] = result
+            keep(state, entry.contender, result)
+        if watch is not None:
+            watch(race, entry.contender.name)
+
+
+def _waiting(race: Race, fold: int, *, quick: bool) -> list[Team]:
+    """The teams, or what is left of them, that have this fold before them, the least work a contender first."""
+    found = [[e for e in team if fold not in e.folds] for team in _running_teams(race)]
+    found = [team for team in found if team and (team[0].contender.work <= _QUICK) is quick]
+    return sorted(found, key=_turn)
+
+
+def _turn(team: Team) -> tuple[bool, bool, float]:
+    first = team[0]
+    return not first.contender.early, first.seconds > 0, (first.seconds or first.contender.work) / len(team)
+
+
+def _at_once(race: Race, team: Team, fold: int, deadline: float) -> Outcomes:
+    """One fold of a quick team, without another process; the constants whatever the time."""
+    seconds = _QUICK_SHARE * max(deadline - time.monotonic(), 0.0)
+    constant = team[0].contender.family == "constant"
+    task = _task(team, fold, [], seconds, np.inf if constant else deadline)
+    problem = race.problem.without_columns() if constant else race.problem
+    yield from zip(team, run_fold(0, task, problem, *race.splits[fold])[1], strict=True)
+
+
+def _start_others(jobs: int) -> None:
+    """Start the processes that contenders will run in: they import what this module does, which takes seconds."""
+    if jobs > 1:
+        Parallel(n_jobs=jobs)(delayed(_ready)() for _ in range(jobs))
+
+
+def _ready() -> None:
+    """Another process that can run this is ready."""
+
+
+def _round(race: Race, fold: int, deadline: float, share: float, jobs: int) -> Outcomes:
+    """One fold of everyone still running, as they come in, within a share of the time left."""
+    learners = _waiting(race, fold, quick=False)
     problem, (fit_on, test_on) = race.problem, race.splits[fold]
-    for entry in (e for e in runners if e.contender.family == "constant"):  # at once, without another process
-        yield entry, _run(0, entry.contender, problem, fit_on, test_on, fold, deadline, 0.0)[1]
-    runners = [e for e in runners if e.contender.family != "constant"]
-    calls = (
-        delayed(_run)(i, entry.contender, problem, fit_on, test_on, fold, deadline, entry.seconds)
-        for i, entry in enumerate(runners)
-    )
-    for i, result in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)(calls):
-        yield runners[i], result
+    now = time.monotonic()
+    deadline = now + share * (deadline - now)
+    pace: list[float] = []  # seconds for a guess of work 1, as seen so far
+
+    def calls() -> Iterator[Any]:  # asked for the next one when there is somebody to run it
+        for i, team in enumerate(learners):
+            mine = len(team) / sum(len(t) for t in learners[i:])
+            left = max(deadline - time.monotonic(), 0.0) * min(jobs, len(learners) - i)
+            yield delayed(run_fold)(i, _task(team, fold, pace, mine * left, deadline), problem, fit_on, test_on)
+
+    for i, results in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)(calls()):
+        team = learners[i]
+        pace.extend(
+            r.team_seconds / team[0].contender.work * min(1.0, FIRST_ROWS / r.rows)
+            for r in results[:1]
+            if isinstance(r, FoldResult)
+        )
+        yield from zip(team, results, strict=True)
 
 
-def _run(
-    index: int,
-    contender: Contender,
-    problem: Problem,
-    fit_on: NDArray[np.intp],
-    test_on: NDArray[np.intp],
-    fold: int,
-    deadline: float,
-    expected_seconds: float,
-) -> tuple[int, FoldResult | str]:
-    """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
-    try:
-        return index, _fold(contender, problem, fit_on, test_on, fold, deadline, expected_seconds)
-    except Exception as error:  # other people's learners may raise anything at all
-        first_line = (str(error).splitlines() or [""])[0]
-        return index, f"failed ({type(error).__name__}: {first_line[:80]})"
+def _task(team: Team, fold: int, pace: Sequence[float], seconds: float, deadline: float) -> Task:
+    first = team[0]
+    guess = statistics.median(pace) * first.contender.work if pace else 0.0
+    return Task([e.contender for e in team], fold, first.rows, seconds, first.seconds or guess, deadline)
 
 
-def _fold(
-    contender: Contender,
-    problem: Problem,
-    fit_on: NDArray[np.intp],
-    test_on: NDArray[np.intp],
-    fold: int,
-    deadline: float,
-    expected_seconds: float,
-) -> FoldResult | str:
-    with warnings.catch_warnings(), threadpool_limits(1):  # contenders run side by side instead
-        warnings.simplefilter("ignore")  # a contender that did not quite converge still answers, and is judged by that
-        training = problem.part(fit_on).capped(contender.most_rows)
-        if contender.family != "constant":  # those are what everyone is measured against, and take no time
-            expected = expected_seconds or _pilot(contender, training, deadline)
-            if time.monotonic() + expected > deadline:
-                return "out of time"
-        start = time.perf_counter()
-        model = contender.teach(training)
-        taught = time.perf_counter()
-        asked = problem.part(test_on)
-        predicted = problem.costs.codes(contender.ask(model, asked))
-        answered = time.perf_counter()
-        return FoldResult(fold, predicted, _probabilities(model, asked), taught - start, answered - taught)
-
-
-def _pilot(contender: Contender, training: Problem, deadline: float) -> float:
-    """Seconds a fit will take, from smaller ones; nothing for data that are small anyway."""
-    n, expected = len(training.y), 0.0
-    power = 1.0 if contender.most_rows is None else 1.5
-    taken: list[float] = []
-    for rows in _PILOT_ROWS:
-        if n < 2 * rows or expected > _FAR_TOO_LONG * (deadline - time.monotonic()):
-            break
-        start = time.perf_counter()
-        contender.teach(training.capped(rows))
-        taken.append(time.perf_counter() - start)
-        growth = taken[-1] - (taken[-2] if len(taken) > 1 else 0.0)  # what does not grow with the rows is paid once
-        expected = taken[-1] + max(growth, 0.0) * ((n / rows) ** power - 1.0)
-    return expected
-
-
-def _probabilities(model: Any, asked: Problem) -> NDArray[np.float64] | None:
-    if not hasattr(model, "predict_proba"):
-        return None
-    return np.asarray(model.predict_proba(asked.X), dtype=np.float64)
+# -- who is stopped --------------------------------------------------------------------------------------------------
 
 
 def _stop_late(race: Race, left: float, jobs: int) -> None:
-    """Of those still running keep the best ones, as many as can finish in the time left."""
-    running = [
-        e
-        for e in race.entries
-        if e.stopped is None and e.contender.family != "constant" and 0 < len(e.folds) < len(race.splits)
-    ]
-    need = {id(e): e.seconds * (len(race.splits) - len(e.folds)) / jobs for e in running}
+    """Of those still running keep the best teams, as many as can finish in the time left."""
+    folds = len(race.splits)
+    running = [[e for e in team if 0 < len(e.folds) < folds] for team in _running_teams(race)]
+    running = [team for team in running if team and team[0].contender.family != "constant"]
+    need = {id(team): max(e.seconds * (folds - len(e.folds)) for e in team) / jobs for team in running}
     small = _SMALL_SHARE * left  # what takes next to nothing is not worth stopping
-    for entry in sorted(running, key=lambda e: (need[id(e)] > small, race.paid(e)[1].mean())):
-        if need[id(entry)] > left:
-            entry.stopped = f"out of time after {len(entry.folds)} of {len(race.splits)} folds"
+    best = {id(team): min(e.cost for e in team) for team in running}
+    for team in sorted(running, key=lambda t: (need[id(t)] > small, best[id(t)])):
+        if need[id(team)] > left:
+            for entry in team:
+                entry.stopped = f"out of time after {len(entry.folds)} of {folds} folds"
         else:
-            left -= need[id(entry)]
+            left -= need[id(team)]
 
 
 def _stop_hopeless(race: Race) -> None:
@@ -243,35 +261,3 @@ def _stop_hopeless(race: Race) -> None:
         difference = cost[at_mine] - best[at_best]
         if difference.std() > 0 and ttest_1samp(difference, 0.0, alternative="greater").pvalue < _HOPELESS:
             entry.stopped = f"far behind after {len(entry.folds)} of {len(race.splits)} folds"
-
-
-# -- what is kept for resuming ---------------------------------------------------------------------------------------
-
-
-def _slug(contender: Contender) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", contender.name.lower()).strip("-")
-
-
-def _keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
-    if state is None:
-        return
-    state.mkdir(parents=True, exist_ok=True)
-    proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
-    target = state / f"{_slug(contender)}.{result.fold}.npz"
-    times = json.dumps([result.fit_seconds, result.predict_seconds])
-    partial = target.with_suffix(".partial")
-    with partial.open("wb") as file:
-        np.savez_compressed(file, predicted=result.predicted, times=np.array(times), **proba)
-    partial.replace(target)
-
-
-def _kept(state: Path | None, contender: Contender) -> dict[int, FoldResult]:
-    found: dict[int, FoldResult] = {}
-    if state is None:
-        return found
-    for path in state.glob(f"{_slug(contender)}.*.npz"):
-        with np.load(path, allow_pickle=False) as kept:
-            fold = int(path.suffixes[-2][1:])
-            fit_seconds, predict_seconds = json.loads(str(kept["times"]))
-            found[fold] = FoldResult(fold, kept["predicted"], kept.get("proba"), fit_seconds, predict_seconds)
-    return found

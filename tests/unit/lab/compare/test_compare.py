@@ -1,6 +1,9 @@
 """``compare`` from data to advice, report, JSON and model."""
 
 import json
+import os
+import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +11,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError, StateError
-from steelyard.lab.compare import load_model
+from steelyard.lab import compare as compare_room
+from steelyard.lab.compare import Model, load_model, save_model
+from steelyard.lab.compare.columns import Columns
+from steelyard.lab.compare.lineup import contenders
 
 
 def mixed(n: int = 150, seed: int = 0) -> tuple[pd.DataFrame, Any]:
@@ -24,8 +33,19 @@ def mixed(n: int = 150, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     return X, y
 
 
+QUICK = ("logistic regression", "CSOGD-II", "online cost", "AdaC2.M1 on C4.5, s", "always")
+
+
+@pytest.fixture(autouse=True)
+def only_quick_contenders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few contenders and all the time they want: nothing here depends on the clock."""
+    monkeypatch.setattr(
+        compare_room, "contenders", lambda problem: [c for c in contenders(problem) if c.name.startswith(QUICK)]
+    )
+
+
 def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
-    return steelyard.compare(X, y, costs=costs, **{"time": 3.0, "folds": 3, **settings})
+    return steelyard.compare(X, y, costs=costs, **{"time": 1000.0, "folds": 3, **settings})
 
 
 PAIR = Costs.of_pair(5, 1, classes=["bad", "good"], positive="bad")
@@ -61,12 +81,60 @@ def test_model_meets_changed_data(tmp_path: Path) -> None:
         model.predict(X.assign(size="big"))
 
 
+class Foreign(LogisticRegression):
+    """A type of no library that is let in."""
+
+
+def saved(tmp_path: Path, estimator: Any) -> Path:
+    model = Model("some", estimator, Columns((0, 1), ()), Costs.zero_one([0, 1]))
+    return save_model(model, tmp_path / "model.steelyard")
+
+
 def test_model_file_with_foreign_types_is_refused(tmp_path: Path) -> None:
+    X, y = np.eye(2)[[0, 1] * 5], np.array([0, 1] * 5)
+    assert load_model(saved(tmp_path, LogisticRegression().fit(X, y))).predict(X).tolist() == y.tolist()
+    for foreign in (Foreign().fit(X, y), make_pipeline(FunctionTransformer(os.system), Foreign().fit(X, y))):
+        with pytest.raises(StateError, match="Do not trust this file"):
+            load_model(saved(tmp_path, foreign))
+
+
+def test_model_file_with_a_pickle_inside_is_refused(tmp_path: Path) -> None:
+    X, y = np.eye(2)[[0, 1] * 5], np.array([0, 1] * 5)
+    path = saved(tmp_path, LogisticRegression().fit(X, y))
+    rewritten(path, "estimator.skops", pickle.dumps(LogisticRegression()))
+    with pytest.raises(StateError, match="must be a model saved by steelyard"):
+        load_model(path)
+
+
+def rewritten(path: Path, name: str, content: bytes) -> None:
+    with zipfile.ZipFile(path) as archive:
+        parts = {item: archive.read(item) for item in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for item, kept in {**parts, name: content}.items():
+            archive.writestr(item, kept)
+
+
+def test_model_file_that_is_none_or_cut_short(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="must be a model"):
         load_model(tmp_path / "nothing")
     (tmp_path / "text").write_text("hello")
     with pytest.raises(StateError, match="must be a model"):
         load_model(tmp_path / "text")
+    X, y = np.eye(2)[[0, 1] * 5], np.array([0, 1] * 5)
+    whole = saved(tmp_path, LogisticRegression().fit(X, y)).read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        with pytest.raises(StateError, match="must be a model"):
+            load_model(tmp_path / "cut")
+
+
+@pytest.mark.parametrize("about", [b"{}", b"[]", b'{"format": 99}', b'{"format": 1, "name": "x"}'])
+def test_model_file_of_another_version(tmp_path: Path, about: bytes) -> None:
+    X, y = np.eye(2)[[0, 1] * 5], np.array([0, 1] * 5)
+    path = saved(tmp_path, LogisticRegression().fit(X, y))
+    rewritten(path, "model.json", about)
+    with pytest.raises(StateError, match=r"must be a model saved by steelyard|of another version"):
+        load_model(path)
 
 
 def test_five_classes() -> None:
@@ -101,7 +169,6 @@ def test_advice_names_gradient_boosting_when_it_wins() -> None:
     X = rng.uniform(0, 8, size=(500, 2))
     y = ((X[:, 0].astype(int) % 2 == 0) ^ (rng.random(500) < 0.03)).astype(int)
     from steelyard.lab.compare.advice import advice
-    from steelyard.lab.compare.contenders import contenders
     from steelyard.lab.compare.leaderboard import standings
     from steelyard.lab.compare.problem import read_problem
     from steelyard.lab.compare.race import run_race
@@ -130,7 +197,7 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(120) < 0.4).astype(int)
     X = pd.DataFrame({"leak": np.where(y == 1, "paid", "open"), "same": 1.0, "few": rng.integers(0, 3, 120)})
-    noticed = " ".join(quick(X, y, time=1.0).noticed)
+    noticed = " ".join(quick(X, y).noticed)
     assert "'leak' alone gives away" in noticed
     assert "'same' is the same in every row" in noticed
     assert "repeat an earlier row" in noticed

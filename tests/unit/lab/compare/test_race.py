@@ -10,11 +10,17 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs, StateError
+from steelyard.evaluate import costs_paid
 from steelyard.lab.compare.advice import advice
-from steelyard.lab.compare.contenders import Contender, contenders
+from steelyard.lab.compare.contenders import Contender, teams
+from steelyard.lab.compare.fold import Task, run_fold
+from steelyard.lab.compare.kept import FoldResult
 from steelyard.lab.compare.leaderboard import standings
+from steelyard.lab.compare.lineup import contenders
+from steelyard.lab.compare.pace import climb
 from steelyard.lab.compare.problem import Problem, read_problem
-from steelyard.lab.compare.race import Race, run_race
+from steelyard.lab.compare.race import Race, make_splits, run_race
+from steelyard.lab.compare.usual import cheapest_threshold
 
 
 class Spy(ClassifierMixin, BaseEstimator):
@@ -157,3 +163,80 @@ def test_a_failing_contender_does_not_end_the_race() -> None:
     assert race.entries[-1].stopped == "failed (RuntimeError: no) after 0 of 3 folds"
     assert len(race.complete()) == 2
     assert any("broken" in sentence for sentence in advice(race, standings(race)))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_labels_of_a_test_fold_change_no_answer_of_the_cheap_contenders(classes: int) -> None:
+    """Whoever looked at them, in a search, a threshold or a calibration, would answer differently."""
+    rng = np.random.default_rng(classes)
+    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y", None], 90)})
+    y = np.digitize(X.a + rng.normal(size=90), [0.0, 0.9][: classes - 1])
+    problem = read_problem(X, y, np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
+    everyone = [c for c in contenders(problem) if c.work < 0.5]
+    train, test = make_splits(problem, 3)[0]
+    spoiled = y.copy()
+    spoiled[test] = rng.permutation(y[test])
+    assert (spoiled != y).any()
+    other = read_problem(X, spoiled, problem.costs)
+    for team in teams(everyone):
+        task = Task(team, 0, None, 1e6, 0.0, np.inf)
+        clean, changed = (run_fold(0, task, p, train, test)[1] for p in (problem, other))
+        for contender, before, after in zip(team, clean, changed, strict=True):
+            assert isinstance(before, FoldResult), (contender.name, before)
+            assert isinstance(after, FoldResult), (contender.name, after)
+            assert np.array_equal(before.predicted, after.predicted), contender.name
+
+
+def test_climb_takes_as_many_rows_as_the_time_allows() -> None:
+    rng = np.random.default_rng(0)
+    problem = read_problem(rng.normal(size=(50_000, 1)), np.arange(50_000) % 2, None)
+    for per_row, power, seconds in ((1e-4, 1.0, 100.0), (1e-4, 1.0, 1.0), (1e-6, 2.0, 20.0), (1.0, 1.0, 0.1)):
+        now, taught = [0.0], []
+
+        def teach(part: Problem, per_row: float = per_row, power: float = power) -> int:
+            now[0] += per_row * len(part.y) ** power  # noqa: B023
+            taught.append(len(part.y))  # noqa: B023
+            return len(part.y)
+
+        last, rows = climb(teach, problem, seconds, clock=lambda: now[0])  # noqa: B023
+        assert last == rows == taught[-1]
+        assert taught[0] == 1000
+        assert taught == sorted(taught)
+        assert now[0] <= max(seconds, per_row * 1000**power)
+        assert rows == 50_000 or seconds < 10 * per_row * rows**power
+
+
+def test_rows_sampled_keep_every_class_and_its_share() -> None:
+    y = np.array([0] * 9_000 + [1] * 995 + [2] * 5)
+    problem = read_problem(np.zeros((10_000, 1)) + np.arange(10_000)[:, None], y, None)
+    some = problem.some_rows(1_000)
+    assert np.bincount(y[some]).tolist() == [900, 100, 3]
+    assert (np.diff(some) > 0).all()
+
+
+def test_thresholds_cost_what_was_counted() -> None:
+    """The cheapest of all thresholds, by trying each."""
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(60), 1)
+    costs = Costs.of_pair(rng.uniform(1, 9, 60), 2.0, classes=[0, 1])
+    problem = read_problem(np.zeros((60, 1)) + score[:, None], (rng.random(60) < score).astype(int), costs)
+    cut = cheapest_threshold(score, problem)
+
+    def paid(threshold: float) -> float:
+        return float(costs_paid(problem.y, (score >= threshold).astype(int), costs=costs).sum())
+
+    assert paid(cut) == pytest.approx(min(paid(t) for t in [*np.unique(score), 2.0]))
+
+
+def test_a_leader_that_ran_out_of_time_is_named_with_how_far_it_came() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1))
+    problem = read_problem(X, (X[:, 0] > 0).astype(int), None)
+    race = run_race(problem, [c for c in contenders(problem) if c.work <= 0.06], folds=3)
+    for entry in race.entries:
+        if entry.contender.family != "constant":
+            del entry.folds[1], entry.folds[2]
+            entry.stopped = "out of time after 1 of 3 folds"
+    lines = standings(race)
+    assert lines[0].family == "ours"
+    assert any("It ran 1 of 3 folds" in sentence for sentence in advice(race, lines))

@@ -1,0 +1,30 @@
+"""Everyone who can take part in a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.dummy import DummyClassifier
+
+from .contenders import Contender
+from .ours import ours
+from .problem import Problem
+from .usual import usual
+
+
+def contenders(problem: Problem) -> list[Contender]:
+    """The constant answers, what a user would pick instead, and ours; the cheap ones first."""
+    return sorted([*_constants(problem), *usual(problem), *ours(problem)], key=lambda c: c.work)
+
+
+def _constants(problem: Problem) -> list[Contender]:
+    return [Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in problem.classes.tolist()]
+
+
+@dataclass(frozen=True)
+class _Always:
+    label: Any
+
+    def __call__(self, problem: Problem) -> Any:
+        return DummyClassifier(strategy="constant", constant=self.label)
