@@ -22,6 +22,17 @@ inline const std::vector<double> &whole_x_log_x() {
   return table;
 }
 
+// Likewise log2 of a count, of 1 and more.
+inline double log2_of_count(std::size_t n) {
+  static const std::vector<double> table = [] {
+    std::vector<double> t(1025);
+    for (std::size_t k = 1; k < t.size(); ++k)
+      t[k] = std::log2(static_cast<double>(k));
+    return t;
+  }();
+  return n < table.size() ? table[n] : std::log2(static_cast<double>(n));
+}
+
 // How weights are counted and what x log2 x costs. x > limit(y) whenever x > y.
 struct RealXLogX {
   using Weight = double;
@@ -171,8 +182,8 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
 
   // The missing values count as one more branch of the split information.
   double ratio(const NodeFacts &node, double gain, double sum_of_branches) const {
-    const double information =
-        x_log_x(node.total) - sum_of_branches - x_log_x(node.total - static_cast<double>(known_total_));
+    const auto total = static_cast<Weight>(node.total);
+    const double information = f_(total) - sum_of_branches - f_(total - known_total_);
     return std::fabs(information) < kTolerance ? 0.0 : gain / (information / node.total);
   }
 
@@ -259,7 +270,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
       below = code;
       return true;
     });
-    const double paid = cuts > 0 ? best_gain - std::log2(static_cast<double>(cuts)) / node.total : 0.0;
+    const double paid = cuts > 0 ? best_gain - log2_of_count(cuts) / node.total : 0.0;
     if (paid < kTolerance)
       return {{}, 0, 0, !two_large_sides && min_side == min_obj_};
     const double branches = f_(best_left) + f_(known_total_ - best_left);
