@@ -84,6 +84,9 @@ template <class T> class DensePairRows {
   T *first_;
 };
 
+// A weight and its sum, changed together; every machine has vectors of two. They may lie in an array of doubles.
+using WeightAndSum = double __attribute__((vector_size(16), may_alias));
+
 // Sparse rows have whole groups of entries, the last filled up with entries that point behind the weights: loops over
 // groups end where the processor expects it more often. A weight lies beside its sum.
 class SparseSlots {
@@ -91,7 +94,7 @@ class SparseSlots {
   static constexpr std::size_t group = 4;
 
   SparseSlots(std::size_t count, std::size_t width) : width_(width), starts_(count + 1) {}
-  std::size_t slots() const { return 2 * width_ + 2; }
+  std::size_t slots() const { return 2 * (width_ + group); }
   std::size_t weight_slot(std::size_t c) const { return 2 * c; }
   std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
   std::size_t width() const { return width_; }
@@ -99,7 +102,11 @@ class SparseSlots {
   void finish() { starts_.back() = stored_; }
 
  protected:
-  std::size_t no_slot() const { return 2 * width_; }
+  // Each place of a group has its own: adding twice in a row to the same would wait for the first.
+  std::uint32_t no_slot() const { return static_cast<std::uint32_t>(2 * (width_ + stored_ % group)); }
+  STEELYARD_INTO_CLONES static WeightAndSum &both(double *slots, std::uint32_t slot) {
+    return *reinterpret_cast<WeightAndSum *>(slots + slot);
+  }
   STEELYARD_INTO_CLONES static double total(const double *sum) { return (sum[0] + sum[1]) + (sum[2] + sum[3]); }
 
   std::size_t width_, stored_ = 0;
@@ -122,7 +129,7 @@ template <class T> class SparsePairRows : public SparseSlots {
   }
   void end_row(double) {
     while (stored_ % group != 0)
-      entries_[stored_++] = {T(0), static_cast<std::uint32_t>(no_slot())};
+      entries_[stored_] = {T(0), no_slot()}, ++stored_;
   }
   void prefetch(std::size_t i) const {
     prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(Entry));
@@ -135,12 +142,10 @@ template <class T> class SparsePairRows : public SparseSlots {
     return total(sum);
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
+    const WeightAndSum to = {to_weights, to_sums};
     for (const Entry *entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
-      for (std::size_t l = 0; l < group; ++l) {
-        double *at = slots + entry[l].slot;
-        at[0] += to_weights * static_cast<double>(entry[l].value);
-        at[1] += to_sums * static_cast<double>(entry[l].value);
-      }
+      for (std::size_t l = 0; l < group; ++l)
+        both(slots, entry[l].slot) += to * static_cast<double>(entry[l].value);
   }
 
  private:
@@ -161,7 +166,7 @@ class UnitPairRows : public SparseSlots {
   void end_row(double sign) {
     sign_.push_back(sign);
     while (stored_ % group != 0)
-      slots_[stored_++] = static_cast<std::uint32_t>(no_slot());
+      slots_[stored_] = no_slot(), ++stored_;
   }
   void prefetch(std::size_t i) const {
     prefetch_bytes(begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i)) * sizeof(std::uint32_t));
@@ -174,13 +179,11 @@ class UnitPairRows : public SparseSlots {
     return sign_[i] * total(sum);
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *slots) const {
-    const double weights = sign_[i] * to_weights, sums = sign_[i] * to_sums;
+    const WeightAndSum to = {sign_[i] * to_weights, sign_[i] * to_sums};
     for (const std::uint32_t *slot = begin(i), *end = begin(i + 1); slot != end; slot += group)
-      for (std::size_t l = 0; l < group; ++l) {
-        slots[slot[l]] += weights;
-        slots[slot[l] + 1] += sums;
-      }
-    slots[no_slot()] = slots[no_slot() + 1] = 0.0; // what the filling has left there
+      for (std::size_t l = 0; l < group; ++l)
+        both(slots, slot[l]) += to;
+    std::fill_n(slots + 2 * width_, 2 * group, 0.0); // what the filling has left there
   }
 
  private:
