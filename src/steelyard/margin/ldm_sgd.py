@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from .._checks import Rows, is_sparse
 from .._native import LdmCsr, LdmPairs
-from .kernels import csr_arrays
 from .ldm_problem import Floats
 
 SAMPLE = 1000
@@ -71,7 +70,8 @@ class PairRows(NamedTuple):
         order = rng.permutation(len(self.sign)).astype(np.int32)
         given = self.sign, self.theta, order, self.constant
         if is_sparse(self.rows):
-            native = LdmPairs(LdmCsr(*csr_arrays(self.rows, np.float64)), self.rows.shape[1], *given)
+            arrays = self.rows.data, self.rows.indices.astype(np.int32, copy=False), self.rows.indptr.astype(np.int64)
+            native = LdmPairs(LdmCsr(*map(np.ascontiguousarray, arrays)), self.rows.shape[1], *given)
         else:
             native = LdmPairs(np.ascontiguousarray(self.rows), *given)
         entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
@@ -166,25 +166,24 @@ class _Drawer:
 
     The first goes through the shuffled rows in turn, as a pass of stochastic gradient descent does: memory that is read
     in order costs next to nothing. The second is drawn with replacement, neighbours in time from one window of the
-    rows; windows follow each other from a random place on, so any row is drawn at any step with its exact probability,
-    and what is read meanwhile fits into the cache.
+    rows, windows in turn: what is read meanwhile fits into the cache. Both start at a random place of their own, so at
+    any step any row comes up with its exact probability.
     """
 
     def __init__(self, weight: Floats, window: int, rng: np.random.Generator) -> None:
         self.rng = rng
         self.count, self.window = len(weight), window
         self.cumulated = None if (weight == weight[0]).all() else np.cumsum(weight)
-        self.turn = 0
 
     def in_turn(self, n: int) -> NDArray[np.int32]:
-        """The next n rows, round and round."""
-        at = np.arange(self.turn, self.turn + n, dtype=np.int32)
-        at[max(0, self.count - self.turn) :] -= self.count
-        self.turn = (self.turn + n) % self.count
+        """n rows one after the other, round and round; n is at most the number of rows."""
+        start = int(self.rng.integers(self.count))
+        at = np.arange(start, start + n, dtype=np.int32)
+        at[self.count - start :] -= np.int32(self.count)
         return self._by_weight(at)
 
     def at_random(self, n: int) -> NDArray[np.int32]:
-        """Rows drawn from windows."""
+        """n rows drawn from windows."""
         starts = np.arange(0, n, self.window) + self.rng.integers(self.count)
         starts = (starts % self.count).astype(np.int32)
         bits = np.frombuffer(self.rng.bytes(2 * self.window * len(starts)), "<u2")
