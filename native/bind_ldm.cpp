@@ -102,6 +102,16 @@ double hinge_slope(In margins, In change, In cost, double smooth, double t) {
   return smooth_hinge_slope(margins.data(), change.data(), cost.data(), margins.size(), smooth, t);
 }
 
+nb::tuple sums_of_hinge(In margins, In cost, double smooth) {
+  same_size(margins.size(), {cost.size()});
+  HingeSums sums;
+  {
+    nb::gil_scoped_release quiet;
+    sums = hinge_sums(margins.data(), cost.data(), margins.size(), smooth);
+  }
+  return nb::make_tuple(sums.hinge, sums.bent);
+}
+
 double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Order order, Out nu, Out tau, Out w,
             double centre, double stiffness) {
   same_size(nu.size(), {rows.count(), y.size(), diagonal.size(), pull.size(), lower.size(), upper.size(), tau.size()});
@@ -199,6 +209,9 @@ void bind_ldm(nb::module_ &m) {
         "margins"_a.noconvert(), "smooth"_a, "pull"_a.noconvert(), "curvature"_a.noconvert());
   m.def("ldm_smooth_hinge_slope", hinge_slope, "margins"_a.noconvert(), "change"_a.noconvert(), "cost"_a.noconvert(),
         "smooth"_a, "t"_a);
+  m.def("ldm_hinge_sums", sums_of_hinge, "margins"_a.noconvert(), "cost"_a.noconvert(), "smooth"_a,
+        nb::sig("def ldm_hinge_sums(margins: numpy.typing.NDArray[numpy.float64], "
+                "cost: numpy.typing.NDArray[numpy.float64], smooth: float) -> tuple[float, float]"));
 }
 
 } // namespace steelyard

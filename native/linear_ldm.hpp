@@ -13,23 +13,33 @@ struct SparseRows {
   const std::int32_t *columns;
   const std::int64_t *starts;
 
+  // What is written never overlaps the rows: said by __restrict, because aliasing is not strict.
   double dot(std::size_t i, const double *w) const {
+    const double *x = values + starts[i];
+    const std::int32_t *column = columns + starts[i];
+    const std::int64_t size = starts[i + 1] - starts[i];
     double sum = 0.0;
-    for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
-      sum += values[k] * w[columns[k]];
+    for (std::int64_t k = 0; k < size; ++k)
+      sum += x[k] * w[column[k]];
     return sum;
   }
-  void add_to(std::size_t i, double factor, double *w) const {
-    for (std::int64_t k = starts[i]; k < starts[i + 1]; ++k)
-      w[columns[k]] += factor * values[k];
+  void add_to(std::size_t i, double factor, double *__restrict w) const {
+    const double *__restrict x = values + starts[i];
+    const std::int32_t *__restrict column = columns + starts[i];
+    const std::int64_t size = starts[i + 1] - starts[i];
+    for (std::int64_t k = 0; k < size; ++k)
+      w[column[k]] += factor * x[k];
   }
   // factor x_i x_i' into the lower triangle; columns are sorted within a row
-  void add_square(std::size_t i, double factor, double *matrix, std::size_t width) const {
-    for (std::int64_t a = starts[i]; a < starts[i + 1]; ++a) {
-      double *line = matrix + static_cast<std::size_t>(columns[a]) * width;
-      const double scaled = factor * values[a];
-      for (std::int64_t b = starts[i]; b <= a; ++b)
-        line[columns[b]] += scaled * values[b];
+  void add_square(std::size_t i, double factor, double *__restrict matrix, std::size_t width) const {
+    const double *__restrict x = values + starts[i];
+    const std::int32_t *__restrict column = columns + starts[i];
+    const std::int64_t size = starts[i + 1] - starts[i];
+    for (std::int64_t a = 0; a < size; ++a) {
+      double *__restrict line = matrix + static_cast<std::size_t>(column[a]) * width;
+      const double scaled = factor * x[a];
+      for (std::int64_t b = 0; b <= a; ++b)
+        line[column[b]] += scaled * x[b];
     }
   }
   void prefetch(std::size_t i) const {
@@ -162,6 +172,35 @@ STEELYARD_CLONES inline double smooth_hinge_slope(const double *margins, const d
   for (; i < count; ++i)
     sum += cost[i] * clamp((1.0 - margins[i] - t * change[i]) * inverse, 0.0, 1.0) * change[i];
   return sum;
+}
+
+// sum_i c_i hinge_i, and what a dual point read off the smoothed slopes loses of it: sum_i c_i hinge_i (1 - slope_i).
+struct HingeSums {
+  double hinge, bent;
+};
+
+STEELYARD_CLONES inline HingeSums hinge_sums(const double *margins, const double *cost, std::size_t count,
+                                             double smooth) {
+  Lanes hinge = {}, bent = {};
+  const Lanes none = {}, one = none + 1.0;
+  const double inverse = 1.0 / smooth;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Lanes lack = one - lanes(margins + i);
+    lack = lack < none ? none : lack;
+    Lanes slope = lack * inverse;
+    slope = slope > one ? one : slope;
+    const Lanes paid = lanes(cost + i) * lack;
+    hinge += paid;
+    bent += paid * (one - slope);
+  }
+  HingeSums sums{(hinge[0] + hinge[1]) + (hinge[2] + hinge[3]), (bent[0] + bent[1]) + (bent[2] + bent[3])};
+  for (; i < count; ++i) {
+    const double lack = 1.0 - margins[i] > 0.0 ? 1.0 - margins[i] : 0.0;
+    sums.hinge += cost[i] * lack;
+    sums.bent += cost[i] * lack * (1.0 - clamp(lack * inverse, 0.0, 1.0));
+  }
+  return sums;
 }
 
 // sum_i weight_i x_i x_i' into the lower triangle of a zeroed d x d matrix.

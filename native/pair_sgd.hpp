@@ -40,12 +40,19 @@ template <class Rows> Averaged fold(const Rows &rows, const Averaged &state, dou
   return {};
 }
 
+// `below` if x < limit, else `other`, in vector registers: a branch could not be foretold, a table takes longer.
+STEELYARD_INTO_CLONES double choose(double x, double limit, double below, double other) {
+  const WeightAndSum chosen =
+      WeightAndSum{x, x} < WeightAndSum{limit, limit} ? WeightAndSum{below, below} : WeightAndSum{other, other};
+  return chosen[0];
+}
+
 template <bool PAIRED, class Rows>
 STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, const PairSteps &steps, double *slots,
                                       Averaged *state) {
   constexpr std::size_t ahead = 8, batch = 64;
   Averaged s = *state;
-  const double pull[2] = {loss.mean_slope, loss.mean_slope + loss.hinge_slope}; // no branch: it cannot be foretold
+  const double hinge_and_mean = loss.mean_slope + loss.hinge_slope;
   double eta[batch];
   for (std::size_t start = 0; start < steps.count; start += batch) {
     const std::size_t here = std::min(batch, steps.count - start);
@@ -64,7 +71,8 @@ STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, co
       const std::size_t i = static_cast<std::size_t>(i_of[k]);
       const double other = PAIRED ? rows.dot(static_cast<std::size_t>(j_of[k]), slots) : 0.0;
       const double mine = rows.dot(i, slots);
-      double push = loss.theta[i] * pull[mine * s.scale < 1.0];
+      const double theta = loss.theta[i];
+      double push = choose(mine * s.scale, 1.0, theta * hinge_and_mean, theta * loss.mean_slope);
       if (PAIRED)
         push -= loss.variance * s.scale * (mine - other);
       s.scale *= 1.0 - eta[k] * loss.decay;

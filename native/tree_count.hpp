@@ -8,7 +8,9 @@
 
 namespace steelyard::tree {
 
-class ValueCounter {
+// `Weight` is double, or an integer type where all weights are whole numbers: the same sums, in half the memory.
+// `Classes` is the number of classes if it is small, so that loops over them unroll, else 0.
+template <class Weight> class ValueCounter {
  public:
   enum class Way : std::uint8_t { scanned, marked, sorted, closed };
 
@@ -36,11 +38,11 @@ class ValueCounter {
   }
 
   // Calls visit(code, weight of each class) for every known value, in ascending order, until it returns false.
-  template <class Visit>
+  template <std::size_t Classes, class Visit>
   void for_each_value(const Table &table, const RowStack &rows, Range range, std::size_t a, Visit &&visit) {
     switch (way_[a]) {
     case Way::scanned:
-      return visit_scanned(table, a, visit);
+      return visit_scanned<Classes>(table, a, visit);
     case Way::marked:
       return visit_marked(table, a, visit);
     default:
@@ -52,7 +54,7 @@ class ValueCounter {
   void clear(const Table &table, std::size_t a) {
     const Column &column = table.column(a);
     if (way_[a] == Way::scanned)
-      std::fill_n(histogram_.data() + column.first_cell, column.n_cells, 0.0);
+      std::fill_n(histogram_.data() + column.first_cell, column.n_cells, Weight{0});
     if (way_[a] == Way::marked)
       for (std::size_t word = column.first_cell / 64; word < (column.first_cell + column.n_cells + 63) / 64; ++word)
         for (; marks_[word] != 0; marks_[word] &= marks_[word] - 1)
@@ -69,12 +71,12 @@ class ValueCounter {
   }
 
   void add_rows(const Table &table, const RowStack &rows, Range range) {
-    double *histogram = histogram_.data();
+    Weight *histogram = histogram_.data();
     const std::size_t n_scanned = scanned_.size(), n_marked = marked_.size();
     const std::uint32_t *scanned = scanned_.data(), *marked = marked_.data();
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const std::uint32_t *cells = table.cells(rows.row[i]);
-      const double w = rows.weight[i];
+      const auto w = static_cast<Weight>(rows.weight[i]);
       for (std::size_t k = 0; k < n_scanned; ++k)
         histogram[cells[scanned[k]]] += w;
       for (std::size_t k = 0; k < n_marked; ++k) {
@@ -85,17 +87,26 @@ class ValueCounter {
     }
   }
 
-  template <class Visit> void visit_scanned(const Table &table, std::size_t a, Visit &visit) {
+  // First lists the values that occur: whether one does is anybody's guess, and a wrong guess of the processor costs
+  // more than the list.
+  template <std::size_t Classes, class Visit> void visit_scanned(const Table &table, std::size_t a, Visit &visit) {
     const Column &column = table.column(a);
-    const double *cell = histogram_.data() + column.first_cell;
-    const std::size_t stride = std::size_t{1} << table.shift(), n_classes = table.n_classes();
+    const Weight *first = histogram_.data() + column.first_cell, *cell = first;
+    const unsigned shift = table.shift();
+    const std::size_t stride = std::size_t{1} << shift, n_classes = Classes > 0 ? Classes : table.n_classes();
+    present_.resize(std::max(present_.size(), column.values.size()));
+    std::uint32_t *present = present_.data();
+    std::size_t n = 0;
     for (std::uint32_t code = 0; code < column.missing(); ++code, cell += stride) {
-      double total = 0;
+      bool any = false;
       for (std::size_t c = 0; c < n_classes; ++c)
-        total += cell[c];
-      if (total > 0 && !visit(code, cell))
-        return;
+        any |= cell[c] > 0;
+      present[n] = code;
+      n += any;
     }
+    for (std::size_t k = 0; k < n; ++k)
+      if (!visit(present[k], first + (static_cast<std::size_t>(present[k]) << shift)))
+        return;
   }
 
   template <class Visit> void visit_marked(const Table &table, std::size_t a, Visit &visit) {
@@ -120,10 +131,10 @@ class ValueCounter {
     sort_rows(column, rows, range);
     for (std::size_t i = 0; i < order_.size();) {
       const auto code = static_cast<std::uint32_t>(order_[i] >> 32);
-      std::fill(classes_.begin(), classes_.end(), 0.0);
+      std::fill(classes_.begin(), classes_.end(), Weight{0});
       for (; i < order_.size() && order_[i] >> 32 == code; ++i) {
         const std::size_t at = range.begin + (order_[i] & 0xffffffffu);
-        classes_[static_cast<std::size_t>(table.labels()[rows.row[at]])] += rows.weight[at];
+        classes_[static_cast<std::size_t>(table.labels()[rows.row[at]])] += static_cast<Weight>(rows.weight[at]);
       }
       if (code == column.missing() || !visit(code, classes_.data()))
         return;
@@ -153,9 +164,9 @@ class ValueCounter {
 
   static unsigned lowest_bit(std::uint64_t bits) { return static_cast<unsigned>(__builtin_ctzll(bits)); }
 
-  std::vector<double> histogram_, classes_;
+  std::vector<Weight> histogram_, classes_;
   std::vector<std::uint64_t> marks_, order_; // order_: (code, position in the range)
-  std::vector<std::uint32_t> scanned_, marked_, first_;
+  std::vector<std::uint32_t> scanned_, marked_, first_, present_;
   std::vector<Way> way_;
 };
 

@@ -38,11 +38,13 @@ class Grower {
   }
 
   template <class XLogX, std::size_t Classes> void run_with() {
-    SplitSearch<XLogX, Classes> search(table_, ws_.rows, ws_.occurs, ws_.split, options_.min_obj,
+    SplitSearch<XLogX, Classes> search(table_, ws_.rows, ws_.occurs,
+                                       std::get<SplitScratch<typename XLogX::Weight>>(ws_.split), options_.min_obj,
                                        options_.binary_nominal);
     ws_.nodes.assign(1, {});
     ws_.classes.assign(K_, 0.0);
     ws_.nodes[0].rows = {0, ws_.rows.top};
+    ws_.rows.add_classes(table_, ws_.nodes[0].rows, 1.0, classes_of(0));
     open(0, true, 0, ws_.rows.top);
     while (ws_.n_visits > 0) {
       Visit &visit = ws_.visits[ws_.n_visits - 1];
@@ -117,18 +119,18 @@ class Grower {
     visit.n_closed = ws_.closed_columns.size();
   }
 
-  // Counts the classes, finds a question if the node is new, and sorts the rows by its answers.
+  // Weighs the classes, finds a question if the node is new, and sorts the rows by its answers.
   template <class Search> void enter(Visit &visit, Search &search) {
     visit.entered = true;
     visit.next_child = 0;
     GrowingNode &node = ws_.nodes[visit.node];
-    count_classes(node, visit.node);
+    weigh(node, classes_of(visit.node));
     if (visit.growing && may_split(node, visit))
       node.question =
           search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.closed_columns, ws_.few_values);
     if (node.question.test == Test::leaf)
       return;
-    ws_.rows.divide(table_, node.question, node.rows, visit.groups);
+    ws_.rows.divide<true>(table_, node.question, node.rows, visit.groups);
     split_by_missing_ = split_by_missing_ || visit.groups.missing.size() > 0;
     if (visit.growing && node.question.test == Test::each)
       close(static_cast<std::uint32_t>(node.question.column));
@@ -145,10 +147,7 @@ class Grower {
       ws_.closed[ws_.closed_columns.back()] = 0;
   }
 
-  void count_classes(GrowingNode &node, std::size_t id) {
-    double *classes = classes_of(id);
-    std::fill_n(classes, K_, 0.0);
-    add_classes(table_, ws_.rows, node.rows, 1.0, classes);
+  void weigh(GrowingNode &node, const double *classes) const {
     node.weight = 0;
     for (std::size_t c = 0; c < K_; ++c)
       node.weight += classes[c];
@@ -165,7 +164,7 @@ class Grower {
     const std::vector<Group> &groups = visit.groups.branches;
     const std::size_t first = ws_.nodes.size();
     ws_.nodes.resize(first + groups.size());
-    ws_.classes.resize(ws_.nodes.size() * K_);
+    ws_.classes.insert(ws_.classes.end(), visit.groups.classes.begin(), visit.groups.classes.end());
     GrowingNode &node = ws_.nodes[visit.node];
     for (std::size_t k = 0, old = 0; k < groups.size(); ++k) {
       while (old < node.n_children && ws_.nodes[node.first_child + old].branch < groups[k].key)
@@ -183,7 +182,9 @@ class Grower {
     ws_.rows.top = visit.top;
     const std::size_t k = visit.next_child++;
     const std::size_t child = ws_.nodes[visit.node].first_child + k;
-    ws_.nodes[child].rows = ws_.rows.branch_rows(visit.groups, visit.groups.branches[k]);
+    const Group &group = visit.groups.branches[k];
+    const Range rows = ws_.nodes[child].rows = ws_.rows.branch_rows(visit.groups, group);
+    ws_.rows.add_classes(table_, {rows.begin + group.known.size(), rows.end}, 1.0, classes_of(child));
     open(child, visit.growing, visit.depth + 1, ws_.rows.top);
   }
 

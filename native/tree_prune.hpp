@@ -111,7 +111,7 @@ class Pruner {
   // What the leaves right below a node add to the estimate; its other children go on the list.
   double send_down(const GrowingNode &node, Range rows, bool anew) {
     Groups &groups = ws_.trial_groups;
-    ws_.rows.divide(table_, node.question, rows, groups);
+    ws_.rows.divide<false>(table_, node.question, rows, groups);
     double sum = 0;
     std::size_t k = 0;
     for (const Group &group : groups.branches) {
@@ -132,9 +132,9 @@ class Pruner {
     classes.assign(K_, 0.0);
     if (leaf != kNewLeaf)
       std::copy_n(ws_.classes.begin() + static_cast<std::ptrdiff_t>(leaf * K_), K_, classes.begin());
-    add_classes(table_, ws_.rows, group.known, 1.0, classes.data());
+    ws_.rows.add_classes(table_, group.known, 1.0, classes.data());
     if (groups.share(group) > 0)
-      add_classes(table_, ws_.rows, groups.missing, groups.share(group), classes.data());
+      ws_.rows.add_classes(table_, groups.missing, groups.share(group), classes.data());
     double total = 0;
     for (double w : classes)
       total += w;

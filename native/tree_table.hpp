@@ -17,6 +17,7 @@ struct Column {
   std::vector<double> values;       // distinct, ascending
   std::vector<std::uint32_t> codes; // one per row
   double same_value = 0;            // neighbouring values closer than this are never separated
+  bool apart = true;                // no values are as close as that
   std::size_t first_cell = 0;       // where this column starts in a histogram of (column, value, class)
   std::size_t n_cells = 0;          // 0: too many values for a histogram; its rows are sorted instead
 
@@ -31,21 +32,21 @@ class Table {
   Table(const double *X, std::size_t rows, std::size_t columns, const std::uint8_t *nominal, const std::int32_t *labels,
         std::size_t classes)
       : n_rows_(rows), n_classes_(classes), labels_(labels, labels + rows), columns_(columns) {
-    constexpr std::size_t kTogether = 8; // columns that share a cache line of X
-    std::vector<std::vector<double>> block(kTogether, std::vector<double>(rows));
-    for (std::size_t first = 0; first < columns; first += kTogether) {
-      const std::size_t n = std::min(kTogether, columns - first);
-      for (std::size_t i = 0; i < rows; ++i)
-        for (std::size_t k = 0; k < n; ++k)
-          block[k][i] = X[i * columns + first + k];
-      for (std::size_t k = 0; k < n; ++k) {
-        Column &column = columns_[first + k];
-        encode(block[k], column);
-        column.nominal = nominal[first + k] != 0;
-        column.same_value = smallest_gap(column.values);
-        has_missing_ = has_missing_ || column.has_missing;
-      }
+    const Extents seen(X, rows, columns);
+    std::vector<std::size_t> counted;
+    for (std::size_t a = 0; a < columns; ++a) {
+      columns_[a].nominal = nominal[a] != 0;
+      columns_[a].has_missing = seen.missing[a] > 0;
+      has_missing_ = has_missing_ || columns_[a].has_missing;
+      columns_[a].codes.resize(rows);
+      if (seen.is_short_range_of_integers(a, rows))
+        counted.push_back(a);
+      else
+        encode_by_sorting(X + a, columns, columns_[a]);
     }
+    encode_by_counting(X, seen, counted);
+    for (Column &column : columns_)
+      note_gaps(column);
     lay_out_cells();
   }
 
@@ -71,70 +72,96 @@ class Table {
   }
 
  private:
-  static void encode(const std::vector<double> &column, Column &out) {
-    out.codes.resize(column.size());
-    if (!encode_small_integers(column, out))
-      encode_by_sorting(column, out);
+  // What one pass over X tells of its columns; the loop over columns vectorizes. A NaN loses every comparison.
+  struct Extents {
+    std::vector<double> low, high, fraction, missing; // fraction: largest distance from a whole number
+
+    Extents(const double *X, std::size_t rows, std::size_t columns)
+        : low(columns, std::numeric_limits<double>::infinity()),
+          high(columns, -std::numeric_limits<double>::infinity()), fraction(columns, 0.0), missing(columns, 0.0) {
+      double *l = low.data(), *h = high.data(), *f = fraction.data(), *m = missing.data();
+      for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t a = 0; a < columns; ++a) {
+          const double x = X[i * columns + a];
+          const double off = std::fabs(x - ((x + kRounder) - kRounder));
+          l[a] = x < l[a] ? x : l[a];
+          h[a] = x > h[a] ? x : h[a];
+          f[a] = off > f[a] ? off : f[a];
+          m[a] += x != x ? 1.0 : 0.0;
+        }
+    }
+
+    bool is_short_range_of_integers(std::size_t a, std::size_t rows) const {
+      return high[a] - low[a] <= 4.0 * static_cast<double>(rows) + 1024 && std::fabs(low[a]) <= 1e15 &&
+             fraction[a] == 0;
+    }
+
+    static constexpr double kRounder = 6755399441055744.0; // 1.5 * 2^52: adding it leaves no binary places
+  };
+
+  // Calls visit(first row, end) for pieces of X short enough to be read column by column from the nearest cache.
+  template <class Visit> void for_each_piece(const Visit &visit) const {
+    constexpr std::size_t kPiece = 128;
+    for (std::size_t first = 0; first < n_rows_; first += kPiece)
+      visit(first, std::min(first + kPiece, n_rows_));
   }
 
   // Columns of integers in a short range need no sorting: mark which occur, then number the marks.
-  static bool encode_small_integers(const std::vector<double> &column, Column &out) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (double x : column) {
-      low = x < low ? x : low;
-      high = x > high ? x : high;
-      out.has_missing |= x != x;
-    }
-    if (!(high - low <= 4.0 * static_cast<double>(column.size()) + 1024) || std::fabs(low) > 1e15)
-      return low > high ? all_missing(out) : false;
-    const auto last = static_cast<std::uint32_t>(high - low);
-    std::vector<std::uint32_t> code(last + 2, 0); // one more for the missing values
-    bool whole = true;
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      const double offset = column[i] - low;
-      const std::uint32_t at = offset == offset ? static_cast<std::uint32_t>(offset) : last + 1;
-      whole &= static_cast<double>(at) == offset || at == last + 1;
-      code[at] = 1;
-      out.codes[i] = at;
-    }
-    if (!whole || low != std::floor(low)) {
-      out.has_missing = false;
-      return false;
-    }
-    for (std::uint32_t k = 0; k <= last; ++k)
-      if (code[k]) {
-        code[k] = static_cast<std::uint32_t>(out.values.size());
-        out.values.push_back(low + k);
+  void encode_by_counting(const double *X, const Extents &seen, const std::vector<std::size_t> &which) {
+    const std::size_t width = columns_.size();
+    std::vector<std::vector<std::uint32_t>> code(width); // of every offset from low; one more for the missing values
+    for (std::size_t a : which)
+      code[a].resize(static_cast<std::size_t>(seen.high[a] - seen.low[a]) + 2);
+    for_each_piece([&](std::size_t first, std::size_t end) {
+      for (std::size_t a : which) {
+        const double *x = X + a, low = seen.low[a];
+        const auto missing = static_cast<std::uint32_t>(code[a].size() - 1);
+        std::uint32_t *mark = code[a].data(), *codes = columns_[a].codes.data();
+        for (std::size_t i = first; i < end; ++i) {
+          const double offset = x[i * width] - low;
+          const std::uint32_t at = offset == offset ? static_cast<std::uint32_t>(offset) : missing;
+          mark[at] = 1;
+          codes[i] = at;
+        }
       }
-    code[last + 1] = out.missing();
+    });
+    for (std::size_t a : which)
+      number_the_marks(seen.low[a], code[a], columns_[a]);
+  }
+
+  static void number_the_marks(double low, std::vector<std::uint32_t> &code, Column &out) {
+    const std::size_t n = code.size() - 1;
+    for (std::size_t offset = 0; offset < n; ++offset)
+      if (code[offset]) {
+        code[offset] = out.missing();
+        out.values.push_back(low + static_cast<double>(offset));
+      }
+    if (out.values.size() == n)
+      return; // no gaps: the offsets are the codes
+    code[n] = out.missing();
     for (std::uint32_t &c : out.codes)
       c = code[c];
-    return true;
   }
 
   // C4.5 does not separate values closer than 1e-5. Here at most a thousandth of the column's range, so that columns in
   // small units are not lost.
-  static double smallest_gap(const std::vector<double> &values) {
-    return values.empty() ? 0.0 : std::min(1e-5, 1e-3 * (values.back() - values.front()));
+  static void note_gaps(Column &column) {
+    const std::vector<double> &values = column.values;
+    column.same_value = values.empty() ? 0.0 : std::min(1e-5, 1e-3 * (values.back() - values.front()));
+    for (std::size_t k = 1; k < values.size(); ++k)
+      column.apart = column.apart && values[k - 1] + column.same_value < values[k];
   }
 
-  static bool all_missing(Column &out) {
-    std::fill(out.codes.begin(), out.codes.end(), 0u);
-    out.has_missing = true;
-    return true;
-  }
-
-  static void encode_by_sorting(const std::vector<double> &column, Column &out) {
-    for (double x : column)
-      if (!std::isnan(x))
-        out.values.push_back(x);
+  static void encode_by_sorting(const double *x, std::size_t width, Column &out) {
+    const std::size_t rows = out.codes.size();
+    for (std::size_t i = 0; i < rows; ++i)
+      if (!std::isnan(x[i * width]))
+        out.values.push_back(x[i * width]);
     std::sort(out.values.begin(), out.values.end());
     out.values.erase(std::unique(out.values.begin(), out.values.end()), out.values.end());
-    for (std::size_t i = 0; i < column.size(); ++i) {
-      const bool known = !std::isnan(column[i]);
-      const auto at = std::lower_bound(out.values.begin(), out.values.end(), column[i]);
-      out.codes[i] = known ? static_cast<std::uint32_t>(at - out.values.begin()) : out.missing();
-      out.has_missing = out.has_missing || !known;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto at = std::lower_bound(out.values.begin(), out.values.end(), x[i * width]);
+      out.codes[i] = std::isnan(x[i * width]) ? out.missing() : static_cast<std::uint32_t>(at - out.values.begin());
     }
   }
 
@@ -155,14 +182,20 @@ class Table {
         n_cells_ = (n_cells_ + 63) / 64 * 64;
     }
     n_cells_ = (n_cells_ + 63) / 64 * 64;
-    cells_.resize(n_rows_ * columns_.size());
-    std::uint32_t *cell = cells_.data();
-    for (std::size_t i = 0; i < n_rows_; ++i)
-      for (const Column &column : columns_)
-        *cell++ = static_cast<std::uint32_t>(
-            column.n_cells == 0 ? 0
-                                : column.first_cell + (static_cast<std::size_t>(column.codes[i]) << shift_) +
-                                      static_cast<std::size_t>(labels_[i]));
+    const std::size_t width = columns_.size();
+    cells_.resize(n_rows_ * width);
+    for_each_piece([&](std::size_t first, std::size_t end) {
+      for (std::size_t a = 0; a < width; ++a) {
+        if (columns_[a].n_cells == 0)
+          continue;
+        std::uint32_t *cell = cells_.data() + a;
+        const std::uint32_t *codes = columns_[a].codes.data();
+        const std::int32_t *labels = labels_.data();
+        const auto base = static_cast<std::uint32_t>(columns_[a].first_cell);
+        for (std::size_t i = first; i < end; ++i)
+          cell[i * width] = base + (codes[i] << shift_) + static_cast<std::uint32_t>(labels[i]);
+      }
+    });
   }
 
   static constexpr std::size_t kMostCells = std::size_t{1} << 31;

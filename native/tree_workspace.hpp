@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <tuple>
 
 #include "tree_split.hpp"
 
@@ -45,7 +46,7 @@ struct Trial {
 // All buffers of one thread. Reuse it: its capacity stays.
 struct Workspace {
   RowStack rows;
-  SplitScratch split;
+  std::tuple<SplitScratch<double>, SplitScratch<std::int32_t>> split; // by type of weight
   Occurrence occurs;
   std::vector<std::uint8_t> closed, few_values; // by column
   std::vector<std::uint32_t> closed_columns;    // in the order of closing
@@ -62,13 +63,6 @@ struct Workspace {
   std::vector<double> share;
   std::vector<Step> pending;
 };
-
-// Adds the class weights of a range of rows, each weight times a factor.
-inline void add_classes(const Table &table, const RowStack &rows, Range range, double factor, double *classes) {
-  const std::int32_t *labels = table.labels().data();
-  for (std::size_t i = range.begin; i < range.end; ++i)
-    classes[labels[rows.row[i]]] += rows.weight[i] * factor;
-}
 
 // Weight of all classes but the largest.
 inline double errors_of(const double *classes, std::size_t n_classes, double total) {

@@ -99,11 +99,8 @@ def check_rows(
     """
     wanted = dtype if isinstance(dtype, tuple) else (dtype,)
     if _as_kernels_read(X, wanted, accept_sparse):
+        _note_columns(estimator, X, reset)
         rows: Any = X
-        if hasattr(estimator, "feature_names_in_") or not (reset or X.shape[1] == estimator.n_features_in_):
-            validate_data(estimator, X, reset=reset, skip_check_array=True)
-        else:  # all that it would do, for an X without names
-            estimator.n_features_in_ = X.shape[1]
     else:
         rows = validate_data(
             estimator,
@@ -120,6 +117,15 @@ def check_rows(
         rows = rows.sorted_indices()  # a copy: the caller's matrix stays as it was
     check_finite("X", rows, allow_nan=allow_nan)
     return rows
+
+
+def _note_columns(estimator: Any, X: Any, reset: bool) -> None:
+    """What scikit-learn keeps of the columns. A new fit on a plain array needs no search for their names."""
+    if reset and type(X) is np.ndarray:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+    else:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
 def _as_kernels_read(X: Any, wanted: tuple[Any, ...], accept_sparse: bool) -> bool:
@@ -205,6 +211,8 @@ def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp
         return classes, codes.astype(np.intp, copy=False)
     offsets = (labels - labels.dtype.type(low)).astype(np.intp)  # cannot overflow: the range is short
     present = np.bincount(offsets) > 0
+    if present.all():
+        return (np.arange(len(present)) + low).astype(labels.dtype), offsets
     classes = (np.flatnonzero(present) + low).astype(labels.dtype)
     return classes, (np.cumsum(present) - 1).astype(np.intp)[offsets]
 

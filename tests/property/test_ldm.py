@@ -14,6 +14,7 @@ from steelyard._native import (
     LdmPairs,
     ldm_algorithm1_sweep,
     ldm_greedy,
+    ldm_hinge_sums,
     ldm_metric_pass,
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
@@ -241,6 +242,9 @@ def test_smooth_hinge_equals_its_formula(problem, smooth):
         np.testing.assert_allclose(pull, X.T @ (cost * slope * y), atol=1e-10)
         np.testing.assert_allclose(curvature, np.tril((X.T * (cost * bent / smooth)) @ X), atol=1e-8)
     at = np.clip((1 - margins - 0.3 * change) / smooth, 0, 1)
+    lack = np.maximum(1.0 - margins, 0.0)
+    sums = cost @ lack, cost @ (lack * (1.0 - np.minimum(lack / smooth, 1.0)))
+    assert ldm_hinge_sums(margins, cost, smooth) == pytest.approx(sums, abs=1e-10)
     assert ldm_smooth_hinge_slope(margins, change, cost, smooth, 0.3) == pytest.approx(cost @ (at * change), abs=1e-10)
 
 
@@ -304,13 +308,20 @@ def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, count).astype(float) if weighted else np.ones(count)
     draw = _Drawer(weight, _window(count, count), np.random.default_rng(seed))
-    first, second = (np.stack([draw(count)[:3] for _ in range(4000)]) for _ in range(2))
+    first, second = (np.stack([way(count)[:3] for _ in range(4000)]) for way in (draw.in_turn, draw.at_random))
     for step in range(min(3, count)):  # exact probabilities at every step, not only on average over an epoch
-        seen = np.bincount(first[:, step], minlength=count)
-        expected = 4000 * weight / weight.sum()
-        assert ((seen - expected) ** 2 / expected).sum() < count + 8 * np.sqrt(2 * count)
+        for rows in (first, second):
+            seen = np.bincount(rows[:, step], minlength=count)
+            expected = 4000 * weight / weight.sum()
+            assert ((seen - expected) ** 2 / expected).sum() < count + 8 * np.sqrt(2 * count)
         pair = np.corrcoef(first[:, step], second[:, step])[0, 1]
         assert abs(pair) < 0.1
+
+
+@given(st.integers(2, 40), st.integers(0, 5))
+def test_a_pass_takes_every_row_once(count, seed):
+    draw = _Drawer(np.ones(count), _window(count, count), np.random.default_rng(seed))
+    assert sorted(draw.in_turn(count)) == list(range(count))
 
 
 def data(n=60, seed=0):

@@ -145,7 +145,9 @@ class CsrArrays(NamedTuple):
 
 def csr_arrays(X: Rows, dtype: Any) -> CsrArrays:
     """Sorted, without duplicates, in the given precision; X itself is left as it is."""
-    rows = sparse.csr_array(X)
+    rows = (
+        X if getattr(X, "format", None) == "csr" else sparse.csr_array(X)
+    )  # X itself remembers what has been found out about it
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -105,7 +105,10 @@ def with_constant(rows: Rows) -> Rows:
     old[starts[1:] - 1] = False
     values, columns = np.ones(len(old)), np.full(len(old), features, dtype=rows.indices.dtype)
     values[old], columns[old] = rows.data, rows.indices
-    return sparse.csr_array((values, columns, starts), shape=(count, features + 1))
+    longer: Any = sparse.csr_array((count, features + 1))
+    longer.data, longer.indices, longer.indptr = values, columns, starts  # known to fit: no need to look at them again
+    longer.has_canonical_format = rows.has_canonical_format
+    return longer
 
 
 def resolve_solver(solver: str, kernel: Any, rows: Rows) -> str:

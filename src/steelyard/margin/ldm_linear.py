@@ -33,12 +33,12 @@ def native_csr(rows: Rows) -> Any:
     return LdmCsr(*csr_arrays(rows, np.float64))
 
 
-def metric(rows: Rows, examples: Examples, lambda1: float) -> Floats:
-    """M, the d x d matrix of |w|^2 / 2 + lambda1 variance."""
+def metric(rows: Rows, native: Any, examples: Examples, lambda1: float) -> Floats:
+    """M, the d x d matrix of |w|^2 / 2 + lambda1 variance. ``native``: sparse rows as the kernels read them."""
     rate = 4.0 * lambda1 / examples.size
     if is_sparse(rows):
         second = np.zeros((rows.shape[1], rows.shape[1]))
-        native_csr(rows).gram(examples.weight, second)
+        native.gram(examples.weight, second)
         second += np.tril(second, -1).T
     else:
         scaled = rows if (examples.weight == 1).all() else rows * np.sqrt(examples.weight)[:, None]
@@ -70,7 +70,7 @@ class MetricProblem:
         self.rows = rows
         self.examples = examples
         self.native: Any = native_csr(rows) if is_sparse(rows) else None
-        self.metric = metric(rows, examples, lambda1)
+        self.metric = metric(rows, self.native, examples, lambda1)
         self.lower_factor = cholesky(self.metric, lower=True, check_finite=False)
 
     @cached_property

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._checks import Rows, is_sparse
-from .._native import ldm_smooth_hinge, ldm_smooth_hinge_slope
+from .._native import ldm_hinge_sums, ldm_smooth_hinge, ldm_smooth_hinge_slope
 from .ldm_problem import Certificate, Floats
 
 WIDEST = 2.0  # at w = 0 every row bends, so that the first step is a ridge regression
@@ -60,12 +60,10 @@ class NewtonPath:
 
     def gap_parts(self) -> tuple[float, float, Certificate]:
         """|w - w(nu)|_M^2 / 2, the part due to the bend, and both as a certificate of w."""
-        lack = np.maximum(1.0 - self.margins, 0.0)
-        bent = float(self.part.cost @ (lack * (1.0 - np.minimum(lack / self.delta, 1.0))))
+        hinge, bent = ldm_hinge_sums(self.margins, self.part.cost, self.delta)
         off = self.w - cho_solve(self.metric.factor, self.lower_pull + self.pull, check_finite=False)
         astray = 0.5 * float(off @ (self.metric.matrix @ off))
         quadratic, mean = 0.5 * float(self.w @ self.metric_w), float(self.lower_pull @ self.w)
-        hinge = float(self.part.cost @ lack)
         certificate = Certificate(quadratic - mean + hinge, astray + bent, quadratic + abs(mean) + hinge)
         return astray, bent, certificate
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from .._checks import Rows, is_sparse
 from .._native import LdmCsr, LdmPairs
-from .kernels import csr_arrays
 from .ldm_problem import Floats
 
 SAMPLE = 1000
@@ -71,7 +70,8 @@ class PairRows(NamedTuple):
         order = rng.permutation(len(self.sign)).astype(np.int32)
         given = self.sign, self.theta, order, self.constant
         if is_sparse(self.rows):
-            native = LdmPairs(LdmCsr(*csr_arrays(self.rows, np.float64)), self.rows.shape[1], *given)
+            arrays = self.rows.data, self.rows.indices.astype(np.int32, copy=False), self.rows.indptr.astype(np.int64)
+            native = LdmPairs(LdmCsr(*map(np.ascontiguousarray, arrays)), self.rows.shape[1], *given)
         else:
             native = LdmPairs(np.ascontiguousarray(self.rows), *given)
         entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
@@ -120,14 +120,14 @@ class PairSgd:
         return np.asarray(self.sums / (self.steps - self.average_from))
 
     def run(self, data: PairRows, pulls: Pulls, weight: Floats, steps: int, rng: np.random.Generator) -> Packed:
-        """So many steps of Algorithm 2, both rows of a pair drawn independently by weight; the rows as packed."""
+        """So many steps of Algorithm 2, the rows of a pair chosen independently by weight; the rows as packed."""
         packed = data.packed(rng)
         if self.eta0 == 0.0:
             self.eta0 = self._first_step(packed, data.theta[packed.order[:SAMPLE]], pulls, rng)
         draw = _Drawer(weight[packed.order], packed.window, rng)
         while steps > 0:
             now = min(steps, STEPS_AT_ONCE, len(weight))
-            self._steps(packed, pulls, draw(now), draw(now))
+            self._steps(packed, pulls, draw.in_turn(now), draw.at_random(now))
             steps -= now
         return packed
 
@@ -162,10 +162,12 @@ class PairSgd:
 
 
 class _Drawer:
-    """Rows drawn with replacement in proportion to weights, neighbours in time from one window of the shuffled rows.
+    """The two rows of every pair, as eq. (19) asks: independent of each other, each in proportion to its weight.
 
-    Windows follow each other from a random place on, so a row is drawn at any step with its exact probability and two
-    drawings are independent, as eq. (19) asks; what is read meanwhile fits into the cache.
+    The first goes through the shuffled rows in turn, as a pass of stochastic gradient descent does: memory that is read
+    in order costs next to nothing. The second is drawn with replacement, neighbours in time from one window of the
+    rows, windows in turn: what is read meanwhile fits into the cache. Both start at a random place of their own, so at
+    any step any row comes up with its exact probability.
     """
 
     def __init__(self, weight: Floats, window: int, rng: np.random.Generator) -> None:
@@ -173,17 +175,28 @@ class _Drawer:
         self.count, self.window = len(weight), window
         self.cumulated = None if (weight == weight[0]).all() else np.cumsum(weight)
 
-    def __call__(self, n: int) -> NDArray[np.int32]:
+    def in_turn(self, n: int) -> NDArray[np.int32]:
+        """n rows one after the other, round and round; n is at most the number of rows."""
+        start = int(self.rng.integers(self.count))
+        at = np.arange(start, start + n, dtype=np.int32)
+        at[self.count - start :] -= np.int32(self.count)
+        return self._by_weight(at)
+
+    def at_random(self, n: int) -> NDArray[np.int32]:
+        """n rows drawn from windows."""
         starts = np.arange(0, n, self.window) + self.rng.integers(self.count)
         starts = (starts % self.count).astype(np.int32)
         bits = np.frombuffer(self.rng.bytes(2 * self.window * len(starts)), "<u2")
         at = (bits & np.uint16(self.window - 1)).astype(np.int32).reshape(len(starts), self.window)
         at += starts[:, None]
         at[starts > self.count - self.window] %= self.count
-        at = at.ravel()[:n]
+        return self._by_weight(at.ravel()[:n])
+
+    def _by_weight(self, at: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The rows at places that are uniform over all rows, if every row is as wide as its weight."""
         if self.cumulated is None:
             return at
-        place = (at + self.rng.random(n)) / self.count * self.cumulated[-1]
+        place = (at + self.rng.random(len(at))) / self.count * self.cumulated[-1]
         found = np.searchsorted(self.cumulated, place, side="right")
         return np.asarray(np.minimum(found, self.count - 1), dtype=np.int32)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from . import genetic
-from ._plan import RUNGS, power_family
+from ._plan import RUNGS, Plan, power_family, seeds
 
 Floats = NDArray[np.float64]
 
@@ -75,13 +77,73 @@ def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, F
     return {name: FloatDistribution(floor, 1.0, log=True) for name in names}
 
 
-def make_sampler(sampler: str, names: list[str], seed: int, n_before: int) -> Any:
-    """The Optuna sampler of that name, for a study that already holds ``n_before`` trials."""
-    if sampler == "genetic":
-        return GeneticSampler(names, seed)
-    later = (seed + n_before) % 2**32  # the same seed again would draw the same vectors again
-    if sampler == "tpe":
+class StartedSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+    """Gives the first trials of a study the vectors it starts from, and leaves the others to a sampler of this process.
+
+    Both hang on numbers of trials, which no two processes share: processes that open a study at the same moment repeat
+    neither its first vectors nor each other's draws. ``make(n)`` is called with the number of the first trial drawn.
+    Without ``make`` the first vectors are all there are: a trial too many repeats one.
+    """
+
+    def __init__(
+        self, first: list[dict[str, float]], space: dict[str, FloatDistribution], make: Callable[[int], Any] | None
+    ) -> None:
+        self.first = first
+        self.space = space
+        self._make = make
+        self._made: Any = None
+
+    def _drawn(self, trial: FrozenTrial) -> Any:
+        """The sampler that draws this trial; None for one of the first vectors."""
+        if self._make is None or trial.number < len(self.first):
+            return None
+        if self._made is None:
+            self._made = self._make(trial.number)
+        return self._made
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, Any]:
+        """The costs that are drawn together."""
+        drawn = self._drawn(trial)
+        return self.space if drawn is None else dict(drawn.infer_relative_search_space(study, trial))
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, Any]:
+        """The costs of one trial."""
+        drawn = self._drawn(trial)
+        if drawn is None:
+            return dict(self.first[trial.number % len(self.first)])
+        return dict(drawn.sample_relative(study, trial, search_space))
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """The costs that are drawn one by one."""
+        return self._drawn(trial).sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Any, trial: FrozenTrial) -> None:
+        """Passed on."""
+        if (drawn := self._drawn(trial)) is not None:
+            drawn.before_trial(study, trial)
+
+    def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        """Passed on."""
+        if (drawn := self._drawn(trial)) is not None:
+            drawn.after_trial(study, trial, state, values)
+
+
+def make_sampler(plan: Plan) -> Any:
+    """The Optuna sampler of a plan."""
+    first = seeds(plan.sampler, plan.counts) if plan.seeded or plan.sampler == "ladder" else []
+    return StartedSampler(
+        [dict(zip(plan.names, costs.tolist(), strict=True)) for costs in first],
+        distributions(plan.sampler, plan.names, plan.counts),
+        None if plan.sampler == "ladder" else partial(_drawing_sampler, plan),
+    )
+
+
+def _drawing_sampler(plan: Plan, n_before: int) -> Any:
+    if plan.sampler == "genetic":
+        return GeneticSampler(plan.names, plan.seed)
+    later = (plan.seed + n_before) % 2**32  # the same seed again would draw the same vectors again
+    if plan.sampler == "tpe":
         return optuna.samplers.TPESampler(seed=later)
-    if sampler == "cmaes":
+    if plan.sampler == "cmaes":
         return optuna.samplers.CmaEsSampler(seed=later, warn_independent_sampling=False)
     return optuna.samplers.RandomSampler(seed=later)

@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import StateError
-from ._plan import Plan, batch_size, seeds
+from ._plan import Plan, batch_size
 from ._samplers import distributions, make_sampler
 
 Floats = NDArray[np.float64]
@@ -36,11 +36,7 @@ def open_study(plan: Plan, storage: Any, name: str | None, about: Mapping[str, A
             f"the stored study {study.study_name!r} must be of the same search; "
             f"it differs in {', '.join(different)}. Choose another study_name."
         )
-    n_before = len(study.get_trials(deepcopy=False))
-    study.sampler = make_sampler(plan.sampler, plan.names, plan.seed, n_before)
-    if n_before == 0 and plan.seeded:
-        for costs in seeds(plan.sampler, plan.counts):
-            study.enqueue_trial(dict(zip(plan.names, costs.tolist(), strict=True)))
+    study.sampler = make_sampler(plan)
     return study
 
 

@@ -1,6 +1,10 @@
 """CostSearchCV: samplers, measures, protocols, storage, answers and complaints."""
 
+import subprocess
+import sys
+
 import numpy as np
+import optuna
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -11,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
 from steelyard.errors import InvalidInputError, MissingDependencyError, StateError
 from steelyard.search._plan import RUNGS, power_family
-from steelyard.search._study import history
+from steelyard.search._study import history, open_storage
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,57 @@ def test_a_stopped_search_goes_on_as_if_it_had_not_stopped(blobs, tmp_path):
     resumed = searched(blobs, n_trials=60, **stored)
     assert [t.params for t in resumed.study_.trials] == [t.params for t in whole.study_.trials]
     np.testing.assert_array_equal(resumed.best_costs_.class_costs(), whole.best_costs_.class_costs())
+
+
+WORKER = """
+import sys
+import numpy as np
+from steelyard import AdaC2M1Classifier, CostSearchCV
+rows = np.load(sys.argv[1], allow_pickle=False)
+print("ready", flush=True)
+sys.stdin.readline()  # both start at the same time
+search = CostSearchCV(
+    AdaC2M1Classifier(n_estimators=4), splits=3, random_state=0, n_trials=60, study_name="shared",
+    storage=sys.argv[2], sampler=sys.argv[3]
+)
+search.fit(rows["X"], rows["y"])
+print(search.validation_fitness_, len(search.study_.trials))
+"""
+
+
+@pytest.mark.parametrize("sampler", ["genetic", "random", "ladder"])
+def test_two_processes_share_one_study(blobs, tmp_path, sampler):
+    rows, journal = tmp_path / "rows.npz", tmp_path / "journal.log"
+    np.savez(rows, X=blobs[0], y=blobs[1].astype(str))
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(rows), str(journal), sampler],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    assert [w.stdout.readline() for w in workers] == ["ready\n"] * 2
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    answers = [w.communicate(timeout=120)[0].split() for w in workers]
+    assert [w.returncode for w in workers] == [0, 0]
+    study = optuna.load_study(study_name="shared", storage=open_storage(journal))
+    judged = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
+    assert len(judged) == len(study.trials)
+    wanted, batch = (16, 16) if sampler == "ladder" else (60, 20)
+    assert wanted <= len(judged) <= wanted + batch  # a batch that the other had begun is brought to its end
+    assert max(float(fitness) for fitness, _ in answers) == study.best_value
+    drawn = {tuple(t.params.values()) for t in judged}
+    if sampler == "ladder":
+        assert len(drawn) == 16  # every rung, whoever judged it
+    else:
+        assert len(drawn) > 0.8 * len(judged)  # they do not repeat each other
+    again = searched(blobs, storage=journal, study_name="shared", n_trials=60, sampler=sampler)  # finds all done
+    assert len(again.study_.trials) == len(judged)
+    assert again.validation_fitness_ == study.best_value
 
 
 def test_a_stored_search_for_something_else_is_refused(blobs, tmp_path):
