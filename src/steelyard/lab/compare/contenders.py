@@ -29,7 +29,8 @@ class Contender:
     ``teach`` fits it on a problem and returns it; ``ask`` answers for another. ``family`` is "constant", "usual" (what
     a user would pick instead) or "ours". ``build`` gives an unfitted model; ``how`` says whether its fit takes
     "costs" or nothing ("plain"). ``work`` guesses the relative work of a fit, to run the cheap ones first; ``early``
-    ones run before cheaper ones, since short of time nobody would leave them out. ``most_rows`` caps what it is taught
+    ones run before cheaper ones, since short of time nobody would leave them out. ``growth`` guesses the power of the
+    rows that the time of a fit grows with. ``most_rows`` caps what it is taught
     with, and ``unable`` says why it cannot take part; the report tells both.
     """
 
@@ -41,6 +42,7 @@ class Contender:
     most_rows: int | None = None
     unable: str | None = None
     early: bool = False
+    growth: float = 2.0
 
     @property
     def shares(self) -> Shared | None:

@@ -57,7 +57,8 @@ def run_fold(
         most = task.contenders[0].most_rows if task.rows is None else task.rows
         training = problem.part(fit_on[problem.without_columns().part(fit_on).some_rows(most)])
         if task.rows is None:
-            taught, rows = climb(lambda part: _teach(task.contenders, part), training, task.seconds)
+            growth = task.contenders[0].growth
+            taught, rows = climb(lambda part: _teach(task.contenders, part), training, task.seconds, growth)
         else:
             taught, rows = _teach(task.contenders, training), len(training.y)
         begun = time.perf_counter()

@@ -14,7 +14,6 @@ T = TypeVar("T")
 FIRST_ROWS = 1_000
 _LEAP = 8  # times the rows at the most from one fit to the next: estimates are rough
 _WORTH = 1.5  # times the rows at least, or another fit is not worth its time
-_AT_FIRST = 2.0  # the power of the rows that time is taken to grow with before two fits were seen
 _CAREFUL = 0.8  # of the time left is planned for
 
 
@@ -22,12 +21,13 @@ def climb(
     teach: Callable[[Problem], T],
     training: Problem,
     seconds: float,
+    growth: float,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[T, int]:
     """Teach with more and more rows as long as the next fit is expected within ``seconds``; the last one and its rows.
 
     The first fit has 1,000 rows, or all where there are not twice as many. Time is taken to grow with a power of the
-    rows, at least 1, seen from one fit to the next.
+    rows: ``growth`` before two fits were seen, then what was seen, but at least 1 or ``growth`` where that is less.
     """
     start = clock()
     n = len(training.y)
@@ -38,7 +38,8 @@ def climb(
         part = training.capped(rows)
         taught = teach(part)
         taken = max(clock() - begun, 1e-6)
-        power = _AT_FIRST if before is None else max(1.0, math.log(taken / before[1]) / math.log(rows / before[0]))
+        seen = growth if before is None else math.log(taken / before[1]) / math.log(rows / before[0])
+        power = max(min(growth, 1.0), seen)
         before = (rows, taken)
         longest = rows * (max(_CAREFUL * (seconds - (clock() - start)), 0.0) / taken) ** (1 / power)
         following = min(int(longest), _LEAP * rows, n)

@@ -28,6 +28,7 @@ _SMALL_SHARE = 0.03
 _FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
 _QUICK = 0.1  # of work at most is done without another process
 _QUICK_SHARE = 0.15
+_EARLY = 3.0  # times the time of others for the ones nobody would leave out: few rows would belittle them
 _GRACE = 0.1  # of the time left more, for folds that were planned and took a little longer
 
 
@@ -177,6 +178,11 @@ def _turn(team: Team) -> tuple[bool, bool, float]:
     return not first.contender.early, first.seconds > 0, (first.seconds or first.contender.work) / len(team)
 
 
+def _claim(team: Team) -> float:
+    """What a team may claim of the time left, compared with others."""
+    return len(team) * (_EARLY if team[0].contender.early else 1.0)
+
+
 def _at_once(race: Race, team: Team, fold: int, deadline: float) -> Outcomes:
     """One fold of a quick team, without another process; the constants whatever the time."""
     seconds = _QUICK_SHARE * max(deadline - time.monotonic(), 0.0)
@@ -206,7 +212,7 @@ def _round(race: Race, fold: int, deadline: float, share: float, jobs: int) -> O
 
     def calls() -> Iterator[Any]:  # asked for the next one when there is somebody to run it
         for i, team in enumerate(learners):
-            mine = len(team) / sum(len(t) for t in learners[i:])
+            mine = _claim(team) / sum(map(_claim, learners[i:]))
             left = max(deadline - time.monotonic(), 0.0) * min(jobs, len(learners) - i)
             yield delayed(run_fold)(i, _task(team, fold, pace, mine * left, deadline), problem, fit_on, test_on)
 

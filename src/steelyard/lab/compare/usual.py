@@ -230,6 +230,11 @@ def usual(problem: Problem) -> list[Contender]:
     variants = [how for how in words if how != "threshold" or len(problem.classes) == 2]
     k = len(problem.classes)
     work = {"logistic regression": 0.1, "gradient boosting": 1.6 if k == 2 else 0.4 * k, "random forest": 2.3}
+    growth = {
+        "logistic regression": 1.0,
+        "gradient boosting": 0.5,
+        "random forest": 1.0,
+    }  # rounds cost, few rows or many
     found: list[Contender] = [
         Variant(
             words[how].format(base),
@@ -239,6 +244,7 @@ def usual(problem: Problem) -> list[Contender]:
             work=work[base],
             unable=problem.columns.too_wide_for_trees if base == "gradient boosting" else None,
             early=base == "gradient boosting",
+            growth=growth[base],
             tuning=Tuning(base),
         )
         for base, build in _BASES.items()

@@ -198,7 +198,7 @@ def test_climb_takes_as_many_rows_as_the_time_allows() -> None:
             taught.append(len(part.y))  # noqa: B023
             return len(part.y)
 
-        last, rows = climb(teach, problem, seconds, clock=lambda: now[0])  # noqa: B023
+        last, rows = climb(teach, problem, seconds, growth=2.0, clock=lambda: now[0])  # noqa: B023
         assert last == rows == taught[-1]
         assert taught[0] == 1000
         assert taught == sorted(taught)
