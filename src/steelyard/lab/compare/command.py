@@ -33,6 +33,10 @@ def run_compare(
     X, y, taken = read_data(file, target, list(cost_columns.values()))
     priced = read_costs(costs, y, positive, taken, cost_columns)
     console = Console(stderr=as_json)
+    labels = np.unique(y).tolist()
+    if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
+        said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} turns that round."
+        console.print(said, highlight=False)
     result = compare(X, y, costs=priced, out=out, console=console, **settings)
     _tell(result, out, console)
     if as_json:

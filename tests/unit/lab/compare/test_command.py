@@ -92,6 +92,13 @@ def test_compare_then_predict_in_every_format(steelyard, tmp_path: Path, name: s
     assert len(lines) == 81
 
 
+def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    ask = ("compare", "data.csv", "--target", "y", "--costs", "fn=5,fp=1")
+    assert "A miss (fn) is about class 'good'" in steelyard(*ask, *SETTINGS)[1]
+    assert "A miss" not in steelyard(*ask, "--positive", "bad", *SETTINGS)[1]
+
+
 def test_new_libsvm_rows_need_not_have_the_last_column(steelyard, tmp_path: Path) -> None:
     write_libsvm(table(), tmp_path / "data.libsvm")
     assert steelyard("compare", "data.libsvm", *SETTINGS)[0] == 0
