@@ -29,10 +29,10 @@ inline std::int32_t predict(const Table &table, const TreeView &tree, std::size_
   return first_largest(workspace.share.data(), tree.n_classes);
 }
 
-// Class of every row of the table by the tree just grown in this workspace: by leaf membership where a row lies in one
-// leaf, by a walk for rows of weight 0 and where missing values were split. Equal to predict() for every row.
+// Class of every row of the table by the tree just grown in this workspace: by membership where a row lies at one
+// node, by a walk for rows of weight 0 and where missing values were split. Equal to predict() for every row.
 inline void training_labels(const Table &table, const Tree &tree, Workspace &workspace, std::int32_t *out) {
-  std::vector<std::int32_t> &label = workspace.leaf_label;
+  std::vector<std::int32_t> &label = workspace.node_label;
   label.resize(tree.size());
   for (std::size_t node = 0; node < tree.size(); ++node) {
     const double total = TreeView(tree).total(node);
@@ -42,8 +42,8 @@ inline void training_labels(const Table &table, const Tree &tree, Workspace &wor
     label[node] = first_largest(workspace.share.data(), tree.n_classes);
   }
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
-    const std::int32_t leaf = workspace.leaf_of_row[row];
-    out[row] = leaf >= 0 ? label[leaf] : predict(table, tree, row, workspace);
+    const std::int32_t node = workspace.answer_of_row[row];
+    out[row] = node >= 0 ? label[node] : predict(table, tree, row, workspace);
   }
 }
 

@@ -234,7 +234,7 @@ class Grower {
   void write(Tree &out) {
     out.clear();
     out.n_classes = K_;
-    ws_.leaf_of_row.assign(table_.n_rows(), -1);
+    ws_.answer_of_row.assign(table_.n_rows(), -1);
     ws_.queue.assign(1, 0);
     for (std::size_t at = 0; at < ws_.queue.size(); ++at)
       write_node(ws_.queue[at], out);
@@ -249,19 +249,31 @@ class Grower {
     const bool has_threshold = node.question.test == Test::at_most || node.question.test == Test::equals;
     const auto column = static_cast<std::size_t>(std::max(node.question.column, 0));
     out.threshold.push_back(has_threshold ? table_.column(column).values[node.question.code] : 0.0);
-    out.first_child.push_back(leaf ? -1 : static_cast<std::int32_t>(ws_.queue.size()));
-    out.n_children.push_back(static_cast<std::int32_t>(node.n_children));
+    const std::size_t first_child = ws_.queue.size();
+    out.first_child.push_back(leaf ? -1 : static_cast<std::int32_t>(first_child));
     if (id == 0)
       out.branch.push_back(0.0);
     for (std::size_t k = 0; k < node.n_children; ++k) {
-      const std::uint32_t branch = ws_.nodes[node.first_child + k].branch;
-      out.branch.push_back(node.question.test == Test::each ? table_.column(column).values[branch] : branch);
+      const GrowingNode &child = ws_.nodes[node.first_child + k];
+      if (node.question.test == Test::each && is_empty(child.weight)) { // the other questions give both sides min_obj
+        note_answer(child.rows, at);
+        continue;
+      }
+      out.branch.push_back(node.question.test == Test::each ? table_.column(column).values[child.branch]
+                                                            : child.branch);
       ws_.queue.push_back(node.first_child + k);
     }
+    out.n_children.push_back(static_cast<std::int32_t>(ws_.queue.size() - first_child));
     out.weight.insert(out.weight.end(), classes_of(id), classes_of(id) + K_);
-    if (leaf && !split_by_missing_)
-      for (std::size_t i = node.rows.begin; i < node.rows.end; ++i)
-        ws_.leaf_of_row[ws_.rows.row[i]] = at;
+    if (leaf)
+      note_answer(node.rows, at);
+  }
+
+  // A node answers for the rows of its own leaf and of its empty branches.
+  void note_answer(Range rows, std::int32_t node) {
+    if (!split_by_missing_)
+      for (std::size_t i = rows.begin; i < rows.end; ++i)
+        ws_.answer_of_row[ws_.rows.row[i]] = node;
   }
 
   const Table &table_;

@@ -12,7 +12,7 @@ namespace steelyard::tree {
 enum class Test : std::uint8_t {
   leaf = 0,
   at_most = 1, // numeric: child 0 holds x <= threshold, child 1 the rest
-  each = 2,    // nominal: one child per category that occurs, in ascending order of category
+  each = 2,    // nominal: one child per category that has weight, in ascending order of category
   equals = 3,  // nominal: child 0 holds x == threshold, child 1 the rest
 };
 
@@ -64,7 +64,7 @@ struct TreeView {
     return sum;
   }
 
-  // The child that x goes to, or -1 if its category did not occur at this node in training.
+  // The child that x goes to, or -1 if its category had no weight at this node in training.
   std::int32_t child_of(std::size_t node, double x) const {
     const std::int32_t first = first_child[node];
     if (test[node] == static_cast<std::uint8_t>(Test::at_most))

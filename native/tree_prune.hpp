@@ -15,7 +15,9 @@ class ErrorEstimate {
  public:
   explicit ErrorEstimate(double confidence) : confidence_(confidence), z_(upper_quantile(confidence)) {}
 
-  double operator()(double weight, double errors) const { return weight > 0 ? errors + added(weight, errors) : 0.0; }
+  double operator()(double weight, double errors) const {
+    return is_empty(weight) ? 0.0 : errors + added(weight, errors);
+  }
 
  private:
   double added(double n, double e) const {

@@ -6,7 +6,12 @@
 
 namespace steelyard::tree {
 
-constexpr double kTolerance = 1e-6; // weights and gains closer than this are equal
+// Weights and gains closer than this are equal, so a weight below it is none: boosting with steep costs leaves rows of
+// weight 1e-60, and a branch of nothing but such rows knows no more than an empty one. Absolute, like min_obj, because
+// weights count objects: unit weights sum to the number of rows, and boosting keeps that sum in every round.
+constexpr double kTolerance = 1e-6;
+
+inline bool is_empty(double weight) { return weight < kTolerance; }
 
 struct Range {
   std::size_t begin = 0, end = 0;

@@ -10,7 +10,7 @@ constexpr double kSlackOfMeanGain = 1e-3; // a candidate may miss the mean gain 
 // x log2 x; whole numbers up to kWhole from a table, which holds the same bits.
 constexpr std::size_t kWhole = 16384;
 
-inline double x_log_x(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
+inline double x_log_x(double x) { return is_empty(x) ? 0.0 : x * std::log2(x); }
 
 inline const std::vector<double> &whole_x_log_x() {
   static const std::vector<double> table = [] {
@@ -83,8 +83,8 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
  public:
   SplitSearch(const Table &table, const RowStack &rows, const Occurrence &occurs, SplitScratch<Weight> &scratch,
               double min_obj, bool binary_nominal)
-      : table_(table), rows_(rows), occurs_(occurs), s_(scratch), min_obj_(min_obj), binary_nominal_(binary_nominal),
-        n_classes_(table.n_classes()) {
+      : table_(table), rows_(rows), occurs_(occurs), s_(scratch), min_obj_(std::max(min_obj, 2 * kTolerance)),
+        binary_nominal_(binary_nominal), n_classes_(table.n_classes()) {
     s_.counter.reset(table);
     s_.known.resize(n_classes_);
     s_.left.resize(n_classes_);
@@ -344,7 +344,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
   const RowStack &rows_;
   const Occurrence &occurs_;
   SplitScratch<Weight> &s_;
-  double min_obj_;
+  double min_obj_; // large enough that no branch that holds it is empty
   bool binary_nominal_;
   std::size_t n_classes_;
   XLogX f_{};

@@ -58,8 +58,8 @@ struct Workspace {
   Groups trial_groups;
   std::vector<double> trial_classes;
   std::vector<std::size_t> queue;
-  std::vector<std::int32_t> leaf_of_row; // leaf that holds all of a row, -1 if there is none
-  std::vector<std::int32_t> leaf_label;
+  std::vector<std::int32_t> answer_of_row; // node whose distribution answers for all of a row, -1 if there is none
+  std::vector<std::int32_t> node_label;
   std::vector<double> share;
   std::vector<Step> pending;
 };

@@ -137,6 +137,45 @@ def test_tree_is_j48s(name: str, way: str, tmp_path: Path) -> None:
     assert np.abs(np.array([line.counts for line in found]) - [line.counts for line in expected]).max() < 0.011
 
 
+FAINT = {  # recall of unacc by weight of its rows and way, each seen equal to J48's
+    (1e-4, "pruned"): 576 / 1210,
+    (1e-4, "unpruned"): 1008 / 1210,
+    (1e-7, "pruned"): 576 / 1210,  # a branch of 576 such rows is no empty one
+    (1e-7, "unpruned"): 576 / 1210,
+    (1e-12, "pruned"): 0.0,
+    (1e-12, "unpruned"): 0.0,
+    (1e-12, "binary"): 0.0,
+}
+
+
+def with_faint_unacc(weight: float) -> Case:
+    case = keel("car.dat")
+    return case._replace(weight=np.where(case.y == "unacc", weight, 1.0))
+
+
+def answers(case: Case, way: str) -> NDArray[Any]:
+    return C45Classifier(**WAYS[way][0]).fit(case.X, case.y, case.weight).predict(case.X)
+
+
+@pytest.mark.parametrize(("weight", "way"), FAINT)
+def test_branches_of_next_to_no_weight_answer_like_their_parent(weight: float, way: str) -> None:
+    case = with_faint_unacc(weight)
+    assert np.mean(answers(case, way)[case.y == "unacc"] == "unacc") == FAINT[weight, way]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not WEKA.exists(), reason="Weka is not installed")
+@pytest.mark.parametrize(("weight", "way"), FAINT)
+def test_every_answer_of_faint_branches_is_j48s(weight: float, way: str, tmp_path: Path) -> None:
+    case = with_faint_unacc(weight)
+    train, plain = tmp_path / "train.arff", tmp_path / "plain.arff"
+    train.write_text(as_arff(case))
+    plain.write_text(as_arff(case._replace(weight=None)))
+    out = run_j48(*WAYS[way][1], "-t", str(train), "-T", str(plain), "-p", "0")
+    theirs = re.findall(r"^\s*\d+\s+\d+:\S+\s+\d+:(\S+)", out, re.MULTILINE)
+    assert answers(case, way).tolist() == theirs
+
+
 def as_arff(case: Case) -> str:
     """The case with categories and classes in sorted order, which decides ties."""
     lines = ["@relation case"]
@@ -156,10 +195,14 @@ def braced(values: set[Any]) -> str:
 
 def j48(arff: Path, options: list[str]) -> str:
     """J48's tree as it prints it, without the branches that hold no training data."""
-    command = ["java", "-cp", str(WEKA), "weka.classifiers.trees.J48", *options, "-t", str(arff), "-no-cv"]
-    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    out = run_j48(*options, "-t", str(arff), "-no-cv")
     body = out.split("------------------\n", 1)[1].split("Number of Leaves", 1)[0].strip("\n: ")
     return "\n".join(line for line in body.splitlines() if not line.endswith("(0.0)"))
+
+
+def run_j48(*arguments: str) -> str:
+    command = ["java", "-cp", str(WEKA), "weka.classifiers.trees.J48", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 class Line(NamedTuple):

@@ -18,7 +18,7 @@ from steelyard import C45Classifier
 from steelyard.tree.model import Test as Kind
 
 pytestmark = pytest.mark.kernel
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # a smaller weight is none
 Example = tuple[tuple[float, ...], int, float]  # values, class, weight
 
 
@@ -56,7 +56,18 @@ class Twin:
             self.collapse_below(root)
         if not self.unpruned:
             self.prune(root)
+        self.drop_empty_branches(root)
         return root
+
+    def drop_empty_branches(self, node: Node) -> None:
+        """Categories of no weight to speak of are answered by the node itself."""
+        if node.question is not None and node.question[0] == "each":
+            node.children = {k: child for k, child in node.children.items() if self.weight(child.examples) >= TOLERANCE}
+        for child in node.children.values():
+            self.drop_empty_branches(child)
+
+    def weight(self, examples: list[Example]) -> float:
+        return sum(self.classes(examples))
 
     def classes(self, examples: list[Example]) -> list[float]:
         return [sum(w for _, c, w in examples if c == k) for k in range(self.n_classes)]
@@ -118,15 +129,15 @@ class Twin:
         known = [e for e in examples if not isnan(e[0][question[1]])]
         sizes = [sum(w for _, _, w in part) for part in self.divide(question, known).values()]
         total = sum(w for _, _, w in examples)
-        bits = sum(-s * log2(s / total) for s in [*sizes, total - sum(sizes)] if s > 0)
+        bits = x_log_x(total) - sum(map(x_log_x, [*sizes, total - sum(sizes)]))
         return 0.0 if abs(bits) < TOLERANCE else gain / (bits / total)
 
     def bits(self, examples: list[Example]) -> float:
         classes = self.classes(examples)
-        return sum(-w * log2(w / sum(classes)) for w in classes if w > 0)
+        return x_log_x(sum(classes)) - sum(map(x_log_x, classes))
 
     def large(self, part: list[Example], limit: float) -> bool:
-        return sum(w for _, _, w in part) >= limit - TOLERANCE
+        return sum(w for _, _, w in part) >= max(limit - TOLERANCE, TOLERANCE)
 
     def categories(self, examples: list[Example], a: int) -> Any:
         known = [e for e in examples if not isnan(e[0][a])]
@@ -202,7 +213,7 @@ class Twin:
 
     def pessimistic(self, examples: list[Example]) -> float:
         n, e = sum(self.classes(examples)), self.errors(examples)
-        return e + self.added(n, e) if n > 0 else 0.0
+        return e + self.added(n, e) if n >= TOLERANCE else 0.0
 
     def added(self, n: float, e: float) -> float:
         if e < 1:
@@ -226,6 +237,10 @@ class Twin:
             return np.sum(parts, axis=0)
         key = x[a] if kind == "each" else x[a] > value if kind == "at most" else x[a] != value
         return self.chances(node.children[key], x) if key in node.children else here / here.sum()
+
+
+def x_log_x(x: float) -> float:
+    return x * log2(x) if x >= TOLERANCE else 0.0
 
 
 def skeleton(twin: Twin, node: Node) -> Any:
@@ -255,8 +270,12 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[
     X = rng.integers(0, draw(st.integers(2, 9)), size=(n, d)).astype(float)
     y = (X @ rng.integers(0, 3, size=d) // 3 + (rng.random(n) < draw(st.sampled_from([0, 0.1, 0.4])))).astype(int) % k
     X[rng.random((n, d)) < draw(st.sampled_from([0, 0, 0.05, 0.3]))] = np.nan
-    kind = draw(st.sampled_from(["ones", "whole", "real"]))
-    weight = {"ones": np.ones(n), "whole": rng.integers(0, 4, n).astype(float), "real": rng.exponential(size=n)}[kind]
+    kind = draw(st.sampled_from(["ones", "whole", "real", "steep"]))
+    real = rng.exponential(size=n)
+    faint = (X[:, 0] == 1) | (y == 0) & (rng.random(n) < 0.9)  # whole branches of next to no weight
+    steep = np.where(faint, real * 10.0 ** rng.choice([-5, -7, -9, -60]), real)
+    whole = rng.integers(0, 4, n).astype(float)
+    weight = {"ones": np.ones(n), "whole": whole, "real": real, "steep": steep}[kind]
     weight[0] += 1
     return X, y, weight, nominal
 
@@ -264,7 +283,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
-        "min_obj": st.sampled_from([1, 3, 0.5]),
+        "min_obj": st.sampled_from([1, 3, 0.5, 1e-8]),
         "confidence": st.sampled_from([0.01, 0.1, 0.5]),
         "unpruned": st.just(True),
         "collapse": st.just(False),

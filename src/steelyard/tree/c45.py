@@ -44,7 +44,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     A node asks the question with the best gain ratio among those whose information gain reaches the mean. Numeric
     columns are cut in two, nominal ones get a branch per category. A missing value (NaN, None) follows all branches by
-    their weight. A category that did not occur at a node in training gets the class distribution of that node.
+    their weight. A category whose training weight at a node is below 1e-6 gets the class distribution of that node.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return max(depth for _, depth in self.tree_.walk())
 
     def get_n_leaves(self) -> int:
-        """Number of leaves; branches without training weight are not stored."""
+        """Number of leaves; branches whose training weight is below 1e-6 are not stored."""
         check_is_fitted(self)
         return int((self.tree_.n_children == 0).sum())
 

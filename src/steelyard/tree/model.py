@@ -26,7 +26,8 @@ class Tree:
     """Nodes as columns. Node 0 is the root; the children of a node stand side by side behind it.
 
     ``weight[i, k]`` is the training weight of class k at node i. ``branch`` is the category that leads from an EACH
-    node to its child. Categories without training weight at a node have no branch there.
+    node to its child. Categories whose training weight at a node is below 1e-6 have no branch
+    there: the node answers for them.
     """
 
     test: NDArray[np.uint8]
