@@ -20,7 +20,10 @@ from steelyard import Costs, InvalidInputError, StateError
 from steelyard.lab import compare as compare_room
 from steelyard.lab.compare import Model, load_model, save_model
 from steelyard.lab.compare.columns import Columns
+from steelyard.lab.compare.fold import as_in_the_race
 from steelyard.lab.compare.lineup import contenders
+from steelyard.lab.compare.model import found
+from steelyard.lab.compare.problem import read_problem
 
 
 def mixed(n: int = 150, seed: int = 0) -> tuple[pd.DataFrame, Any]:
@@ -135,6 +138,20 @@ def test_model_file_of_another_version(tmp_path: Path, about: bytes) -> None:
     rewritten(path, "model.json", about)
     with pytest.raises(StateError, match=r"must be a model saved by steelyard|of another version"):
         load_model(path)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_contender_can_win_and_be_kept(tmp_path: Path, classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y", None], 90)})
+    y = np.digitize(X.a + rng.normal(size=90), [0.0, 0.9][: classes - 1])
+    problem = read_problem(X, y, np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
+    for contender in contenders(problem):
+        with as_in_the_race():
+            estimator = found(contender.teach(problem))
+        model = Model(contender.name, estimator, problem.columns, problem.typical_costs())
+        loaded = load_model(save_model(model, tmp_path / "model.steelyard"))
+        assert loaded.predict(X).tolist() == model.predict(X).tolist(), contender.name
 
 
 def test_five_classes() -> None:
