@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -195,16 +193,6 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
             ) from None
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     # -- one row at a time -------------------------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -227,16 +226,6 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def _settle(self, row: Rows, targets: Targets) -> None:
         weights = (self.coef_, self.intercept_, self._inquiry.stream)
         _check_end(LEARN(*weights, *arrays_of(row), *targets, *self._steps()))
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     # -- one row at a time -------------------------------------------------------------------------------------------
 

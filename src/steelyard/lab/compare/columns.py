@@ -131,7 +131,13 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
         raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
-    return _checked(Columns(tuple(i for i in range(X.shape[1]) if i not in drop), ()))
+    used = tuple(i for i in range(X.shape[1]) if i not in drop)
+    empty = [i for i in used if X.dtype.kind == "f" and np.isnan(X[:, i]).all()]
+    if empty:
+        raise complain(
+            "columns", "hold values", f"column {empty[0]} without any", f"Leave it out with drop=[{empty[0]}]."
+        )
+    return _checked(Columns(used, ()))
 
 
 def _only_nan(column: Any) -> bool:

@@ -228,6 +228,7 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
         (np.zeros((30, 2)), ["a"] * 29 + ["b"], "at least 2 rows"),
         (np.zeros((30, 2)), ["a"] * 29, "30 labels"),
         (pd.DataFrame({"v": [None] * 30}), ["a", "b"] * 15, "--drop v"),
+        (np.column_stack([np.zeros(30), np.full(30, np.nan)]), ["a", "b"] * 15, r"drop=\[1\]"),
         (pd.DataFrame(np.zeros((30, 2)), columns=["v", "v"]), ["a", "b"] * 15, "v"),
     ],
 )
