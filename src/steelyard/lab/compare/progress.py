@@ -45,7 +45,7 @@ class Watch:
             self._bar,
             total=len(running) * len(race.splits),
             completed=done,
-            description=escape(f"{name:26.26s}{standing:44.44s}"),
+            description=escape(f"{name:26.26s} {standing:44.44s}"),
         )
 
 
