@@ -321,8 +321,16 @@ void bind_stream(nb::module_ &m) {
          double threshold, std::uint64_t seed, double cost_neg, double cost_pos, double adaptive_odds,
          bool adaptive_positive, bool constant_feature) {
         new (self) Stream{{},
-                          {query, floor, limit, rate, threshold, seed, cost_neg, cost_pos, adaptive_odds,
-                           adaptive_positive, constant_feature},
+                          {query,
+                           floor,
+                           limit,
+                           rate,
+                           threshold,
+                           seed,
+                           {cost_neg, cost_pos},
+                           adaptive_odds,
+                           adaptive_positive,
+                           constant_feature},
                           Weights(d, averaging)};
       },
       nb::kw_only(), nb::arg("n_features"), nb::arg("averaging"), nb::arg("query"), nb::arg("floor"), nb::arg("limit"),

@@ -10,6 +10,7 @@
 #endif
 #if defined(__x86_64__) && defined(__linux__) && STEELYARD_CAN_CLONE && !defined(__SANITIZE_ADDRESS__)
 #define STEELYARD_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define STEELYARD_AVX2 __attribute__((target("avx2"))) // for templates, which have no clones: ask isa() first
 #else
 #define STEELYARD_CLONES
 #endif

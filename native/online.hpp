@@ -24,7 +24,7 @@ struct Plan {
   double rate;      // labels per round; infinity for no limit
   double threshold; // positive answer iff score >= threshold
   std::uint64_t seed;
-  double cost_neg, cost_pos;
+  double cost[2];         // of a mistake on a negative, on a positive
   double adaptive_odds;   // eta_p / eta_n of the adaptive rho, 0 if costs are fixed
   bool adaptive_positive; // the class that rho belongs to
   bool constant_feature;  // an intercept learned like a weight of a feature that is always 1
@@ -77,7 +77,7 @@ struct Stream : Counts {
 
   double class_cost(bool positive) const {
     if (plan.adaptive_odds == 0)
-      return positive ? plan.cost_pos : plan.cost_neg;
+      return plan.cost[positive];
     if (positive != plan.adaptive_positive)
       return 1.0;
     const double own = static_cast<double>(positive ? positives : spent - positives);
@@ -125,12 +125,15 @@ __attribute__((always_inline)) inline bool take(Stream &stream, const Rows &rows
   return true;
 }
 
+// Looked up like the costs, for nobody guesses labels: a branch on them would cost as much as a short row.
+constexpr double sign_of_class[2] = {-1.0, 1.0};
+
 template <class Rule, class Rows>
 __attribute__((always_inline)) inline bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
                                                       double score, bool positive, RowCost cost) {
   const bool constant = stream.plan.constant_feature;
   const Weights &weights = stream.weights;
-  Seen seen{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), 0.0, 0.0};
+  Seen seen{score, sign_of_class[positive], stream.cost_of(positive, cost), 0.0, 0.0};
   double x2 = 0.0;
   if constexpr (Rule::Kind::x2) {
     x2 = rows.square(i);
@@ -167,7 +170,7 @@ bool learn_turn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t 
   if (!stream.spread.used())
     return false;
   const double variance = stream.spread.variance(rows, i);
-  const Doubt doubt{score, positive ? 1.0 : -1.0, stream.cost_of(positive, cost), variance};
+  const Doubt doubt{score, sign_of_class[positive], stream.cost_of(positive, cost), variance};
   return take_turn(stream, rows, i, positive, variance, doubt.cost > 0 ? rule(doubt) : Turn{});
 }
 
@@ -286,7 +289,8 @@ template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::siz
 }
 
 template <class Rule, class Rows>
-std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth, const Record record) {
+STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth,
+                                            const Record record) {
   const bool always = stream.plan.always_ask() && !stream.weights.averaging();
   typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
@@ -315,6 +319,25 @@ std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Tr
   return all_finite(stream, rows) ? finished : overflowed;
 }
 
+#if defined(STEELYARD_AVX2)
+template <class Rule, class T>
+STEELYARD_AVX2 std::int64_t run_wide(const Rule &rule, Stream &stream, const InlinedRows<T> &rows, const Truth &truth,
+                                     const Record &record) {
+  return run_rows(rule, stream, rows, truth, record);
+}
+#endif
+
+// The loop as the machine does it best; the bits are the same.
+template <class Rule, class Rows>
+std::int64_t run_best(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
+#if defined(STEELYARD_AVX2)
+  if constexpr (Rows::dense)
+    if (isa() != Isa::portable)
+      return run_wide(rule, stream, InlinedRows(rows), truth, record);
+#endif
+  return run_rows(rule, stream, rows, truth, record);
+}
+
 // Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases nothing has changed.
 template <class Rule, class Rows>
 std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
@@ -322,7 +345,7 @@ std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth
     if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;
   Undo<Rows> undo(stream, rows, touches_all<Rule>(stream));
-  const std::int64_t end = run_rows(rule, stream, rows, truth, record);
+  const std::int64_t end = run_best(rule, stream, rows, truth, record);
   if (end != finished)
     undo.restore(stream);
   return end;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "lanes.hpp"
@@ -14,6 +12,7 @@
 namespace steelyard {
 
 template <class T> struct DenseRows {
+  static constexpr bool dense = true;
   const T *values;
   std::size_t n, d;
 
@@ -27,23 +26,10 @@ template <class T> struct DenseRows {
     return sum;
   }
   bool vet(std::size_t) const { return true; }
-  // Walks ahead of a loop over the rows.
-  class Ahead {
-   public:
-    Ahead(const DenseRows &rows, const double *) : rows_(rows) {}
-    // Asks for a row some time before it is needed: after a mispredicted branch the hardware alone falls behind.
-    bool reach(std::size_t i) {
-      if (i + distance < rows_.n) {
-        const char *at = reinterpret_cast<const char *>(rows_.row(i + distance));
-        for (std::size_t byte = 0; byte < rows_.d * sizeof(T); byte += CACHE_LINE)
-          __builtin_prefetch(at + byte);
-      }
-      return true;
-    }
-
-   private:
-    static constexpr std::size_t distance = 8; // rows
-    const DenseRows &rows_;
+  // The hardware sees dense rows coming: asking for them ahead only costs time.
+  struct Ahead {
+    Ahead(const DenseRows &, const double *) {}
+    bool reach(std::size_t) const { return true; }
   };
   bool all_finite(const double *w) const { return finite(w, d); }
   bool few() const { return false; } // dense rows touch every weight
@@ -55,6 +41,13 @@ template <class T> struct DenseRows {
       sum += w[j] * 0.0;
     return sum == 0;
   }
+};
+
+// Dense rows for a loop that is itself compiled for a wider machine: what they do is inlined into it.
+template <class T> struct InlinedRows : DenseRows<T> {
+  explicit InlinedRows(const DenseRows<T> &rows) : DenseRows<T>(rows) {}
+  STEELYARD_INTO_CLONES double dot(std::size_t i, const double *w) const { return lane_dot(this->row(i), w, this->d); }
+  STEELYARD_INTO_CLONES void add(std::size_t i, double a, double *w) const { lane_add(this->row(i), a, w, this->d); }
 };
 
 using Two = double __attribute__((vector_size(16)));
@@ -82,36 +75,47 @@ inline Two kept(Two numbers, const std::int64_t *masks) {
   return reinterpret_cast<Two>(reinterpret_cast<TwoMasks>(numbers) & two);
 }
 
-// Whether a column of any block looked at lies outside 0 .. d - 1; a negative one counts as a very great one.
+// Two neighbouring columns. Those of 32 bits come by one load: a sparse row is bound by its loads.
+struct TwoColumns {
+  std::size_t first, second;
+};
+inline TwoColumns two_columns(const std::int64_t *at) {
+  return {static_cast<std::size_t>(at[0]), static_cast<std::size_t>(at[1])};
+}
+inline TwoColumns two_columns(const std::int32_t *at) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  std::uint64_t both;
+  std::memcpy(&both, at, sizeof both);
+  return {static_cast<std::uint32_t>(both), static_cast<std::size_t>(both >> 32)};
+#else
+  return {static_cast<std::uint32_t>(at[0]), static_cast<std::uint32_t>(at[1])};
+#endif
+}
+
+// Whether any column looked at lies outside 0 .. d - 1. The highest bit of a number tells: a negative column has it,
+// and one that is too great gets it when `room`, the distance of d from that bit, is added. Columns of 32 bits go two
+// in a word; what the lower one carries over does no harm, for then its own highest bit was set.
 template <class I> class OutOfRange {
-  using Unsigned = std::make_unsigned_t<I>;
-  static constexpr std::size_t width = 16 / sizeof(I);
-  typedef Unsigned Columns __attribute__((vector_size(16)));
-  typedef I Found __attribute__((vector_size(16)));
+  static constexpr std::uint64_t highest = std::uint64_t{1} << (8 * sizeof(I) - 1);
+  static constexpr std::uint64_t both = sizeof(I) == 4 ? 0x100000001 : 1; // one of each number in a word
 
  public:
-  explicit OutOfRange(std::size_t d)
-      : bound_(Columns{} + static_cast<Unsigned>(std::min<std::size_t>(d, std::numeric_limits<I>::max()))) {}
-  void look_at(const I *columns) {
-    for (std::size_t k = 0; k < block; k += width) {
-      Columns some;
-      std::memcpy(&some, columns + k, sizeof some);
-      found_ |= some >= bound_;
+  explicit OutOfRange(std::size_t d) : room_((highest - std::min<std::uint64_t>(d, highest)) * both) {}
+  void look_at_two(const I *columns) {
+    for (std::size_t k = 0; k < 2; k += 8 / sizeof(I)) {
+      std::uint64_t word;
+      std::memcpy(&word, columns + k, sizeof word);
+      found_ |= word | (word + room_);
     }
   }
-  bool any() const {
-    I any = 0;
-    for (std::size_t k = 0; k < width; ++k)
-      any |= found_[k];
-    return any != 0;
-  }
+  bool any() const { return (found_ & highest * both) != 0; }
 
  private:
-  Columns bound_;
-  Found found_{};
+  std::uint64_t room_, found_ = 0;
 };
 
 template <class T, class I> struct CsrRows {
+  static constexpr bool dense = false;
   const T *values;
   const I *columns;
   const I *starts;
@@ -131,35 +135,38 @@ template <class T, class I> struct CsrRows {
    public:
     Ahead(const CsrRows &rows, const double *w)
         : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(rows.n > 0 ? rows.begin(0) : 0) {}
-    // False if row i or one of the next cannot be used.
+    // False if row i or one of the next cannot be used. One branch where there is nothing to do.
     bool reach(std::size_t i) {
-      const std::size_t end = rows_.end(i);
-      return rows_.begin(i) <= end && (end < safe_ || go_on(end));
+      const std::size_t begin = rows_.begin(i), end = rows_.end(i);
+      const bool ready = (begin <= end) & (end < safe_);
+      return ready || go_on(begin, end);
     }
 
    private:
     static constexpr std::size_t in_cache = 20'000; // weights
     static constexpr std::size_t piece = 1024, distance = 128, stream_distance = 512;
 
-    // Not inlined: the loop has better use for its registers.
-    __attribute__((noinline)) bool go_on(std::size_t end) {
-      if (end > rows_.stored || !(near_ ? vet_to(std::min(end + piece, rows_.stored)) : ask_to(end)))
+    __attribute__((always_inline)) bool go_on(std::size_t begin, std::size_t end) {
+      if (begin > end || end > rows_.stored)
         return false;
-      if (near_) // the next rows need no call; far weights are asked for at every row
-        safe_ = at_ == rows_.stored ? at_ + 1 : at_ - block + 1;
+      if (!near_) // far weights are asked for at every row
+        return ask_to(std::min(end + distance, rows_.stored));
+      if (!vet_to(std::min(end + piece, rows_.stored)))
+        return false;
+      safe_ = at_ == rows_.stored ? at_ + 1 : at_ - block + 1;
       return true;
     }
-    bool ask_to(std::size_t end) {
-      const std::size_t wanted = std::min(end + distance, rows_.stored);
+    __attribute__((always_inline)) bool ask_to(std::size_t wanted) {
       const std::uintptr_t weights = reinterpret_cast<std::uintptr_t>(w_);
       OutOfRange<I> out(rows_.d);
       std::size_t at = at_;
       for (; at + block <= wanted; at += block) {
-        const I *column = rows_.columns + at;
-        out.look_at(column);
-        for (std::size_t k = 0; k < block; ++k) // an address may be wild, for nothing is read
-          __builtin_prefetch(
-              reinterpret_cast<const char *>(weights + static_cast<std::uintptr_t>(column[k]) * sizeof(double)));
+        for (std::size_t k = 0; k < block; k += 2) { // an address may be wild, for nothing is read
+          const TwoColumns two = two_columns(rows_.columns + at + k);
+          out.look_at_two(rows_.columns + at + k);
+          __builtin_prefetch(reinterpret_cast<const char *>(weights + two.first * sizeof(double)));
+          __builtin_prefetch(reinterpret_cast<const char *>(weights + two.second * sizeof(double)));
+        }
         // Scattered requests drive the hardware off the two streams, so these are asked for as well.
         const std::size_t later = std::min(at + stream_distance, rows_.stored - 1);
         __builtin_prefetch(rows_.values + later);
@@ -187,7 +194,10 @@ template <class T, class I> struct CsrRows {
     const T *x = values + begin(i);
     const I *column = columns + begin(i);
     const std::size_t count = end(i) - begin(i);
-    const auto products = [&](std::size_t k) { return two_of(x + k) * Two{w[column[k]], w[column[k + 1]]}; };
+    const auto products = [&](std::size_t k) {
+      const TwoColumns two = two_columns(column + k);
+      return two_of(x + k) * Two{w[two.first], w[two.second]};
+    };
     Two s01 = {}, s23 = {};
     std::size_t k = 0;
     for (; k + block <= count; k += block) {
@@ -214,7 +224,15 @@ template <class T, class I> struct CsrRows {
     return (s01[0] + s01[1]) + (s23[0] + s23[1]);
   }
   void add(std::size_t i, double a, double *w) const {
-    for (std::size_t k = begin(i); k < end(i); ++k)
+    const std::size_t last = end(i);
+    std::size_t k = begin(i);
+    for (; k + 2 <= last; k += 2) {
+      const TwoColumns two = two_columns(columns + k);
+      const Two products = Two{a, a} * two_of(values + k);
+      w[two.first] += products[0]; // one after the other: a row may name a column twice
+      w[two.second] += products[1];
+    }
+    if (k < last)
       w[columns[k]] += a * static_cast<double>(values[k]);
   }
   double square(std::size_t i) const {

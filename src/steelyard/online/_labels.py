@@ -23,13 +23,15 @@ def as_column(y: Any) -> Labels:
     return np.asarray(column_or_1d(np.asarray(y), warn=True))
 
 
-def two_classes(y: Labels) -> Labels:
-    """The sorted classes of ``y``, which must be two. Whole numbers take no sort."""
+def two_classes(y: Labels) -> tuple[Labels, NDArray[np.bool_]]:
+    """The sorted classes of ``y``, which must be two, and where the second stands. Whole numbers take no sort."""
     if y.dtype.kind in "iu" and len(y):
-        ends = np.array([y.min(), y.max()])
-        if ends[0] < ends[1] and np.logical_or(y == ends[0], y == ends[1]).all():
-            return ends
-    return check_two(check_labels(y)[0])
+        other = y != y[0]
+        pair = np.array([y[0], y[np.argmax(other)]])
+        if np.array_equal(other, y == pair[1]) and pair[0] != pair[1]:
+            return (pair, other) if pair[0] < pair[1] else (pair[::-1].copy(), ~other)
+    classes = check_two(check_labels(y)[0])
+    return classes, is_positive(y, classes)
 
 
 def check_two(classes: Any) -> Labels:
@@ -45,12 +47,10 @@ def check_two(classes: Any) -> Labels:
     return found
 
 
-def is_positive(y: Labels, classes: Labels, *, known: bool = False) -> NDArray[np.bool_]:
-    """True where the label is ``classes[1]``; unless all are ``known``, one that is neither is named with its row."""
+def is_positive(y: Labels, classes: Labels) -> NDArray[np.bool_]:
+    """True where the label is ``classes[1]``; one that is neither class is named with its row."""
     positive = np.asarray(y == classes[1])
     if positive.shape == y.shape:
-        if known:
-            return positive
         either = positive | np.asarray(y == classes[0])
         if either.all():
             return positive

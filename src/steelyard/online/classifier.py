@@ -120,12 +120,14 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         rows = self._rows(X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
+        positive = None
         if new:
-            found = two_classes(labels) if classes is None else check_two(classes)
+            found, positive = two_classes(labels) if classes is None else (check_two(classes), None)
             self._begin(rows.shape[1], found, labels if known_whole else None)
         elif classes is not None and not np.array_equal(check_two(classes), self.classes_):
             raise complain("classes", f"stay {self.classes_.tolist()}", classes)
-        positive = is_positive(labels, self.classes_, known=new and classes is None)
+        if positive is None:
+            positive = is_positive(labels, self.classes_)
         if sample_weight is not None and not self._engine.update.uses_cost:
             raise complain("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
         per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
