@@ -44,16 +44,30 @@ def w8a() -> Stream:
 
 @cache
 def hashed(rows: int = 2_000_000, columns: int = 1_000_000, stored: int = 30) -> Stream:
-    """Words by a power law, hashed to columns; a label that a sparse linear rule explains, with noise."""
+    """Different words by a power law, hashed to columns; a label that a sparse linear rule explains, with noise."""
     rng = np.random.default_rng(0)
-    words = np.minimum(rng.pareto(1.0, rows * stored) * 50, 1e12).astype(np.int64)
-    indices = ((words * 2_654_435_761) % columns).astype(np.int32)
+
+    def draw(count: int) -> np.ndarray:
+        words = np.minimum(rng.pareto(1.0, count) * 50, 1e12).astype(np.int64)
+        return ((words * 2_654_435_761) % columns).astype(np.int32)
+
+    indices = np.sort(draw(rows * stored).reshape(rows, stored), axis=1)
+    again = _repeated(indices)
+    while again.any():  # until every row has as many different columns as stated
+        indices[again] = draw(np.count_nonzero(again))
+        changed = again.any(axis=1)
+        indices[changed] = np.sort(indices[changed], axis=1)
+        again = _repeated(indices)
     values = rng.random(rows * stored) / np.sqrt(stored)
     truth = rng.normal(size=columns)
-    X = sparse.csr_matrix((values, indices, np.arange(0, rows * stored + 1, stored, dtype=np.int32)), (rows, columns))
-    X.sum_duplicates()
+    starts = np.arange(0, rows * stored + 1, stored, dtype=np.int32)
+    X = sparse.csr_matrix((values, indices.ravel(), starts), (rows, columns))
     y = (X @ truth + 0.1 * rng.normal(size=rows) > 0.3).astype(np.int64)
     return X, y
+
+
+def _repeated(indices: np.ndarray) -> np.ndarray:
+    return np.hstack([np.zeros((len(indices), 1), bool), indices[:, 1:] == indices[:, :-1]])
 
 
 # -- contenders -----------------------------------------------------------------------------------------------------
