@@ -217,7 +217,7 @@ void bind_one_row(nb::class_<CostStream> &cls) {
         OneRow(x).visit(costs.plan.d, [&](const auto &row) { decision = decide(costs, row); });
         return decision;
       },
-      nb::arg("x"), "(t, gap, answer, chance, ask); False if not finite; None if not a plain row of floats.");
+      nb::arg("x").none(), "(t, gap, answer, chance, ask); False if not finite; None if not a plain row of floats.");
   cls.def(
       "learn",
       [](CostStream &costs, nb::handle x, std::int64_t label, const Vector<double> &given,
@@ -231,7 +231,7 @@ void bind_one_row(nb::class_<CostStream> &cls) {
           return nb::none();
         return nb::bool_(learned);
       },
-      nb::arg("x"), nb::arg("label"), nb::arg("costs").noconvert().none(), nb::arg("weight"),
+      nb::arg("x").none(), nb::arg("label"), nb::arg("costs").noconvert().none(), nb::arg("weight"),
       "True: learned. False: the row is not finite or overflows. None: not a plain row of floats.");
   cls.def(
       "enter",

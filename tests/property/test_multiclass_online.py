@@ -454,6 +454,13 @@ def test_rules_that_do_not_fit_are_named() -> None:
             learner(costs=AdaptiveBalanced(positive=7)).fit(X, [0, 1, 1])
 
 
+def test_nothing_is_no_row() -> None:
+    model = OnlineCostClassifier().fit(np.eye(3), [0, 1, 2])
+    for call in (lambda: model.decide(None), lambda: model.learn(None, 1)):
+        with pytest.raises(InvalidInputError, match="X must "):
+            call()
+
+
 def test_a_label_that_comes_late_and_one_that_never_does(tmp_path: Any) -> None:
     model = OnlineCostClassifier(budget=2, seed=1, costs=np.ones((3, 3)) - np.eye(3)).start(3, ["a", "b", "c"])
     rows = np.eye(3)
