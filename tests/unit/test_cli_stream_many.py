@@ -178,6 +178,20 @@ def test_a_state_keeps_what_it_was_begun_with(
     assert state.read_bytes() == before
 
 
+def test_killed_it_has_saved_the_chunks_before(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, state, seen = Session.take, tmp_path / "state.npz", []
+
+    def take(self: Session, chunk: Any, positive: str | None) -> Any:
+        if self.rounds:
+            seen.append(Session.load(state).rounds)  # all that a process that ends here and now leaves behind
+        return taken(self, chunk, positive)
+
+    monkeypatch.setattr(Session, "take", take)
+    monkeypatch.setattr(command, "SAVING_SHARE", np.inf)
+    run(table, "--target", "level", *ASKING, "--state", state, "--chunk", 50, "--quiet")
+    assert seen == [50, 100, 150]
+
+
 def test_interrupted_it_keeps_the_chunks_that_are_done(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

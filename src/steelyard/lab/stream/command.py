@@ -23,7 +23,7 @@ from .preparation import Preparation
 from .session import Session
 from .spelled import label_budget, query_rule, stream_costs, update_rule
 
-SECONDS_BETWEEN_SAVES = 5.0
+SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def run_stream(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
             task = progress.add_task("waiting for the first rows", total=None)
-            saved = time.monotonic()
+            saved, saving = time.monotonic(), 0.0
             for part in chunks:
                 start = session.rounds
                 trace = session.take(part, settings.positive)
@@ -87,9 +87,11 @@ def run_stream(
                 session.written = file.write(start, trace, session.labels)
                 settled = True
                 progress.update(task, description=described(session))
-                if state is not None and time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
+                began = time.monotonic()
+                if state is not None and saving <= SAVING_SHARE * (began - saved):
                     session.save(state)
                     saved = time.monotonic()
+                    saving = saved - began
     except KeyboardInterrupt:
         kept = "" if state is None else f" What was learned is in {state}."
         console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False)
