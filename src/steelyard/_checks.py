@@ -34,7 +34,7 @@ def complain(
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 120 else text[:117] + "..."
 
 
@@ -316,7 +316,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         return np.full(n, check_number("sample_weight", sample_weight, above=0))
-    weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise complain("sample_weight", "hold numbers", _kind_of(sample_weight), str(error)) from error
     if weight.shape != (n,):
         raise complain("sample_weight", f"have shape ({n},)", weight.shape)
     check_finite("sample_weight", weight)

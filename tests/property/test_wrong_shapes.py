@@ -102,6 +102,18 @@ def test_other_kinds_are_told() -> None:
 
 
 @pytest.mark.parametrize("learner", [steelyard.OnlineClassifier, steelyard.OnlineCostClassifier])
+def test_mistakes_of_a_stream_are_told(learner: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"sample_weight must hold numbers; got 'list'\. could not convert"):
+        learner().fit(X, y, sample_weight=["a"] * 24)
+    with pytest.raises(InvalidInputError, match=r"got 'CSOGD2'\. Give an object, e\.g\. update=CSOGD2\(0\.1\)"):
+        learner("CSOGD2").fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"query must be a QueryRule; got 'AskAll'\. Give an object"):
+        learner(query="AskAll").fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"y must hold the classes \[0, 1\]; got 7\. See row 2\."):
+        learner().fit(X, y).partial_fit(X, np.r_[0, 1, 7, y[3:]])
+
+
+@pytest.mark.parametrize("learner", [steelyard.OnlineClassifier, steelyard.OnlineCostClassifier])
 def test_a_wrong_row_leaves_the_stream_as_it_was(learner: Any) -> None:
     model = learner().fit(X, y)
     before = model.state()["arrays"]

@@ -58,6 +58,13 @@ def stream_of(setting: Setting, query: QueryRule) -> Any:
     )
 
 
+def check_query(query: Any) -> None:
+    """Complain about a query rule that is none, or whose parameters cannot be used."""
+    if not isinstance(query, QueryRule):
+        raise complain("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
+    query.checked()
+
+
 def chance_of(query: QueryRule, glance: Glance) -> float:
     """What a query rule answers, if that is a chance."""
     chance = float(query.chance(glance))

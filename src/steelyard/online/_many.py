@@ -220,5 +220,5 @@ def check_many(update: Any) -> None:
     """Complain about a rule that does not say how far to go for one answer of many."""
     if not isinstance(update, UpdateRule) or type(update).stride is UpdateRule.stride:
         rule = "be a rule for many classes: CSOGD1, CSOGD2, CSOALHinge, CSOALPA, PA, PA1, PA2, or one with a stride()"
-        raise complain("update", rule, update)
+        raise complain("update", rule, update, "Give an object, e.g. update=CSOGD2(0.1).")
     update.checked()

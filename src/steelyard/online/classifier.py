@@ -19,7 +19,7 @@ from .._checks import (
 )
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
-from ._engine import Engine, Setting, one_row, readable
+from ._engine import Engine, Setting, check_query, one_row, readable
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored
 from .adaptive import class_costs, row_costs
@@ -149,10 +149,10 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
         update = CSOGD2() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
-        for name, rule, kind in (("update", update, UpdateRule), ("query", query, QueryRule)):
-            if not isinstance(rule, kind):
-                raise complain(name, f"be an {kind.__name__}", rule, f"Give an object, e.g. {name}={kind.__name__}().")
-            rule.checked()
+        if not isinstance(update, UpdateRule):
+            raise complain("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
+        update.checked()
+        check_query(query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
             raise complain("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
         budget = Budget.of(self.budget)

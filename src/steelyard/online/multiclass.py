@@ -23,7 +23,7 @@ from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
 from ..errors import StateError
 from ..trace import Decision, Trace
-from ._engine import one_row, readable
+from ._engine import check_query, one_row, readable
 from ._labels import as_column, uniform_draws
 from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
 from ._storing import Saved, classes_read, classes_written, described, params_read, params_written
@@ -129,7 +129,8 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             raise complain("classes", f"stay {self.classes_.tolist()}", classes)
         positions = np.array([self._codes.get(label, -1) for label in found.tolist()], dtype=np.int64)
         if (positions < 0).any():
-            raise complain("y", f"hold the classes {self.classes_.tolist()}", found[positions < 0].tolist()[0])
+            at = int(np.argmax(positions[codes] < 0))
+            raise complain("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
         truth = ManyTruth(
             positions[codes],
             None if costs is None else self._table(costs, labels),
@@ -159,9 +160,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         update = CSOGD1() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
         check_many(update)
-        if not isinstance(query, QueryRule):
-            raise complain("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
-        query.checked()
+        check_query(query)
         budget = Budget.of(self.budget)
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
