@@ -83,10 +83,11 @@ struct CostStream {
     return {positive ? answer.gap : -answer.gap, positive, stream.t};
   }
 
-  template <class Seen> Asked enter(const Seen &glance_or_chance, const double *given_draw) {
+  // From a Glance, or from the chance that a rule written in Python answered.
+  template <class Sight> Asked enter(const Sight &sight, const double *given_draw) {
     for (std::size_t k = 0; k < bias_sum.size(); ++k)
       bias_sum[k] += bias[k];
-    return stream.enter(glance_or_chance, given_draw);
+    return stream.enter(sight, given_draw);
   }
 
   // Factor to the costs of a class, from the labels before this one. Paper 000, remark after Algorithm 1; with more
