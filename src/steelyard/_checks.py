@@ -9,7 +9,8 @@ import importlib
 import math
 import numbers
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from .errors import InvalidInputError, MissingDependencyError
+from .errors import InvalidInputError, InvalidTypeError, MissingDependencyError, SteelyardError
 
 T = TypeVar("T")
 Rows = Any  # a C-contiguous float array (n, d) or a CSR matrix of floats: what every kernel reads
@@ -33,7 +34,7 @@ def complain(
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 120 else text[:117] + "..."
 
 
@@ -99,18 +100,19 @@ def check_rows(
     """
     wanted = dtype if isinstance(dtype, tuple) else (dtype,)
     if _as_kernels_read(X, wanted, accept_sparse):
-        _note_columns(estimator, X, reset)
+        note_columns(estimator, X, reset=reset)
         rows: Any = X
     else:
-        rows = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr" if accept_sparse else False,
-            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
-            order="C",
-            ensure_all_finite=False,
-        )
+        with _worded("X", X, None if reset else estimator):
+            rows = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                accept_sparse="csr" if accept_sparse else False,
+                dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+                order="C",
+                ensure_all_finite=False,
+            )
     if not looked_at:
         return rows
     if is_sparse(rows) and not rows.has_sorted_indices:
@@ -119,13 +121,78 @@ def check_rows(
     return rows
 
 
-def _note_columns(estimator: Any, X: Any, reset: bool) -> None:
+def check_table(name: str, X: Any) -> Rows:
+    """Finite rows of floats, where no estimator keeps their columns."""
+    with _worded(name, X):
+        rows = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name=name
+        )
+    check_finite(name, rows)
+    return rows
+
+
+def check_shape(X: Any) -> Any:
+    """Rows as they came, frames too, for a learner that reads the cells itself; lists become arrays."""
+    if hasattr(X, "shape"):
+        rows = X
+    else:
+        with _worded("X", X):
+            rows = np.asarray(X)
+    complaint = _shape_complaint("X", X, rows.shape)
+    if complaint is not None:
+        raise complaint
+    return rows
+
+
+def note_columns(estimator: Any, X: Any, *, reset: bool) -> None:
     """What scikit-learn keeps of the columns. A new fit on a plain array needs no search for their names."""
-    if reset and type(X) is np.ndarray:
+    if reset and type(X) is np.ndarray and X.ndim == 2:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = X.shape[1]
-    else:
+        return
+    with _worded("X", X, None if reset else estimator):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+@contextmanager
+def _worded(name: str, X: Any, fitted: Any = None) -> Iterator[None]:
+    """Errors of scikit-learn and numpy about ``X`` as ours; their own words stay as the advice."""
+    try:
+        yield
+    except (ValueError, TypeError, IndexError) as error:  # scikit-learn looks for the first row of an empty list
+        if isinstance(error, SteelyardError):
+            raise
+        try:
+            shape = tuple(np.shape(X)) if not hasattr(X, "shape") else tuple(X.shape)
+        except ValueError:  # rows of different lengths
+            shape = None
+        complaint = None if shape is None else _shape_complaint(name, X, shape)
+        width = getattr(fitted, "n_features_in_", None)
+        if complaint is None and shape is not None and width not in (None, shape[1]):
+            complaint = complain(name, f"have {width} columns as in fit", f"{shape[1]} columns", str(error))
+        if complaint is None:
+            kind = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
+            names = "feature names" in str(error)
+            rule = "have the columns of fit" if names else "be numbers in rows and columns"
+            got = f"{type(X).__name__} with {shape[1]} columns" if names and shape else _kind_of(X)
+            complaint = complain(name, rule, got, str(error), kind)
+        raise complaint from error
+
+
+def _kind_of(X: Any) -> str:
+    return f"{type(X).__name__} of {X.dtype}" if hasattr(X, "dtype") else type(X).__name__
+
+
+def _shape_complaint(name: str, X: Any, shape: tuple[int, ...]) -> InvalidInputError | None:
+    if len(shape) != 2:
+        advice = f"Reshape your data: {name}.reshape(-1, 1) for one column, {name}.reshape(1, -1) for one row."
+        got = None if X is None else f"{type(X).__name__} of shape {shape}"
+        return complain(name, "have two dimensions, rows and columns", got, advice)
+    for count, part, word in zip(shape, ("row", "column"), ("sample", "feature"), strict=True):
+        if count == 0:
+            got = f"0 {word}(s) (shape={shape}) while a minimum of 1 is required."
+            return InvalidInputError(f"{name} must have at least one {part}; got {got}")
+    return None
 
 
 def _as_kernels_read(X: Any, wanted: tuple[Any, ...], accept_sparse: bool) -> bool:
@@ -178,9 +245,7 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
             f"{name} must hold one label per row; got None. "
             "This estimator requires y to be passed, but the target y is None."
         )
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        labels = column_or_1d(labels, warn=True)
+    labels = check_column(name, y)
     if labels.dtype.kind == "f":
         check_finite(name, labels)
     elif labels.dtype.kind == "O":
@@ -194,13 +259,24 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise complain(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         kinds = sorted({type(v).__name__ for v in labels})
         raise complain(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
     return classes, codes.astype(np.intp, copy=False)
+
+
+def check_column(name: str, values: Any) -> NDArray[Any]:
+    """A flat array; a table of one column becomes one with scikit-learn's warning."""
+    try:
+        return np.asarray(column_or_1d(np.asarray(values), warn=True))
+    except ValueError as error:
+        raise complain(name, "be one column, a value a row", _kind_of(values), str(error)) from error
 
 
 def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -220,15 +296,18 @@ def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp
 def check_same_length(**columns: Any) -> None:
     """Every named array has as many rows as the first."""
     (first, reference), *rest = columns.items()
-    n = len_rows(reference)
+    n = len_rows(reference, first)
     for name, column in rest:
-        if len_rows(column) != n:
+        if len_rows(column, name) != n:
             raise complain(name, f"have {n} rows like {first}", f"{len_rows(column)} rows")
 
 
-def len_rows(column: Any) -> int:
+def len_rows(column: Any, name: str = "X") -> int:
     """Number of rows of an array, sparse matrix, frame or sequence."""
-    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
+    try:
+        return int(column.shape[0]) if hasattr(column, "shape") else len(column)
+    except (TypeError, IndexError):
+        raise complain(name, "have rows", column, "Give an array, a frame or a list.") from None
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
@@ -237,7 +316,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         return np.full(n, check_number("sample_weight", sample_weight, above=0))
-    weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise complain("sample_weight", "hold numbers", _kind_of(sample_weight), str(error)) from error
     if weight.shape != (n,):
         raise complain("sample_weight", f"have shape ({n},)", weight.shape)
     check_finite("sample_weight", weight)

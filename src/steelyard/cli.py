@@ -91,6 +91,7 @@ def _stream(
         bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
     ] = False,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="Columns of LIBSVM are counted from 0.")] = False,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
@@ -111,6 +112,7 @@ def _stream(
     column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
     header = False if no_header else None
     reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
+    reader["zero_based"] = zero_based or None
     run_stream(
         file,
         settings,

@@ -9,6 +9,7 @@ __all__ = [
     "DataNotFoundError",
     "DivergedError",
     "InvalidInputError",
+    "InvalidTypeError",
     "MissingDependencyError",
     "NotEstimableError",
     "StateError",
@@ -22,6 +23,10 @@ class SteelyardError(Exception):
 
 class InvalidInputError(SteelyardError, ValueError):
     """An argument or array that cannot be used; the message names it, its value and what to do."""
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """An argument of a kind that cannot be read, such as a dict in a cell or a sparse matrix where none is taken."""
 
 
 class CostsError(InvalidInputError):

@@ -112,6 +112,9 @@ def test_libsvm(tmp_path: Path) -> None:
     numbers = json.loads(run(path, "--update", "PA1(C=1)", "--json", "--quiet").output)
     assert numbers["positive"] == 1
     assert numbers["f1"] > 0.9
+    from_0 = tmp_path / "from_0.libsvm"
+    from_0.write_text(path.read_text().replace(" 1:", " 0:").replace(" 3:", " 2:"))
+    assert json.loads(run(from_0, "--zero-based", "--update", "PA1(C=1)", "--json", "--quiet").output) == numbers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import AskSymmetric, OnlineCostClassifier, StreamScaler, cli
+from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli
 from steelyard.lab.stream import command
 from steelyard.lab.stream.session import Session, Tally
 
@@ -42,7 +42,7 @@ def test_it_does_what_the_library_does(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     costs = ["--costs", tmp_path / "costs.csv", "--update", "CSOGD1(eta=0.5)"]
     told = run(table, "--target", "level", *ASKING, *costs, "--decisions", out, "--chunk", 50, "--json")
-    model = OnlineCostClassifier(eta=0.25, query=AskSymmetric(0.3), budget=70, costs=C, seed=4)
+    model = OnlineCostClassifier(CSOGD1(0.5), query=AskSymmetric(0.3), budget=70, costs=C, seed=4)
     trace = model.run(StreamScaler(unit_norm=True).run(X), CODES)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["label"] for line in lines] == NAMES[trace.predicted].tolist()
@@ -53,6 +53,21 @@ def test_it_does_what_the_library_does(table: Path, tmp_path: Path) -> None:
     assert numbers["labels_asked"] == trace.asked.sum() <= 70
     for k, name in enumerate(NAMES):
         assert numbers["recall"][name] == (trace.predicted[k == CODES] == k).mean()
+
+
+def test_rules_averages_and_balanced_costs_of_many(table: Path, tmp_path: Path) -> None:
+    out, state = tmp_path / "out.jsonl", tmp_path / "state.npz"
+    options = ["--target", "level", "--decisions", out, "--state", state, "--chunk", 50, "--quiet"]
+    asking = ["--query", "Symmetric(c=0.3)", "--budget", "40", "--seed", "4"]
+    run(table, *options, "--update", "PA1(C=0.5)", "--costs", "balanced", *asking, "--after-budget", "average")
+    model = OnlineCostClassifier(
+        PA1(0.5), query=AskSymmetric(0.3), budget=40, costs=AdaptiveBalanced(), after_budget="average", seed=4
+    )
+    trace = model.run(StreamScaler(unit_norm=True).run(X), CODES)
+    assert trace.asked.sum() == 40  # so the average was taken
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["score"] for line in lines] == trace.score.tolist()
+    np.testing.assert_array_equal(np.load(state)["coef"].reshape(3, 2), model.coef_)
 
 
 def test_every_format_and_standard_input_tell_the_same(table: Path) -> None:
@@ -100,16 +115,15 @@ def test_missing_labels_are_decided_and_give_their_budget_back(table: Path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--update", "AROW"], "--update must be CSOGD1(eta) where there are more than two labels; got AROW"),
+        (["--update", "AROW"], "update must be a rule for many classes: CSOGD1, CSOGD2, CSOALHinge, CSOALPA, PA"),
         (["--positive", "high"], "--positive must be left out where there are more than two labels"),
         (["--classes", "low,mid,high", "--positive", "high"], "--positive must be one of two labels"),
         (["--classes", "low,low,high"], "--classes must name two labels or more"),
         (["--classes", "low,mid,top"], "labels must be one of ('low', 'mid', 'top'); got 'high'. See row"),
-        (["--costs", "fn=5,fp=1"], "--costs must be a matrix for 3 labels"),
-        (["--costs", "balanced"], "--costs must be a matrix for 3 labels"),
+        (["--costs", "fn=5,fp=1"], "--costs must be balanced or a matrix for 3 labels"),
         (["--costs", "nowhere.csv"], "costs file nowhere.csv cannot be read"),
         (["--threshold", "0.5"], "--threshold must be left out"),
-        (["--after-budget", "average"], "--after-budget must be left out"),
+        (["--after-budget", "average"], 'budget must be a number of labels for after_budget="average"'),
         (["--target", "a"], "the first chunk must hold no more than 50 labels"),
         (["--n-features", "3"], "n_features must be left out for csv"),
         (["--state", "nowhere/state.npz"], "--state must lie in a folder that exists"),
@@ -162,6 +176,20 @@ def test_a_state_keeps_what_it_was_begun_with(
     options = ["stream", str(table), "--target", "level", "--state", str(state), "--quiet"]
     assert words in said([*options, *arguments], monkeypatch, capsys)
     assert state.read_bytes() == before
+
+
+def test_killed_it_has_saved_the_chunks_before(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, state, seen = Session.take, tmp_path / "state.npz", []
+
+    def take(self: Session, chunk: Any, positive: str | None) -> Any:
+        if self.rounds:
+            seen.append(Session.load(state).rounds)  # all that a process that ends here and now leaves behind
+        return taken(self, chunk, positive)
+
+    monkeypatch.setattr(Session, "take", take)
+    monkeypatch.setattr(command, "SAVING_SHARE", np.inf)
+    run(table, "--target", "level", *ASKING, "--state", state, "--chunk", 50, "--quiet")
+    assert seen == [50, 100, 150]
 
 
 def test_interrupted_it_keeps_the_chunks_that_are_done(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._checks import check_count, check_labels, check_same_length, check_sample_weight, complain
+from .._checks import check_count, check_labels, check_same_length, check_sample_weight, complain, note_columns
 from ..costs import Costs, ExampleCosts, as_costs
 from ..errors import CostsError, InvalidInputError
 from ..tree import C45Classifier
@@ -65,7 +65,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = type(self)._rule(self._example_costs(classes, codes, weight, costs))
         rounds = self._boost(X, classes, codes, columns, weight, n_rounds)
 
-        validate_data(self, X, reset=True, skip_check_array=True)
+        note_columns(self, X, reset=True)
         self.classes_ = classes
         self.n_classes_ = len(classes)
         self.estimators_ = rounds.estimators
@@ -142,7 +142,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = _as_rows(X)
         if getattr(X, "ndim", 2) == 2:  # the base learner knows what to say about other shapes
-            validate_data(self, X, reset=False, skip_check_array=True)
+            note_columns(self, X, reset=False)
         votes: Floats | None = None
         for answers, alpha in zip(self._answers(X), self.estimator_weights_, strict=True):
             if votes is None:

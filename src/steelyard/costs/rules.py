@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._checks import check_choice, check_labels, check_number, complain
 from ..errors import CostsError
 from ._costs import Costs
-from ._reading import positive_index
+from ._reading import in_order, positive_index
 
 
 @runtime_checkable
@@ -30,18 +30,17 @@ class Balanced:
 
     With more than two classes every class gets the same total weight, and ``eta_pos`` must be 0.5.
 
-    >>> Balanced().costs_for([1, 0, 0, 0]).ratio()
-    3.0
+    >>> Balanced().costs_for([1, 0, 0, 0]).ratio(), Balanced().costs_for({0: 300, 1: 100}).ratio()
+    (3.0, 3.0)
     """
 
     eta_pos: float = 0.5
     positive: Any = None
 
     def costs_for(self, y: Any) -> Costs:
-        """The costs for data with these labels."""
+        """The costs for data with these labels, or with so many of each: ``{label: count}``."""
         eta = check_number("eta_pos", self.eta_pos, above=0, below=1)
-        classes, codes = _two_or_more(y)
-        counts = np.bincount(codes).astype(float)
+        classes, counts = _two_or_more(y)
         if len(classes) == 2:
             plus = positive_index(classes, self.positive)
             rho = eta * counts[1 - plus] / ((1 - eta) * counts[plus])
@@ -66,11 +65,11 @@ class InverseFrequency:
     relative_to: str = "others"
 
     def costs_for(self, y: Any) -> Costs:
-        """The costs for data with these labels."""
+        """The costs for data with these labels, or with so many of each: ``{label: count}``."""
         power = check_number("power", self.power)
         check_choice("relative_to", self.relative_to, ("others", "rarest"))
-        classes, codes = _two_or_more(y)
-        log_counts = np.log(np.bincount(codes))
+        classes, counts = _two_or_more(y)
+        log_counts = np.log(counts)
         if self.relative_to == "others":
             reference = (log_counts.sum() - log_counts) / (len(classes) - 1)
         else:
@@ -78,11 +77,17 @@ class InverseFrequency:
         return Costs.of_classes(dict(zip(classes.tolist(), np.exp(power * (reference - log_counts)), strict=True)))
 
 
-def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    classes, codes = check_labels(y)
+def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Classes and how often each comes."""
+    if isinstance(y, Mapping):
+        classes = np.array(in_order(y))
+        counts = np.array([check_number(f"count of {label!r}", y[label], above=0) for label in classes.tolist()])
+    else:
+        classes, codes = check_labels(y)
+        counts = np.bincount(codes).astype(float)
     if len(classes) < 2:
         raise complain("y", "hold two or more classes for costs by frequency", classes.tolist(), error=CostsError)
-    return classes, codes
+    return classes, counts
 
 
 def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = None) -> Costs:

@@ -22,7 +22,10 @@ EXPECTED = {  # the parser's words -> what was expected, what to do
     "index:value": ("index:value", ""),
     "no qid": ("index:value", "qid: groups rankings, not classes; remove it from the file."),
     "index in range": ("an index of at most 18 digits", ""),
-    "index from 1": ("indices from 1", "Pass zero_based=True if this file counts from 0."),
+    "index from 1": (
+        "indices from 1",
+        "Pass zero_based=True (on the command line --zero-based) if this file counts from 0.",
+    ),
     "index within n_features": ("an index within n_features", "Raise n_features or leave it out."),
     "value": ("a number after the colon", ""),
     "finite value": ("a finite value", "Leave missing values out of the row, or impute them first."),

@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
 
-from .._checks import Rows, check_choice, check_count, check_finite, check_number, complain, is_sparse
+from .._checks import Rows, check_choice, check_count, check_finite, check_number, check_table, complain, is_sparse
 from .._native import Kernel, gram_csr, gram_dense
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
@@ -88,18 +87,18 @@ def gram(
     array([[-0., -5.],
            [-5., -0.]], dtype=float32)
     """
-    rows = _rows("X", X)
+    rows = check_table("X", X)
     return gram_of(kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0), rows, Z, dtype=dtype)
 
 
 def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") -> Matrix:
     """:func:`gram` with settled parameters."""
     out_type = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
-    x = _rows("X", X)
+    x = check_table("X", X)
     if spec.kernel == "precomputed":
         given: Matrix = np.ascontiguousarray(x.toarray() if is_sparse(x) else x, dtype=out_type)
         return given
-    z = x if Z is None else _rows("Z", Z)
+    z = x if Z is None else check_table("Z", Z)
     if x.shape[1] != z.shape[1]:
         raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
     if callable(spec.kernel):
@@ -107,14 +106,6 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
     if is_sparse(x) or is_sparse(z):
         return _sparse_gram(spec, x, z, out_type)
     return _dense_gram(spec, x, z, out_type)
-
-
-def _rows(name: str, X: Any) -> Rows:
-    rows = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name=name
-    )
-    check_finite(name, rows)
-    return rows
 
 
 def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:

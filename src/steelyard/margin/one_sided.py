@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
 
-from .._checks import check_finite, check_number, check_same_length, check_sample_weight, complain
+from .._checks import check_column, check_finite, check_number, check_same_length, check_sample_weight, complain
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats
@@ -79,7 +78,7 @@ def _targets(y: Any) -> Floats:
         raise complain(
             "y", "hold one target per row", None, "This estimator requires y to be passed, but the target y is None."
         )
-    target = np.ascontiguousarray(column_or_1d(y, warn=True), np.float64)
+    target = np.ascontiguousarray(check_column("y", y), np.float64)
     check_finite("y", target)
     return target
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import Rows, check_finite, complain, is_sparse
+from .._checks import Rows, check_finite, check_rows, complain, is_sparse
 from .._native import Stream, large_block
 from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
 from ..errors import DivergedError, InvalidInputError
@@ -56,6 +56,13 @@ def stream_of(setting: Setting, query: QueryRule) -> Any:
         constant_feature=setting.constant_feature,
         **setting.costs._asdict(),
     )
+
+
+def check_query(query: Any) -> None:
+    """Complain about a query rule that is none, or whose parameters cannot be used."""
+    if not isinstance(query, QueryRule):
+        raise complain("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
+    query.checked()
 
 
 def chance_of(query: QueryRule, glance: Glance) -> float:
@@ -112,7 +119,7 @@ class Engine:
                 if end != -1:
                     self.stream = before
         if end != -1:
-            raise self._complaint(rows, end)
+            raise complaint_about(rows, end)
 
     def _run_in_python(
         self,
@@ -151,7 +158,7 @@ class Engine:
         out = np.empty(rows.shape[0])
         end = self.stream.scores(*arrays_of(rows), out)
         if end != -1:
-            raise self._complaint(rows, end)
+            raise complaint_about(rows, end)
         return out
 
     # -- one row -----------------------------------------------------------------------------------------------------
@@ -162,11 +169,11 @@ class Engine:
         if self.kernel is not None:
             decision = self.stream.decide_row(*arrays)
             if decision is False:
-                raise self._complaint(row, 0)
+                raise complaint_about(row, 0)
             return decision  # type: ignore[no-any-return]
         t, (score, _, _) = self.stream.t, self.stream.look(*arrays, 0)
         if not math.isfinite(score):
-            raise self._complaint(row, 0)
+            raise complaint_about(row, 0)
         answer = score >= self.setting.threshold
         chance, ask = self.stream.enter(chance_of(self.query, Glance(score, answer, t)), None, 0)
         if ask:
@@ -178,7 +185,7 @@ class Engine:
         arrays = arrays_of(row)
         if self.kernel is not None:
             if not self.kernel.learn_row(self.stream, *arrays, positive, cost, whole):
-                raise self._complaint(row, 0)
+                raise complaint_about(row, 0)
             return
         before = copy.copy(self.stream)
         self.stream.release()
@@ -186,25 +193,9 @@ class Engine:
         seen = Seen(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
         if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
             self.stream = before
-            raise self._complaint(row, 0)
+            raise complaint_about(row, 0)
 
-    # -- complaints and copies ---------------------------------------------------------------------------------------
-
-    def _complaint(self, rows: Rows, end: int) -> InvalidInputError:
-        try:
-            check_finite("X", rows)
-        except InvalidInputError as error:
-            return error
-        if is_sparse(rows) and rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
-            return complain("X", f"have columns within 0..{rows.shape[1] - 1}", f"{rows.indices.max()} in a sparse X")
-        where = f"row {end}" if end >= 0 else "the rows given"
-        return complain(
-            "weights",
-            "stay finite",
-            f"an overflow at {where}",
-            "Scale the features or take smaller steps.",
-            DivergedError,
-        )
+    # -- copies ------------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -222,3 +213,39 @@ class Engine:
 def arrays_of(rows: Rows) -> tuple[Any, ...]:
     """The arrays by which rows cross into the kernels."""
     return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
+
+
+def complaint_about(rows: Rows, end: int) -> InvalidInputError:
+    """What to say of rows that a kernel could not use, ``end`` being where it stopped."""
+    try:
+        check_finite("X", rows)
+    except InvalidInputError as error:
+        return error
+    if is_sparse(rows) and rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
+        return complain("X", f"have columns within 0..{rows.shape[1] - 1}", f"{rows.indices.max()} in a sparse X")
+    where = f"row {end}" if end >= 0 else "the rows given"
+    return complain(
+        "weights",
+        "stay finite",
+        f"an overflow at {where}",
+        "Scale the features or take smaller steps.",
+        DivergedError,
+    )
+
+
+def readable(estimator: Any, X: Any, *, reset: bool) -> Rows:
+    """Rows whose columns come once each; values are left for the kernels to look at."""
+    rows = check_rows(estimator, X, reset=reset, looked_at=False)
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()  # norms need every column once; the caller's matrix stays as it was
+        rows.sum_duplicates()
+    return rows
+
+
+def one_row(estimator: Any, x: Any) -> Rows:
+    """What a caller gives for one row, with shape (1, d)."""
+    row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
+    rows = readable(estimator, row, reset=False)
+    if rows.shape[0] != 1:
+        raise complain("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
+    return rows

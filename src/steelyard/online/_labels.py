@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
-from .._checks import check_finite, check_labels, complain
+from .._checks import check_column, check_finite, check_labels, complain
 from ..errors import InvalidInputError
 
 Labels = NDArray[Any]
@@ -20,7 +19,7 @@ def as_column(y: Any) -> Labels:
         return y  # nothing would be converted
     if y is None:
         check_labels(y)
-    return np.asarray(column_or_1d(np.asarray(y), warn=True))
+    return check_column("y", y)
 
 
 def two_classes(y: Labels) -> tuple[Labels, NDArray[np.bool_]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_number, check_sample_weight, complain
-from ..costs import Balanced, CostRule, ExampleCosts, as_costs
+from ..costs import Balanced, CostRule, Costs, ExampleCosts, as_costs
 from ..errors import CostsError
 
 __all__ = ["AdaptiveBalanced"]
@@ -22,6 +22,7 @@ class AdaptiveBalanced(Balanced):
     """:class:`Balanced` for a stream whose class counts are not known: rho_t = (N- + 1) / (N+ + 1) * eta_p / eta_n.
 
     N+ and N- count the labels learned from strictly before round t. Paper 000, the remark on Algorithm 1.
+    With more than two classes a mistake on class k costs (max N + 1) / (N_k + 1), and ``eta_pos`` must be 0.5.
     Elsewhere, where all labels are known, the same as :class:`Balanced`.
 
     >>> AdaptiveBalanced().costs_for([1, 0, 0, 0]).ratio()
@@ -51,9 +52,29 @@ def class_costs(costs: Any, y: Any, classes: NDArray[Any]) -> ClassCosts:
     ``y`` is the whole stream, or None if it is not known; rules that count classes then cannot be used.
     """
     if isinstance(costs, AdaptiveBalanced):
-        eta = check_number("eta_pos", costs.eta_pos, above=0, below=1)
-        plus = 1 if costs.positive is None else int(np.flatnonzero(classes == costs.positive)[0])
-        return ClassCosts(adaptive_odds=eta / (1 - eta), adaptive_positive=plus == 1)
+        odds, plus = adaptive_odds(costs, classes)
+        return ClassCosts(adaptive_odds=odds, adaptive_positive=plus == 1)
+    found = fixed_costs(costs, y, classes)
+    pair = [1.0, 1.0]
+    pair[found.positive_index()] = found.ratio()
+    return ClassCosts(pair[0], pair[1])
+
+
+def adaptive_odds(costs: AdaptiveBalanced, classes: NDArray[Any]) -> tuple[float, int]:
+    """eta_p / eta_n, and the position of the class whose cost they belong to where there are two."""
+    eta = check_number("eta_pos", costs.eta_pos, above=0, below=1)
+    if len(classes) > 2 and eta != 0.5:
+        raise complain("eta_pos", "be 0.5 with more than two classes", costs.eta_pos, error=CostsError)
+    if costs.positive is None:
+        return eta / (1 - eta), len(classes) - 1
+    found = np.flatnonzero(classes == costs.positive)
+    if len(found) != 1:
+        raise complain("positive", f"be one of the classes {classes.tolist()}", costs.positive, error=CostsError)
+    return eta / (1 - eta), int(found[0])
+
+
+def fixed_costs(costs: Any, y: Any, classes: NDArray[Any]) -> Costs:
+    """Costs by class that stay for the life of a stream; ``y`` is all of it, or None if that is not known."""
     if y is None and isinstance(costs, CostRule):
         raise complain(
             "costs",
@@ -67,9 +88,7 @@ def class_costs(costs: Any, y: Any, classes: NDArray[Any]) -> ClassCosts:
         raise complain(
             "costs", "be by class in the constructor", found, "Give costs per example to fit, run or learn.", CostsError
         )
-    pair = [1.0, 1.0]
-    pair[found.positive_index()] = found.ratio()
-    return ClassCosts(pair[0], pair[1])
+    return found
 
 
 def row_costs(costs: Any, sample_weight: Any, y: Any, classes: NDArray[Any], positive: NDArray[np.bool_]) -> RowCosts:

@@ -10,19 +10,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from .._checks import (
-    Rows,
     check_choice,
     check_count,
     check_flag,
     check_number,
-    check_rows,
     check_same_length,
     complain,
-    is_sparse,
 )
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
-from ._engine import Engine, Setting
+from ._engine import Engine, Setting, check_query, one_row, readable
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored
 from .adaptive import class_costs, row_costs
@@ -117,7 +114,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         draws: Any = None,
     ) -> Trace | None:
         new = not hasattr(self, "_engine")
-        rows = self._rows(X, reset=new)
+        rows = readable(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         positive = None
@@ -154,10 +151,10 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
         update = CSOGD2() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
-        for name, rule, kind in (("update", update, UpdateRule), ("query", query, QueryRule)):
-            if not isinstance(rule, kind):
-                raise complain(name, f"be an {kind.__name__}", rule, f"Give an object, e.g. {name}={kind.__name__}().")
-            rule.checked()
+        if not isinstance(update, UpdateRule):
+            raise complain("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
+        update.checked()
+        check_query(query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
             raise complain("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
         budget = Budget.of(self.budget)
@@ -181,13 +178,6 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         self._answers = tuple(classes)  # looked up once a decision
         self._truths = {label: bool(i) for i, label in enumerate(classes.tolist())}
 
-    def _rows(self, X: Any, *, reset: bool) -> Rows:
-        rows = check_rows(self, X, reset=reset, looked_at=False)
-        if is_sparse(rows) and not rows.has_canonical_format:
-            rows = rows.copy()  # norms need every column once; the caller's matrix stays as it was
-            rows.sum_duplicates()
-        return rows
-
     def _running(self) -> Engine:
         try:
             return self._engine
@@ -202,7 +192,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
         engine = self._running()
         found = engine.stream.decide(x) if engine.kernel is not None else None
-        t, score, positive, chance, ask = found or engine.decide(self._row(x))
+        t, score, positive, chance, ask = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], chance, ask)
 
     def learn(self, x: Any, y: Any, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
@@ -223,18 +213,11 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         learned = engine.kernel.learn(engine.stream, x, positive, value, whole) if engine.kernel is not None else None
         if not learned:
-            engine.learn(self._row(x), positive, value, whole)
+            engine.learn(one_row(self, x), positive, value, whole)
 
     def release(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
         self._running().stream.release(check_count("count", count))
-
-    def _row(self, x: Any) -> Rows:
-        row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
-        rows = self._rows(row, reset=False)
-        if rows.shape[0] != 1:
-            raise complain("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
-        return rows
 
     def _truth(self, y: Any) -> bool:
         try:
@@ -252,7 +235,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
         engine = self._running()
-        return engine.scores(self._rows(X, reset=False)) - engine.setting.threshold
+        return engine.scores(readable(self, X, reset=False)) - engine.setting.threshold
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The answer for every row."""

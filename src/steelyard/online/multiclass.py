@@ -1,92 +1,83 @@
-"""Many classes in one pass: the gradient steps of paper 000 on the one-sided losses of paper 002."""
+"""Many classes in one pass: the steps of paper 000 on the one-sided losses of paper 002."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from .._checks import (
-    Rows,
+    check_choice,
     check_count,
-    check_finite,
     check_flag,
     check_labels,
     check_number,
-    check_rows,
     check_same_length,
     check_sample_weight,
     complain,
-    is_sparse,
 )
-from .._native import cost_table, learn_costs, run_costs
 from ..active import AskAll, Budget, QueryRule
-from ..costs import CostRule, Costs, ExampleCosts, as_costs
-from ..errors import CostsError, DivergedError, StateError
+from ..costs import as_costs
+from ..errors import StateError
 from ..trace import Decision, Trace
-from ._engine import arrays_of
-from ._inquiry import Inquiry
+from ._engine import check_query, one_row, readable
 from ._labels import as_column, uniform_draws
+from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
 from ._storing import Saved, classes_read, classes_written, described, params_read, params_written
+from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
+from .updates import CSOGD1, UpdateRule
 
 __all__ = ["OnlineCostClassifier"]
 
-Floats = NDArray[np.float64]
-Targets = tuple[Floats, NDArray[np.bool_]]  # costs of every row around 0, and which answers are the cheapest
-# Overloaded over the kinds of rows, which are known when they run.
-RUN: Callable[..., int] = run_costs
-LEARN: Callable[..., int] = learn_costs
-PREDICT: Callable[..., int] = cost_table
-FORMAT, VERSION = "steelyard.OnlineCostClassifier", 2
+FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
 class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
-    Row with costs c[k], t[k] = c[k] - (min c + max c) / 2, estimates g[k] = w[k].x: where an answer that is among the
-    cheapest has g > t, w -= eta x; where another has g < t, w += eta x. These are gradient steps (paper 000, eq. (4))
-    on the one-sided losses max(0, Z (g - t)) of paper 002, eq. (2), one a class. With two classes it is
-    ``OnlineClassifier(CSOGD1(2 * eta))``; with unit costs, one such learner a class against the rest.
+    Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
+    others, estimates g[k] = w[k].x. The losses max(0, Z (g - t)) of paper 002, eq. (2), or r max(0, Z (g - t / r)), add
+    up to no less than the answer costs too much. Every class takes its own step w -= Z stride x / 2: a gradient's on
+    the first (``CSOGD1``) or the second losses (``CSOGD2``, ``CSOALHinge``), or passive-aggressively on the first
+    (``PA``, ``PA1``, ``PA2``) or the second (``CSOALPA``). With two classes it is ``OnlineClassifier(update)``, though
+    the PA there are blind to costs; with unit costs, one such learner a class against the rest.
 
-    Parameters: ``eta`` > 0, the step; ``query`` and ``budget``, which labels to ask for and how many (paper 001): the
-    score a rule looks at is how much dearer the second best answer seems, with a minus where the answer is
-    ``negative`` (default: the first class); ``costs``, by class: a matrix C[true, predicted], a rule, or None for 0
-    and 1; ``fit_intercept``, a constant feature 1; ``seed`` of the draws. Costs per example and sample weights, which
-    are factors to the costs of a row, go to fit, partial_fit and run.
+    Parameters: ``update`` (default ``CSOGD1()``); ``query``, ``budget``: the score a rule looks at is how much dearer
+    the second best answer seems, with a minus where the answer is ``negative`` (default: the first class); ``costs``,
+    by class: a matrix C[true, predicted], a rule, ``AdaptiveBalanced()``, or None for 0 and 1; ``after_budget``,
+    ``fit_intercept`` and ``seed`` as in OnlineClassifier. Costs per example and sample weights, which are factors to
+    the costs of a row, go to fit, partial_fit and run.
 
     >>> X = np.eye(3)[[0, 1, 2] * 20]
     >>> OnlineCostClassifier().fit(X, ["low", "mid", "top"] * 20).predict(np.eye(3)).tolist()
     ['low', 'mid', 'top']
     """
 
-    STORED = ("classes", "costs", "coef", "intercept")
+    STORED = ("classes", "costs", "coef", "intercept", "sums", "intercept_sums", "seen")
     classes_: NDArray[Any]
-    coef_: Floats
-    intercept_: Floats
-    _inquiry: Inquiry
-    _costs: Costs
+    _engine: ManyEngine
 
     def __init__(
         self,
+        update: UpdateRule | None = None,
         *,
-        eta: float = 0.1,
         query: QueryRule | None = None,
         budget: int | float | Budget | None = None,
         costs: Any = None,
         negative: Any = None,
+        after_budget: str = "last",
         fit_intercept: bool = False,
         seed: int = 0,
     ) -> None:
-        self.eta = eta
+        self.update = update
         self.query = query
         self.budget = budget
         self.costs = costs
         self.negative = negative
+        self.after_budget = after_budget
         self.fit_intercept = fit_intercept
         self.seed = seed
 
@@ -95,7 +86,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order."""
         with self._unchanged_on_error():
-            self.__dict__.pop("coef_", None)
+            self.__dict__.pop("_engine", None)
             self._learn(X, y, None, costs, sample_weight, whole=True)
         return self
 
@@ -126,26 +117,34 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def _learn(
         self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, whole: bool, draws: Any = None
     ) -> Trace:
-        new = not hasattr(self, "coef_")
-        rows = _canonical(check_rows(self, X, reset=new))
+        new = not hasattr(self, "_engine")
+        rows = readable(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
-        found, _ = check_labels(labels)
+        found, codes = check_labels(labels)
         known = found if classes is None else np.unique(np.asarray(classes))
         if new:
             self._begin(rows.shape[1], known, labels if whole else None)
         elif classes is not None and not np.array_equal(known, self.classes_):
             raise complain("classes", f"stay {self.classes_.tolist()}", classes)
-        strange = [label for label in found.tolist() if label not in self.classes_.tolist()]
-        if strange:
-            raise complain("y", f"hold the classes {self.classes_.tolist()}", strange[0])
-        weight = None if sample_weight is None else check_sample_weight(sample_weight, len(labels))
-        targets = self._targets(labels, costs, weight)
-        uniform = None if draws is None else uniform_draws(draws, len(labels))
-        # A part that fails leaves no trace: it works on copies.
-        self.coef_, self.intercept_ = self.coef_.copy(), self.intercept_.copy()
-        self._inquiry = copy.copy(self._inquiry)
-        return self._passed(rows, labels, targets, uniform)
+        positions = np.array([self._codes.get(label, -1) for label in found.tolist()], dtype=np.int64)
+        if (positions < 0).any():
+            at = int(np.argmax(positions[codes] < 0))
+            raise complain("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
+        truth = ManyTruth(
+            positions[codes],
+            None if costs is None else self._table(costs, labels),
+            None if sample_weight is None else check_sample_weight(sample_weight, len(labels)),
+            None if draws is None else uniform_draws(draws, len(labels)),
+        )
+        gap, answer, chance, asked = self._engine.run(rows, truth)
+        if chance is None or asked is None:
+            chance, asked = np.broadcast_to(1.0, len(labels)), np.broadcast_to(True, len(labels))
+        return Trace(gap, self.classes_[answer], asked, chance, labels)
+
+    def _table(self, per_example: Any, y: Any) -> Floats:
+        table = as_costs(None, y, self.classes_, per_example=per_example).table(y)
+        return np.ascontiguousarray(table, dtype=np.float64)
 
     def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
         """Zero weights, and everything that stays for the life of the stream."""
@@ -153,142 +152,94 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             raise complain(
                 "y", "have two classes or more", classes.tolist(), "For one class in the first part give classes=."
             )
-        if y is None and isinstance(self.costs, CostRule):
-            raise complain(
-                "costs",
-                "not depend on labels yet to come when a stream is learned in parts",
-                self.costs,
-                "Use fixed costs from known labels: costs.costs_for(y_known).",
-                CostsError,
-            )
-        costs = as_costs(self.costs, y, classes)
-        if isinstance(costs, ExampleCosts):
-            advice = "Give costs per example to fit, partial_fit, run or learn."
-            raise complain("costs", "be by class in the constructor", costs, advice, CostsError)
-        inquiry = Inquiry.begun(AskAll() if self.query is None else self.query, self.budget, self.seed)
-        self.classes_, self._costs, self._inquiry = classes, costs, inquiry
-        self.coef_, self.intercept_ = np.zeros((len(classes), n_features)), np.zeros(len(classes))
-        self._negative()
+        adaptive = isinstance(self.costs, AdaptiveBalanced)
+        costs = fixed_costs(None if adaptive else self.costs, y, classes)
+        self._adopt(n_features, classes, np.ascontiguousarray(costs.matrix, dtype=np.float64))
 
-    def _negative(self) -> int:
+    def _adopt(self, n_features: int, classes: NDArray[Any], costs: Floats) -> None:
+        update = CSOGD1() if self.update is None else self.update
+        query = AskAll() if self.query is None else self.query
+        check_many(update)
+        check_query(query)
+        budget = Budget.of(self.budget)
+        averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
+        if averaged and not np.isfinite(budget.limit):
+            raise complain("budget", 'be a number of labels for after_budget="average"', self.budget)
+        odds, plus = adaptive_odds(self.costs, classes) if isinstance(self.costs, AdaptiveBalanced) else (0.0, 1)
+        setting = ManySetting(
+            n_features=n_features,
+            budget=budget,
+            costs=costs,
+            negative=self._negative(classes),
+            averaging=averaged and budget.limit > 0,
+            constant_feature=check_flag("fit_intercept", self.fit_intercept),
+            seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
+            odds=odds,
+            positive=plus,
+        )
+        self._engine = ManyEngine(setting, update, query)
+        self.classes_ = classes
+        self._answers = tuple(classes)  # looked up once a decision
+        self._codes = {label: k for k, label in enumerate(classes.tolist())}
+
+    def _negative(self, classes: NDArray[Any]) -> int:
         """Position of the class that query rules take for the negative one."""
         if self.negative is None:
             return 0
-        found = np.flatnonzero(self.classes_ == self.negative)
+        found = np.flatnonzero(classes == self.negative)
         if len(found) != 1:
-            raise complain("negative", f"be one of the classes {self.classes_.tolist()}", self.negative)
+            raise complain("negative", f"be one of the classes {classes.tolist()}", self.negative)
         return int(found[0])
 
-    def _targets(self, y: Any, per_example: Any, weight: Floats | None) -> Targets:
-        costs = self._costs if per_example is None else as_costs(None, y, self.classes_, per_example=per_example)
-        table = np.asarray(costs.table(y), dtype=np.float64)
-        if weight is not None:
-            table = table * weight[:, None]
-        low, high = table.min(axis=1, keepdims=True), table.max(axis=1, keepdims=True)
-        return np.ascontiguousarray(table - (low + high) / 2), np.ascontiguousarray(table == low)
-
-    def _steps(self) -> tuple[float, bool]:
-        return check_number("eta", self.eta, above=0), check_flag("fit_intercept", self.fit_intercept)
-
-    def _passed(self, rows: Rows, y: NDArray[Any], targets: Targets, draws: Floats | None) -> Trace:
-        n, always = len(y), self._inquiry.always()
-        gap, answer = np.empty(n), np.empty(n, dtype=np.int64)
-        chance, asked = (None, None) if always else (np.empty(n), np.empty(n, dtype=bool))
-        record = (gap, answer, chance, asked)
-        if self._inquiry.native:
-            stream = self._inquiry.stream
-            weights, steps = (self.coef_, self.intercept_, stream), self._steps()
-            _check_end(RUN(*weights, *arrays_of(rows), *targets, *steps, self._negative(), draws, *record))
-        else:
-            self._pass_in_python(rows, targets, draws, record)
-        if chance is None or asked is None:
-            return Trace(gap, self.classes_[answer], np.broadcast_to(True, n), np.broadcast_to(1.0, n), y)
-        return Trace(gap, self.classes_[answer], asked, chance, y)
-
-    def _pass_in_python(self, rows: Rows, targets: Targets, draws: Floats | None, record: Any) -> None:
-        """The same round by round, for query rules without a kernel; also what the kernel is compared with."""
-        for i in range(rows.shape[0]):
-            row = rows[i : i + 1]
-            *found, ask = self._enter(row, draws, i)
-            if ask:
-                self._settle(row, (targets[0][i : i + 1], targets[1][i : i + 1]))
-            for column, value in zip(record, (*found, ask), strict=True):
-                column[i] = value
-
-    def _enter(self, row: Rows, draws: Floats | None = None, i: int = 0) -> tuple[float, int, float, bool]:
-        """Gap, answer, chance and whether to ask, for the next round."""
-        costs = self._estimates(row)[0]
-        answer = int(_cheapest(costs[None])[0])
-        gap = float((np.delete(costs, answer) - costs[answer]).min())
-        positive = answer != self._negative()
-        return (gap, answer, *self._inquiry.enter(gap if positive else -gap, positive, draws, i))
-
-    def _settle(self, row: Rows, targets: Targets) -> None:
-        weights = (self.coef_, self.intercept_, self._inquiry.stream)
-        _check_end(LEARN(*weights, *arrays_of(row), *targets, *self._steps()))
+    def _running(self) -> ManyEngine:
+        try:
+            return self._engine
+        except AttributeError:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
+            ) from None
 
     # -- one row at a time -------------------------------------------------------------------------------------------
 
     def decide(self, x: Any) -> Decision:
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
-        check_is_fitted(self, "coef_")
-        t = self.n_rounds_
-        gap, answer, chance, ask = self._enter(self._row(x))
-        if ask:
-            self._inquiry.stream.reserve()
-        return Decision(t, gap, self.classes_[answer], chance, ask)
+        engine = self._running()
+        found = engine.stream.decide(x) if engine.native else None
+        t, gap, answer, chance, ask = found or engine.decide(one_row(self, x))
+        return Decision(t, gap, self._answers[answer], chance, ask)
 
     def learn(self, x: Any, y: Any, *, costs: Any = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win."""
-        check_is_fitted(self, "coef_")
-        row, label = self._row(x), np.asarray([y])
-        if label[0] not in self.classes_.tolist():
-            raise complain("y", f"be one of the classes {self.classes_.tolist()}", y)
-        weight = np.array([check_number("sample_weight", sample_weight, at_least=0)])
-        targets = self._targets(label, None if costs is None else np.atleast_2d(costs), weight)
-        if self._inquiry.budget != Budget() and self._inquiry.stream.reserved == 0:
+        engine = self._running()
+        code = self._code(y)
+        given = None if costs is None else self._table(np.atleast_2d(costs), np.asarray([y]))[0]
+        weight = 1.0 if sample_weight == 1.0 else check_number("sample_weight", sample_weight, at_least=0)
+        if engine.setting.budget != Budget() and engine.stream.reserved == 0:
             raise complain(
                 "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
             )
-        touched = row.indices if is_sparse(row) else slice(None)
-        before = self.coef_[:, touched].copy(), self.intercept_.copy(), copy.copy(self._inquiry)
+        learned = engine.stream.learn(x, code, given, weight) if engine.native else None
+        if not learned:
+            engine.learn(one_row(self, x), code, given, weight)
+
+    def _code(self, y: Any) -> int:
         try:
-            self._inquiry.stream.release()
-            self._settle(row, targets)
-        except BaseException:
-            self.coef_[:, touched], self.intercept_[:], self._inquiry = before
-            raise
+            return self._codes[y]
+        except (KeyError, TypeError):
+            raise complain("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
     def release(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
-        check_is_fitted(self, "coef_")
-        self._inquiry.stream.release(check_count("count", count))
-
-    def _row(self, x: Any) -> Rows:
-        if (
-            isinstance(x, np.ndarray)
-            and x.dtype == np.float64
-            and x.shape == self.coef_.shape[1:]
-            and np.isfinite(x).all()
-        ):
-            return np.ascontiguousarray(x).reshape(1, -1)  # nothing left to check, a live stream is in a hurry
-        row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
-        rows = _canonical(check_rows(self, row, reset=False))
-        if rows.shape[0] != 1:
-            raise complain("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
-        return rows
+        self._running().stream.release(check_count("count", count))
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
     def estimated_costs(self, X: Any) -> Floats:
-        """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest."""
-        check_is_fitted(self, "coef_")
-        return self._estimates(_canonical(check_rows(self, X, reset=False)))
+        """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest.
 
-    def _estimates(self, rows: Rows) -> Floats:
-        out = np.empty((rows.shape[0], len(self.classes_)))
-        _check_end(PREDICT(self.coef_, self.intercept_, *arrays_of(rows), out))
-        return out
+        Rules that scale the slope estimate shares of the range of a row's costs.
+        """
+        return self._running().estimates(readable(self, X, reset=False))
 
     def decision_function(self, X: Any) -> Floats:
         """Minus the estimated costs; for two classes one column, positive for the second."""
@@ -298,41 +249,51 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def predict(self, X: Any) -> NDArray[Any]:
         """The answer that seems cheapest; ties go to the last class."""
         costs = self.estimated_costs(X)
-        return np.asarray(self.classes_[_cheapest(costs)])
+        return np.asarray(self.classes_[cheapest(costs)])
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the estimated costs, (K, d)."""
+        engine = self._running()
+        return np.asarray(engine.stream.weights).reshape(-1, engine.setting.n_features)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercepts, (K,)."""
+        return np.asarray(self._running().stream.biases)
 
     @property
     def n_rounds_(self) -> int:
         """Rounds so far."""
-        return int(self._inquiry.stream.t)
+        return int(self._running().stream.t)
 
     @property
     def n_asked_(self) -> int:
         """Labels asked for so far, answered or not."""
-        return int(self._inquiry.stream.spent + self._inquiry.stream.reserved)
+        stream = self._running().stream
+        return int(stream.spent + stream.reserved)
 
     @property
     def n_updates_(self) -> int:
         """Rounds that changed the weights."""
-        return int(self._inquiry.stream.updates)
+        return int(self._running().stream.updates)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """All that a resumed stream needs: arrays under ``"arrays"``, everything else JSON."""
-        check_is_fitted(self, "coef_")
+        engine = self._running()
+        *changing, counts = engine.stream.arrays()
+        fixed = (classes_written(self.classes_), engine.setting.costs.copy())
         return {
             "format": FORMAT,
             "version": VERSION,
             "params": params_written(self),
-            "counts": self._inquiry.counts,
+            "counts": list(counts),
+            "n_features": engine.setting.n_features,
             "labels": self.classes_.dtype.kind,
             "feature_names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "arrays": {
-                "classes": classes_written(self.classes_),
-                "costs": np.array(self._costs.matrix),
-                "coef": self.coef_.copy(),
-                "intercept": self.intercept_.copy(),
-            },
+            "arrays": dict(zip(self.STORED, (*fixed, *changing), strict=True)),
         }
 
     @classmethod
@@ -342,44 +303,22 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {described(state)}.")
         try:
             made = cls(**params_read(state["params"], rules))
-            arrays = {name: np.ascontiguousarray(state["arrays"][name]) for name in cls.STORED}
-            made.classes_ = classes_read(arrays["classes"], state["labels"])
-            made._costs = Costs(made.classes_, arrays["costs"].astype(np.float64))
-            made.coef_, made.intercept_ = arrays["coef"].astype(np.float64), arrays["intercept"].astype(np.float64)
-            made._inquiry = Inquiry.begun(made.query or AskAll(), made.budget, made.seed)
-            made._inquiry.resume(state["counts"])
+            classes, *arrays, seen = (np.ascontiguousarray(state["arrays"][name]) for name in cls.STORED)
+            costs, *vectors = (array.astype(np.float64) for array in arrays)
+            made.n_features_in_ = int(state["n_features"])
+            made._adopt(made.n_features_in_, classes_read(classes, state["labels"]), costs)
+            made._engine.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
             names = list(state["feature_names"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
-        K = len(made.classes_)
-        if made.coef_.ndim != 2 or arrays["costs"].shape != (K, K) or not K == len(made.coef_) == len(made.intercept_):
-            raise StateError("state must hold weights, an intercept and costs for every class.")
-        made.n_features_in_ = made.coef_.shape[1]
         if names:
             made.feature_names_in_ = np.array(names, dtype=object)
         return made
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_engine")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _cheapest(costs: Floats) -> NDArray[np.intp]:
-    """Ties go to the last class, as a score of 0 goes to the positive one."""
-    return np.asarray(costs.shape[1] - 1 - np.argmin(costs[:, ::-1], axis=1))
-
-
-def _canonical(rows: Rows) -> Rows:
-    """Every column once in a row; the caller's matrix stays as it was."""
-    if is_sparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    check_finite("X", rows)
-    return rows
-
-
-def _check_end(end: int) -> None:
-    if end != -1:
-        advice = "Scale the features or take smaller steps."
-        raise complain("weights", "stay finite", "an overflow", advice, DivergedError)

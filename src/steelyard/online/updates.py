@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -22,6 +23,7 @@ __all__ = [
     "ROMMA",
     "CPAPBTable2",
     "CSOALHinge",
+    "Lack",
     "Perceptron",
     "Seen",
     "Step",
@@ -55,11 +57,25 @@ class Step(NamedTuple):
     shift: float = 0.0
 
 
+class Lack(NamedTuple):
+    """All that an update rule may look at for one answer of many, on the scale of a binary margin.
+
+    ``margin``: how far the estimate falls short of a margin as large as the costs say; ``share``: the same with the
+    costs of the row divided by their ``range``, dearest minus cheapest; ``x2``: \\|x\\|^2.
+    """
+
+    margin: float
+    share: float
+    range: float
+    x2: float
+
+
 class UpdateRule(Rule):
     """How the weights move when a label has come.
 
-    A subclass writes :meth:`step` and works at the speed of Python. To make it fast, give it a struct in
-    ``native/updates.hpp`` (with its name in the type list) and return that from :meth:`native`.
+    A subclass writes :meth:`step` for two classes, :meth:`stride` for many, and works at the speed of Python. To make
+    it fast, give it a struct in ``native/updates.hpp`` (with its name in the type list) and return that from
+    :meth:`native`; one in ``native/strides.hpp`` for many classes.
     """
 
     meaning: ClassVar[str] = "step"
@@ -69,6 +85,17 @@ class UpdateRule(Rule):
     def step(self, seen: Seen) -> Step:
         """The step for one labelled example."""
         raise NotImplementedError
+
+    def stride(self, lack: Lack) -> float:
+        """How far the weights of one answer go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks."""
+        raise NotImplementedError
+
+    def stride_kernel(self) -> tuple[str, list[float]] | None:
+        """Name and numbers of the kernel of :meth:`stride`, or None where it is written in Python only."""
+        cls = next(base for base in type(self).__mro__ if "stride" in vars(base))
+        if cls.__module__ != __name__:
+            return None
+        return cls.__name__, [float(getattr(self, name)) for name in inspect.signature(cls).parameters]
 
 
 def _sign(score: float) -> float:
@@ -156,6 +183,10 @@ class PA(UpdateRule):
         """Nothing for rows that are zero."""
         return Step(add=seen.y * (seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
 
+    def stride(self, lack: Lack) -> float:
+        """Until the margin is as large as the costs say."""
+        return lack.margin / lack.x2 if lack.margin > 0 and lack.x2 > 0 else 0.0
+
     def native(self) -> Any:
         """The kernel's form of this rule."""
         return update_kernel("PA", [])
@@ -190,6 +221,10 @@ class PA1(_Capped):
         """Nothing for rows that are zero."""
         return Step(add=seen.y * min(self.C, seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
 
+    def stride(self, lack: Lack) -> float:
+        """Until the margin is as large as the costs say, or C."""
+        return min(self.C, lack.margin / lack.x2) if lack.margin > 0 and lack.x2 > 0 else 0.0
+
 
 @dataclass(eq=False, repr=False)
 class PA2(_Capped):
@@ -208,6 +243,10 @@ class PA2(_Capped):
         if seen.hinge() <= 0 or seen.x2 <= 0:
             return Step()
         return Step(add=seen.y * (seen.hinge() / (seen.x2 + 1.0 / (2.0 * self.C))))
+
+    def stride(self, lack: Lack) -> float:
+        """A damped part of the way to the margin that the costs say."""
+        return lack.margin / (lack.x2 + 1.0 / (2.0 * self.C)) if lack.margin > 0 and lack.x2 > 0 else 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -307,6 +346,10 @@ class CSOGD1(_Stepping):
         """The same step for every class, until the margin reaches the cost."""
         return Step(add=self.eta * seen.y if seen.cost - seen.margin() > 0 else 0.0)
 
+    def stride(self, lack: Lack) -> float:
+        """The same for every answer, until its margin is as large as the costs say."""
+        return self.eta if lack.margin > 0 else 0.0
+
 
 @dataclass(eq=False, repr=False)
 class CSOGD2(_Stepping):
@@ -321,6 +364,10 @@ class CSOGD2(_Stepping):
     def step(self, seen: Seen) -> Step:
         """A step as long as the mistake is dear."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
+
+    def stride(self, lack: Lack) -> float:
+        """As long as the costs of the row are far apart."""
+        return self.eta * lack.range if lack.share > 0 else 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -339,6 +386,10 @@ class CSOALHinge(_Stepping):
     def step(self, seen: Seen) -> Step:
         """A step as long as the mistake is dear."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
+
+    def stride(self, lack: Lack) -> float:
+        """As long as the costs of the row are far apart."""
+        return self.eta * lack.range if lack.share > 0 else 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -360,6 +411,10 @@ class CSOALPA(_Capped):
         if seen.hinge() <= 0 or seen.x2 <= 0:
             return Step()
         return Step(add=seen.y * min(self.C, seen.cost * seen.hinge() / seen.x2))
+
+    def stride(self, lack: Lack) -> float:
+        """As far as the loss says, or C."""
+        return min(self.C, lack.range * lack.share / lack.x2) if lack.share > 0 and lack.x2 > 0 else 0.0
 
 
 def _builtin(cls: type) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter, validate_data
+from sklearn.utils.validation import has_fit_parameter
 
-from .._checks import complain
+from .._checks import check_shape, complain, note_columns
 from .plan import Cases, Floats, Plan, SubProblem
 
 
@@ -118,12 +118,8 @@ def check_takes_weight(estimator: Any) -> None:
 
 def readable(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows as they came, frames too, for a base learner that reads them itself; lists become arrays."""
-    rows = X if hasattr(X, "shape") else np.asarray(X)
-    if len(rows.shape) != 2:
-        raise complain(
-            "X", "have two dimensions", f"shape {rows.shape}", "Reshape your data: X.reshape(-1, 1) has rows."
-        )
-    validate_data(estimator, rows, reset=reset, skip_check_array=True)
+    rows = check_shape(X)
+    note_columns(estimator, rows, reset=reset)
     return rows
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
-from .._checks import check_finite, check_rows, complain
+from .._checks import check_finite, check_rows, check_shape, complain, note_columns
 
 UNSEEN = -1.0  # stands for a category that training did not show; no branch bears it
 
@@ -74,21 +73,16 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> list[NDArray[Any]] | Non
         frame = nw.from_native(X, eager_only=True)
         if all(kind.is_numeric() for kind in frame.schema.values()):
             return None
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        note_columns(estimator, check_shape(X), reset=reset)
         columns = [frame[:, j] for j in range(frame.shape[1])]
-        found = [(c.cast(nw.Float64) if c.dtype.is_numeric() else c).to_numpy() for c in columns]
-        return found if frame.shape[0] else _no_rows(frame.shape)
+        return [(c.cast(nw.Float64) if c.dtype.is_numeric() else c).to_numpy() for c in columns]
     if hasattr(X, "toarray"):
         return None  # sparse: refused with scikit-learn's own words
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if array.ndim != 2 or array.dtype.kind not in "OUST" or not any(_holds_names(c) for c in array.T):
         return None
-    validate_data(estimator, array, reset=reset, skip_check_array=True)
-    return list(array.T) if len(array) else _no_rows(array.shape)
-
-
-def _no_rows(shape: tuple[int, ...]) -> list[NDArray[Any]]:
-    raise complain("X", "have at least 1 row", f"{shape[0]} sample(s) (shape={shape})")
+    note_columns(estimator, check_shape(array), reset=reset)
+    return list(array.T)
 
 
 def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:

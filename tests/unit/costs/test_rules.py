@@ -40,6 +40,16 @@ def test_balanced_is_proposition_1() -> None:
     assert many.matrix[:, 0].tolist() == pytest.approx([0, 1.5, 1])  # every class weighs 3 in all
 
 
+@pytest.mark.parametrize("rule", [Balanced(), Balanced(0.3), InverseFrequency(0.5), InverseFrequency(1, "rarest")])
+def test_known_counts_stand_for_labels(rule) -> None:  # type: ignore[no-untyped-def]
+    from_labels = rule.costs_for(["no"] * 12 + ["yes"] * 3)
+    assert from_labels.aligned(CLASSES).matrix.tolist() == rule.costs_for({"yes": 3, "no": 12}).matrix.tolist()
+    with pytest.raises(InvalidInputError, match=r"count of 'no' must be a finite number > 0; got 0"):
+        rule.costs_for({"yes": 3, "no": 0})
+    with pytest.raises(CostsError, match="two or more classes"):
+        rule.costs_for({"yes": 3})
+
+
 def test_inverse_frequency() -> None:
     y = [0] * 8 + [1] * 2
     assert InverseFrequency(0.5).costs_for(y).class_costs() == pytest.approx([0.5, 2])

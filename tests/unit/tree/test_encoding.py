@@ -90,5 +90,5 @@ def test_other_columns_are_refused() -> None:
 
 
 def test_no_rows_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="at least 1 row"):
+    with pytest.raises(InvalidInputError, match="at least one row"):
         C45Classifier().fit(in_pandas().iloc[:0], [])

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer
 from ...boosting import AdaBoostM1Classifier, AdaC2M1Classifier
 from ...evaluate import get_scorer
 from ...margin import CSLDMClassifier, CSSVMClassifier
-from ...online import AROW, CSOGD2, OnlineClassifier, OnlineCostClassifier
+from ...online import AROW, CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
 from ...reduction import (
     AllPairsClassifier,
     AllPairsClassifierCV,
@@ -119,7 +119,8 @@ def _arow(problem: Problem) -> Any:
 
 
 def _online_costs(problem: Problem) -> Any:
-    return searched(problem, _unit_rows(problem), OnlineCostClassifier(fit_intercept=True), {"eta": _STEPS})
+    learner = OnlineCostClassifier(CSOGD1(), fit_intercept=True)
+    return searched(problem, _unit_rows(problem), learner, {"update__eta": [2 * step for step in _STEPS]})
 
 
 # -- margins and reductions ------------------------------------------------------------------------------------------

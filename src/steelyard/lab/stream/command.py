@@ -17,13 +17,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from ..._checks import check_choice, complain
 from ...costs import Costs
 from ...data import Dataset, iter_chunks
-from ...online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier, UpdateRule
+from ...online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
 from .decisions import DecisionFile
 from .preparation import Preparation
 from .session import Session
 from .spelled import label_budget, query_rule, stream_costs, update_rule
 
-SECONDS_BETWEEN_SAVES = 5.0
+SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def run_stream(
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
         ) as progress:
             task = progress.add_task("waiting for the first rows", total=None)
-            saved = time.monotonic()
+            saved, saving = time.monotonic(), 0.0
             for part in chunks:
                 start = session.rounds
                 trace = session.take(part, settings.positive)
@@ -87,9 +87,11 @@ def run_stream(
                 session.written = file.write(start, trace, session.labels)
                 settled = True
                 progress.update(task, description=described(session))
-                if state is not None and time.monotonic() - saved > SECONDS_BETWEEN_SAVES:
+                began = time.monotonic()
+                if state is not None and saving <= SAVING_SHARE * (began - saved):
                     session.save(state)
                     saved = time.monotonic()
+                    saving = saved - began
     except KeyboardInterrupt:
         kept = "" if state is None else f" What was learned is in {state}."
         console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False)
@@ -109,18 +111,15 @@ def begun(settings: Settings) -> Session:
     update = None if settings.update is None else update_rule(settings.update)
     query, budget, costs = query_rule(settings.query), label_budget(settings.budget), stream_costs(settings.costs)
     after_budget = check_choice("--after-budget", settings.after_budget, ("last", "average"))
-    rest: dict[str, Any] = {"query": query, "budget": budget, "fit_intercept": settings.intercept}
+    shared = {"query": query, "budget": budget, "after_budget": after_budget, "seed": settings.seed}
 
     def make(labels: tuple[Any, ...]) -> OnlineClassifier | OnlineCostClassifier:
-        priced = _among(costs, labels)
+        rest: Any = shared | {"costs": _among(costs, labels), "fit_intercept": settings.intercept}
         if len(labels) == 2:
-            rule = CSOGD2() if update is None else update
-            threshold = settings.threshold
-            return OnlineClassifier(
-                rule, costs=priced, threshold=threshold, after_budget=after_budget, seed=settings.seed, **rest
-            )
-        eta = _step_of_many(update, settings)
-        return OnlineCostClassifier(eta=eta, costs=priced, seed=settings.seed, **rest)
+            return OnlineClassifier(CSOGD2() if update is None else update, threshold=settings.threshold, **rest)
+        if settings.threshold != 0:
+            raise complain("--threshold", "be left out where there are more than two labels", settings.threshold)
+        return OnlineCostClassifier(CSOGD1() if update is None else update, **rest)
 
     return Session(make, Preparation(settings.scale, settings.hash_bits), classes)
 
@@ -148,8 +147,6 @@ def taken_up(session: Session, settings: Settings, state: Path) -> Session:
 def _told(model: OnlineClassifier | OnlineCostClassifier) -> dict[str, Any]:
     """Parameters in a form that can be compared and read, by the names of their options."""
     params = {name: getattr(value, "matrix", value) for name, value in model.get_params(deep=False).items()}
-    if "eta" in params:
-        params["update"] = CSOGD1(2 * params.pop("eta"))
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
 
 
@@ -169,25 +166,10 @@ def _among(costs: Any, labels: tuple[Any, ...]) -> Any:
     """Costs over the positions of the labels, which is all that the learner sees of them."""
     if isinstance(costs, Costs) and costs.classes is not None:
         return Costs.of_matrix(costs.aligned(labels).matrix)
-    if costs is not None and len(labels) > 2:
+    if isinstance(costs, Costs) and len(labels) > 2:
         advice = "Give a .csv or .toml file with C[true, predicted]."
-        raise complain("--costs", f"be a matrix for {len(labels)} labels", "costs of two", advice)
+        raise complain("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", advice)
     return costs
-
-
-def _step_of_many(update: UpdateRule | None, settings: Settings) -> float:
-    """The step of the learner of many classes, which is CSOGD1(2 eta) where there are two."""
-    for option, given in (
-        ("--threshold", settings.threshold != 0),
-        ("--after-budget", settings.after_budget != "last"),
-    ):
-        if given:
-            raise complain(option, "be left out where there are more than two labels", "it")
-    if update is None:
-        return 0.1
-    if type(update) is not CSOGD1:
-        raise complain("--update", "be CSOGD1(eta) where there are more than two labels", update)
-    return update.eta / 2
 
 
 def rest_of(chunks: Iterator[Dataset], skip: int) -> Iterator[Dataset]:

@@ -1,0 +1,71 @@
+"""Steps worked by hand."""
+
+import numpy as np
+import pytest
+
+from steelyard import (
+    CSOALPA,
+    CSOGD1,
+    CSOGD2,
+    PA,
+    PA1,
+    PA2,
+    AdaptiveBalanced,
+    Costs,
+    CSOALHinge,
+    Lack,
+    OnlineCostClassifier,
+    UpdateRule,
+)
+
+# A row with costs 0, 1, 4: range 4, middle 2, targets -2, -1, 2; divided by the range -1/2, -1/4, 1/2. With all
+# estimates 0 the first answer is too dear by 2, the third too cheap by 2, and the second is dear enough already.
+C = [[0, 1, 4], [1, 0, 1], [1, 1, 0]]
+X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("update", "stride"),
+    [
+        (CSOGD1(0.5), 0.5),
+        (CSOGD2(0.5), 2.0),
+        (CSOALHinge(0.25), 1.0),
+        (CSOALPA(10), 2.0),  # 4 * 1 / 2
+        (CSOALPA(1.5), 1.5),
+        (PA(), 2.0),  # 4 / 2
+        (PA1(1.5), 1.5),
+        (PA2(0.5), 4 / 3),  # 4 / (2 + 1)
+    ],
+)
+def test_the_first_step_of_many(update: UpdateRule, stride: float) -> None:
+    model = OnlineCostClassifier(update, costs=C).partial_fit(X[:1], [0], classes=[0, 1, 2])
+    half = stride / 2
+    np.testing.assert_array_equal(model.coef_, [[-half, -half], [0, 0], [half, half]])
+    assert update.stride(Lack(margin=4.0, share=1.0, range=4.0, x2=2.0)) == stride
+    assert update.stride(Lack(margin=-2.0, share=-0.5, range=4.0, x2=2.0)) == 0
+
+
+def test_pa_reaches_the_costs() -> None:
+    model = OnlineCostClassifier(PA(), costs=C).partial_fit(X[:1], [0], classes=[0, 1, 2])
+    np.testing.assert_array_equal(model.estimated_costs(X[:1]), [[-2.0, 0.0, 2.0]])
+    again = model.n_updates_
+    assert model.partial_fit(X[:1], [0]).n_updates_ == again  # nothing lacks any more
+
+
+def test_costs_of_many_that_follow_the_stream() -> None:
+    model = OnlineCostClassifier(CSOGD2(1.0), costs=AdaptiveBalanced()).start(1, ["a", "b", "c"])
+    for label in "aab":
+        model.decide([0.0])
+        model.learn([0.0], label)  # teaches nothing but the counts 2, 1, 0
+    model.decide([1.0])
+    model.learn([1.0], "c")  # costs (2 + 1) / (0 + 1)
+    np.testing.assert_array_equal(model.coef_, [[1.5], [1.5], [-1.5]])
+
+
+def test_answers_that_cost_the_same_teach_nothing() -> None:
+    model = OnlineCostClassifier(PA()).start(2, range(3))
+    model.decide(X[0])
+    model.learn(X[0], 0, costs=[2, 2, 2])
+    assert model.n_updates_ == 0
+    costs = Costs.of_rows([[3.0, 3.0, 3.0]] * 3)
+    assert OnlineCostClassifier(PA()).fit(X, [0, 1, 2], costs=costs).n_updates_ == 0
