@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings.hpp"
+#include "one_row.hpp"
 #include "online.hpp"
 
 namespace steelyard {
@@ -50,39 +50,6 @@ CsrRows<T, I> csr(const Stream &stream, const Vector<T> &values, const Vector<I>
     throw nb::value_error("values, columns and starts do not belong together");
   return csr_rows(values.data(), columns.data(), starts.data(), starts.shape(0) - 1, stream.weights.d, values.shape(0));
 }
-
-// A single dense row by the buffer protocol: several times quicker than going through an ndarray.
-class OneRow {
- public:
-  explicit OneRow(nb::handle x) {
-    held_ = PyObject_GetBuffer(x.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0;
-    if (!held_)
-      PyErr_Clear();
-  }
-  ~OneRow() {
-    if (held_)
-      PyBuffer_Release(&view_);
-  }
-  OneRow(const OneRow &) = delete;
-  OneRow &operator=(const OneRow &) = delete;
-
-  // Calls back with the row, or answers false if it is not a plain vector of d floats.
-  template <class Call> bool visit(std::size_t d, Call &&call) const {
-    if (!held_ || view_.ndim != 1 || static_cast<std::size_t>(view_.shape[0]) != d || view_.format == nullptr)
-      return false;
-    if (std::strcmp(view_.format, "d") == 0)
-      call(DenseRows<double>{static_cast<const double *>(view_.buf), 1, d});
-    else if (std::strcmp(view_.format, "f") == 0)
-      call(DenseRows<float>{static_cast<const float *>(view_.buf), 1, d});
-    else
-      return false;
-    return true;
-  }
-
- private:
-  Py_buffer view_{};
-  bool held_;
-};
 
 template <class Rows> nb::object decide(Stream &stream, const Rows &row) {
   const double score = score_of(stream, row, 0);
@@ -256,7 +223,7 @@ template <class Rule> void bind_rule(nb::module_ &m) {
           return nb::none();
         return nb::bool_(learned);
       },
-      nb::arg("stream"), nb::arg("x"), nb::arg("positive"), nb::arg("cost"), nb::arg("whole"),
+      nb::arg("stream"), nb::arg("x").none(), nb::arg("positive"), nb::arg("cost"), nb::arg("whole"),
       "True: learned. False: the row is not finite or overflows. None: not a plain row of floats.");
   for_every_kind_of_rows(OnRule<Rule>{cls});
 }
@@ -344,7 +311,8 @@ void bind_stream(nb::module_ &m) {
         OneRow(x).visit(stream.weights.d, [&](const auto &row) { decision = decide(stream, row); });
         return decision;
       },
-      nb::arg("x"), "(t, score, positive, chance, ask); False if not finite; None if not a plain row of floats.");
+      nb::arg("x").none(),
+      "(t, score, positive, chance, ask); False if not finite; None if not a plain row of floats.");
   cls.def(
       "enter",
       [](Stream &stream, double chance, const Vector<double> &draws, std::size_t i) {

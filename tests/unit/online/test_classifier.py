@@ -261,3 +261,10 @@ def test_reservations_can_be_given_back() -> None:
     assert model.decide(X[3]).ask
     model.learn(X[0], 1)
     assert (model.n_asked_, model.decide(X[4]).ask) == (2, False)
+
+
+def test_no_row_at_all_is_told_as_a_wrong_row():
+    learner = OnlineClassifier().start(3, [0, 1])
+    for serve in (learner.decide, lambda x: learner.learn(x, 1)):
+        with pytest.raises(InvalidInputError, match="must have 3 columns"):
+            serve(None)
