@@ -30,12 +30,8 @@ template <class T> class KernelSource {
   virtual std::size_t examples() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t place(std::size_t i) const = 0;
-  // Seats for (nearly) all examples on the memory of the kernel itself, from its first or to its last row; none if the
-  // examples do not lie that way.
-  virtual Seats<T> everyone(bool from_first) const {
-    (void)from_first;
-    return {};
-  }
+  // Seats for all examples on the memory of the kernel itself; none if the examples do not lie that way.
+  virtual Seats<T> everyone() { return {}; }
   // How many examples the solver may hold the kernel among, within the memory this source is meant to take.
   virtual std::size_t largest_block() const = 0;
   // K(i, .) over the examples; valid until the next call.
@@ -59,21 +55,21 @@ template <class T> class SharedGram final : public KernelSource<T> {
 
   std::size_t largest_block() const override { return largest_block_; }
 
-  Seats<T> everyone(bool from_first) const override {
-    Examples example(rows_, NO_EXAMPLE);
-    for (std::size_t i = 0; i < examples_; ++i) {
-      if (example[at(i)] != NO_EXAMPLE)
-        return {}; // one row is two examples
-      example[at(i)] = static_cast<std::int32_t>(i);
-    }
-    const std::size_t lanes = CACHE_LINE / sizeof(float), seats = rows_ / lanes * lanes;
-    const std::size_t start = from_first ? 0 : rows_ - seats;
-    if (!whole_rows_ || seats == 0)
+  // A row runs on into the next, over seats that nobody takes; the last one has no next and is copied to where it can.
+  Seats<T> everyone() override {
+    const std::size_t seats = padded(rows_, CACHE_LINE / sizeof(float));
+    if (!whole_rows_ || seats > 2 * rows_)
       return {};
-    Seats<T> found;
-    found.examples.assign(example.begin() + start, example.begin() + start + seats);
+    Seats<T> found{Examples(seats, NO_EXAMPLE), {}};
+    for (std::size_t i = 0; i < examples_; ++i) {
+      if (found.examples[at(i)] != NO_EXAMPLE)
+        return {}; // one row is two examples
+      found.examples[at(i)] = static_cast<std::int32_t>(i);
+    }
+    last_row_.assign(gram_ + (rows_ - 1) * rows_, gram_ + rows_ * rows_);
+    last_row_.resize(seats, T(0));
     for (std::size_t k = 0; k < seats; ++k)
-      found.rows.push_back(gram_ + (start + k) * rows_ + start);
+      found.rows.push_back(k + 1 < rows_ ? gram_ + k * rows_ : last_row_.data());
     return found;
   }
 
@@ -117,7 +113,7 @@ template <class T> class SharedGram final : public KernelSource<T> {
   bool whole_rows_;
   std::vector<std::size_t> places_;
   std::vector<const T *> pointers_;
-  std::vector<T> row_;
+  std::vector<T> row_, last_row_;
 };
 
 // Rows of examples that can be compared by a kernel: dense or CSR.

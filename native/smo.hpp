@@ -3,7 +3,8 @@
 // Two levels. The outer one keeps F = Kb + c over all examples, certifies the KKT violation max{F_i: b_i > lo_i} -
 // min{F_i: b_i < hi_i} and picks a working set from its two ends. The inner one is SMO with second-order selection
 // (WSS2) on the working set's own contiguous block of the kernel, so that its steps cost O(working set) from the
-// cache. Only kernel rows of examples whose b changed are then added to F.
+// cache; where many examples are free it works on all of them, in the kernel as it lies. Only kernel rows of examples
+// whose b changed are then added to F.
 #pragma once
 
 #include <algorithm>
@@ -129,8 +130,10 @@ template <class T> class SvmSolver {
       free += may_grow(i) && may_shrink(i);
     const std::size_t most = std::min(n_, kernel_->largest_block());
     const std::size_t spare = std::clamp<std::size_t>(n_ / 32, 256, 1024);
-    if (free > most - most / 8 && most < n_)
-      return kernel_->everyone(from_first_ = !from_first_);
+    const bool crowded = free > most - most / 8 && most < n_;
+    if (crowded || free > n_ / 16) // a copy of so large a part of the kernel would cost more than it saves
+      if (Seats<T> all = kernel_->everyone(); crowded || !all.rows.empty())
+        return all;
     const std::size_t size = std::min(most, spare + free + free / 4);
     chosen_.clear();
     taken_.assign(n_, 0);
@@ -254,7 +257,6 @@ template <class T> class SvmSolver {
   std::vector<double> c_, lo_, hi_, b_, f_, kb_;
   double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0;
   WorkingBlock<T> block_;
-  bool from_first_ = false;
   std::vector<T> diagonal_;
   const T *row_ = nullptr;
   Examples chosen_;

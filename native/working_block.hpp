@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernel_source.hpp"
+#include "pages.hpp"
 
 namespace steelyard {
 
@@ -35,6 +36,8 @@ template <class T> class WorkingBlock {
   }
 
  private:
+  using Block = std::vector<T, OnPages<T>>; // its columns are many small pages apart
+
   std::size_t stride() const { return example_.size(); }
 
   struct Seat {
@@ -44,7 +47,7 @@ template <class T> class WorkingBlock {
 
   void resize(std::size_t stride) {
     std::vector<Seat> kept = occupied();
-    std::vector<T> block(stride * stride, T(0));
+    Block block(stride * stride, T(0));
     for (std::size_t k = 0; k < kept.size(); ++k)
       for (std::size_t l = 0; l < kept.size(); ++l)
         block[k * stride + l] = block_[kept[k].slot * this->stride() + kept[l].slot];
@@ -87,26 +90,39 @@ template <class T> class WorkingBlock {
     Examples others;
     for (const Seat &seat : seats)
       others.push_back(seat.example);
-    constexpr std::size_t batch = 64;
     buffer_.resize(batch * others.size());
     for (std::size_t start = 0; start < newcomers_.size(); start += batch) {
       const std::size_t stop = std::min(newcomers_.size(), start + batch);
       const Examples some(newcomers_.begin() + start, newcomers_.begin() + stop);
       kernel.cross(some, others, buffer_.data());
       for (std::size_t k = 0; k < some.size(); ++k) {
-        const std::size_t slot = static_cast<std::size_t>(slot_of_[some[k]]);
-        const T *values = buffer_.data() + k * others.size();
-        for (std::size_t l = 0; l < seats.size(); ++l) {
-          block_[slot * stride() + seats[l].slot] = values[l];
-          block_[seats[l].slot * stride() + slot] = values[l];
-        }
+        T *row = block_.data() + slot(some[k]) * stride();
+        for (std::size_t l = 0; l < seats.size(); ++l)
+          row[seats[l].slot] = buffer_[k * seats.size() + l];
+      }
+      mirror(some, seats);
+    }
+  }
+
+  // The newcomers' columns. In tiles: written whole, every number of a column would be a cache line of its own.
+  void mirror(const Examples &some, const std::vector<Seat> &seats) {
+    for (std::size_t from = 0; from < seats.size(); from += tile) {
+      const std::size_t to = std::min(seats.size(), from + tile);
+      for (std::size_t k = 0; k < some.size(); ++k) {
+        const T *values = buffer_.data() + k * seats.size();
+        for (std::size_t l = from; l < to; ++l)
+          block_[seats[l].slot * stride() + slot(some[k])] = values[l];
       }
     }
   }
 
+  std::size_t slot(std::int32_t example) const { return static_cast<std::size_t>(slot_of_[example]); }
+
+  static constexpr std::size_t batch = 64, tile = 16;
   Examples example_, slot_of_, newcomers_;
   std::vector<unsigned char> wanted_;
-  std::vector<T> block_, buffer_;
+  Block block_;
+  std::vector<T> buffer_;
 };
 
 } // namespace steelyard
