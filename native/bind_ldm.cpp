@@ -122,7 +122,7 @@ double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Ord
   return moving.value;
 }
 
-// Rows packed for pair steps in a given order, with the costs theta of their margins in the same order.
+// Rows packed for pair steps, each at its place, with the costs theta of their margins in the same order.
 struct Pairs {
   PairRows rows;
   std::vector<double> theta;
@@ -130,23 +130,23 @@ struct Pairs {
 
   Pairs(const GivenRows &given, const double *theta_of)
       : rows(pair_rows(given)), theta(given.count), width(given.width()) {
-    for (std::size_t at = 0; at < given.count; ++at)
-      theta[at] = theta_of[given.order[at]];
+    for (std::size_t i = 0; i < given.count; ++i)
+      theta[given.place_of(i)] = theta_of[i];
   }
 };
 
-void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order order, bool constant) {
-  same_size(rows.shape(0), {sign.size(), theta.size(), order.size()});
+void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order place, bool constant) {
+  same_size(rows.shape(0), {sign.size(), theta.size(), place.size()});
   nb::gil_scoped_release quiet;
-  new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), order.data()},
+  new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), place.data()},
                    theta.data());
 }
 
-void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order order, bool constant) {
-  same_size(rows.count(), {sign.size(), theta.size(), order.size()});
+void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order place, bool constant) {
+  same_size(rows.count(), {sign.size(), theta.size(), place.size()});
   nb::gil_scoped_release quiet;
   new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), rows.count(), features, constant,
-                    sign.data(), order.data()},
+                    sign.data(), place.data()},
                    theta.data());
 }
 
@@ -199,9 +199,9 @@ void bind_ldm(nb::module_ &m) {
            "centre"_a, "stiffness"_a);
   nb::class_<Pairs>(m, "LdmPairs")
       .def("__init__", pack_dense, "rows"_a.noconvert(), "sign"_a.noconvert(), "theta"_a.noconvert(),
-           "order"_a.noconvert(), "constant"_a)
+           "place"_a.noconvert(), "constant"_a)
       .def("__init__", pack_sparse, "rows"_a, "features"_a, "sign"_a.noconvert(), "theta"_a.noconvert(),
-           "order"_a.noconvert(), "constant"_a)
+           "place"_a.noconvert(), "constant"_a)
       .def("run", pair_run, "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(), "eta0"_a, "first"_a, "average_from"_a,
            "w"_a.noconvert(), "sums"_a.noconvert())
       .def("margins", pair_margins_of, "w"_a.noconvert(), "out"_a.noconvert());

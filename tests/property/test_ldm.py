@@ -280,18 +280,17 @@ def test_pair_steps_equal_algorithm_2_written_out(form, problem, eta0, average_f
         X[-1] *= 1e35  # a row that is not drawn, but whose values need double precision
     drawn = n - 1 if huge else n
     rng = np.random.default_rng(1)
-    order = rng.permutation(n).astype(np.int32)
-    place = np.argsort(order).astype(np.int32)  # of each row among those packed
+    place = rng.permutation(n).astype(np.int32)  # of each row among those packed
     i_of, j_of = (rng.integers(0, drawn, 40, dtype=np.int32) for _ in range(2))
     slopes = (0.1, 1.0, 0.2 if paired else 0.0, decay)
     full = np.hstack([X, np.ones((n, 1))])
     w, average = algorithm2(full, y, theta, slopes, i_of, j_of, eta0, average_from)
     if form == "dense":
-        native = LdmPairs(X, y, theta, order, True)
+        native = LdmPairs(X, y, theta, place, True)
     else:
         csr = sparse.csr_array(X)
         columns, starts = csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
-        native = LdmPairs(LdmCsr(csr.data, columns, starts), X.shape[1], y, theta, order, True)
+        native = LdmPairs(LdmCsr(csr.data, columns, starts), X.shape[1], y, theta, place, True)
     weights, sums = np.zeros(full.shape[1]), np.zeros(full.shape[1])
     native.run(slopes, place[i_of[:17]], place[j_of[:17]], eta0, 0, average_from, weights, sums)
     native.run(slopes, place[i_of[17:]], place[j_of[17:]], eta0, 17, average_from, weights, sums)

@@ -67,28 +67,32 @@ class PairRows(NamedTuple):
 
     def packed(self, rng: np.random.Generator) -> Packed:
         """A shuffled copy in the form that the steps read fastest."""
-        order = rng.permutation(len(self.sign)).astype(np.int32)
-        given = self.sign, self.theta, order, self.constant
+        place = rng.permutation(len(self.sign)).astype(np.int32)
+        given = self.sign, self.theta, place, self.constant
         if is_sparse(self.rows):
             arrays = self.rows.data, self.rows.indices.astype(np.int32, copy=False), self.rows.indptr.astype(np.int64)
             native = LdmPairs(LdmCsr(*map(np.ascontiguousarray, arrays)), self.rows.shape[1], *given)
         else:
             native = LdmPairs(np.ascontiguousarray(self.rows), *given)
         entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
-        return Packed(native, order, _window(len(order), entries))
+        return Packed(native, place, _window(len(place), entries))
 
 
 class Packed(NamedTuple):
-    """Rows as native/pair_rows.hpp packs them, their order, and how many of them are drawn from at a time."""
+    """Rows as native/pair_rows.hpp packs them, the place of each, and how many of them are drawn from at a time."""
 
     native: LdmPairs
-    order: NDArray[np.int32]
+    place: NDArray[np.int32]
     window: int
 
     def margins(self, w: Floats) -> Floats:
         """y_i w'x_i in the order of the rows given."""
-        out = np.empty(len(self.order))
-        out[self.order] = self.first_margins(w, len(out))
+        return np.asarray(self.first_margins(w, len(self.place))[self.place])
+
+    def arranged(self, values: Floats) -> Floats:
+        """Values of the rows given in the order of the rows as packed."""
+        out = np.empty_like(values)
+        out[self.place] = values
         return out
 
     def first_margins(self, w: Floats, count: int) -> Floats:
@@ -123,8 +127,8 @@ class PairSgd:
         """So many steps of Algorithm 2, the rows of a pair chosen independently by weight; the rows as packed."""
         packed = data.packed(rng)
         if self.eta0 == 0.0:
-            self.eta0 = self._first_step(packed, data.theta[packed.order[:SAMPLE]], pulls, rng)
-        draw = _Drawer(weight[packed.order], packed.window, rng)
+            self.eta0 = self._first_step(packed, packed.arranged(data.theta)[:SAMPLE], pulls, rng)
+        draw = _Drawer(packed.arranged(weight), packed.window, rng)
         while steps > 0:
             now = min(steps, STEPS_AT_ONCE, len(weight))
             self._steps(packed, pulls, draw.in_turn(now), draw.at_random(now))
