@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <type_traits>
 #include <variant>
@@ -114,14 +113,16 @@ struct GivenRows {
   }
 };
 
-// Entries of sparse rows. Those of one may be several: a row is whole cache lines of them, the last filled up with
-// entries that point behind the weights. So loops over lines end where the processor expects it more often.
+// An entry of a sparse row, and one of a row of ones, as presence features are: there the sign is kept apart.
 template <class T> struct SlotValue {
   T value;
   std::uint32_t slot;
 };
-using Slot = std::uint32_t; // of a row of ones, as presence features are: its sign is kept apart
+using Slot = std::uint32_t;
 
+// Sparse rows of whole cache lines, at least one, the last filled up: so loops over lines end where the processor
+// expects it more often. A filling entry of a row of ones points beyond `beyond_`: it is read without that bit, from
+// slots before the weights that stay zero, and written to where nobody reads.
 // `__restrict` because aliasing is not strict: what is written never overlaps what is read.
 template <class Entry> class SparsePairRows {
  public:
@@ -129,44 +130,58 @@ template <class Entry> class SparsePairRows {
 
   explicit SparsePairRows(const GivenRows &given)
       : width_(given.width()), starts_(starts_of(given)), entries_((starts_.back() >> 1) * group) {
+    while (beyond_ < weight_slot(width_))
+      beyond_ *= 2;
     given.each(*this, [&](std::size_t i, std::size_t place) { put(given, i, place); });
   }
 
   // A weight lies beside its sum.
-  std::size_t slots() const { return 2 * (width_ + spare); }
-  std::size_t weight_slot(std::size_t c) const { return 2 * c; }
-  std::size_t sum_slot(std::size_t c) const { return 2 * c + 1; }
+  std::size_t slots() const { return beyond_ + 2 * group; }
+  std::size_t weight_slot(std::size_t c) const { return 2 * (group + c); }
+  std::size_t sum_slot(std::size_t c) const { return weight_slot(c) + 1; }
   std::size_t width() const { return width_; }
 
+  // The first and the last line: one more would cost a branch that cannot be foretold.
   STEELYARD_INTO_CLONES void prefetch(std::size_t i) const {
     __builtin_prefetch(begin(i));
     __builtin_prefetch(begin(i + 1) - 1);
   }
   STEELYARD_INTO_CLONES double dot(std::size_t i, const double *slots) const {
+    const Entry *__restrict entry = begin(i), *end = begin(i + 1);
+    const Slot readable = static_cast<Slot>(beyond_ - 1);
     double sum[4] = {};
-    for (const Entry *__restrict entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+    do {
       for (std::size_t l = 0; l < group; ++l)
-        sum[l % 4] += product(entry[l], slots);
-    return signed_by(i, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+        if constexpr (of_ones)
+          sum[l % 4] += slots[entry[l] & readable];
+        else
+          sum[l % 4] += static_cast<double>(entry[l].value) * slots[entry[l].slot];
+      entry += group;
+    } while (entry != end);
+    return signed_by(i, WeightAndSum{(sum[0] + sum[1]) + (sum[2] + sum[3]), 0.0})[0];
   }
   STEELYARD_INTO_CLONES void add(std::size_t i, double to_weights, double to_sums, double *__restrict slots) const {
-    const WeightAndSum to = {signed_by(i, to_weights), signed_by(i, to_sums)};
-    for (const Entry *__restrict entry = begin(i), *end = begin(i + 1); entry != end; entry += group)
+    const Entry *__restrict entry = begin(i), *end = begin(i + 1);
+    const WeightAndSum to = signed_by(i, WeightAndSum{to_weights, to_sums});
+    do {
       for (std::size_t l = 0; l < group; ++l)
-        add_to(entry[l], to, slots);
-    if (of_ones)
-      std::fill_n(slots + 2 * width_, 2 * spare, 0.0); // what the filling has left there
+        if constexpr (of_ones)
+          *reinterpret_cast<WeightAndSum *>(slots + entry[l]) += to;
+        else
+          *reinterpret_cast<WeightAndSum *>(slots + entry[l].slot) += to * static_cast<double>(entry[l].value);
+      entry += group;
+    } while (entry != end);
   }
 
  private:
   static constexpr bool of_ones = std::is_same_v<Entry, Slot>;
-  static constexpr std::size_t spare = 8; // not one alone: adding twice in a row to the same would wait for the first
 
   // Twice the line where each row starts, plus one if its sign is kept here and negative.
   static std::vector<std::uint32_t> starts_of(const GivenRows &given) {
     std::vector<std::uint32_t> starts(given.count + 1);
     for (std::size_t i = 0; i < given.count; ++i) {
-      const std::size_t lines = (given.size(i) + (given.constant ? 1 : 0) + group - 1) / group;
+      const std::size_t entries = given.size(i) + (given.constant ? 1 : 0);
+      const std::size_t lines = entries > group ? (entries + group - 1) / group : 1;
       starts[given.place_of(i)] = 2 * static_cast<std::uint32_t>(lines) + (of_ones && given.sign[i] < 0 ? 1 : 0);
     }
     std::uint32_t line = 0;
@@ -182,45 +197,31 @@ template <class Entry> class SparsePairRows {
     const double sign = given.sign[i], *__restrict values = given.values + given.begin(i);
     const std::int32_t *__restrict columns = given.columns + given.begin(i);
     Entry *__restrict out = entries_.data() + (starts_[place] >> 1) * group;
-    std::size_t n = 0;
-    for (; n < size; ++n)
-      out[n] = entry(sign * values[n], static_cast<std::size_t>(columns[n]));
+    const Entry *end = begin(place + 1);
+    for (std::size_t k = 0; k < size; ++k)
+      *out++ = entry(sign * values[k], weight_slot(static_cast<std::size_t>(columns[k])));
     if (given.constant)
-      out[n++] = entry(sign, width_ - 1);
-    for (; n % group != 0; ++n)
-      out[n] = entry(0.0, width_ + n % spare);
+      *out++ = entry(sign, weight_slot(width_ - 1));
+    for (std::size_t l = 0; out != end; ++l)
+      *out++ = entry(0.0, beyond_ + 2 * l);
   }
-  static Entry entry(double value, std::size_t column) {
-    const Slot slot = static_cast<Slot>(2 * column);
+  static Entry entry(double value, std::size_t slot) {
     if constexpr (of_ones)
-      return slot;
+      return static_cast<Slot>(slot);
     else
-      return {static_cast<decltype(Entry::value)>(value), slot};
+      return {static_cast<decltype(Entry::value)>(value), static_cast<Slot>(slot)};
   }
   const Entry *begin(std::size_t i) const { return entries_.data() + (starts_[i] >> 1) * group; }
-  STEELYARD_INTO_CLONES static double product(const Entry &entry, const double *slots) {
-    if constexpr (of_ones)
-      return slots[entry];
-    else
-      return static_cast<double>(entry.value) * slots[entry.slot];
-  }
-  STEELYARD_INTO_CLONES static void add_to(const Entry &entry, const WeightAndSum &to, double *slots) {
-    if constexpr (of_ones)
-      *reinterpret_cast<WeightAndSum *>(slots + entry) += to;
-    else
-      *reinterpret_cast<WeightAndSum *>(slots + entry.slot) += to * static_cast<double>(entry.value);
-  }
-  STEELYARD_INTO_CLONES double signed_by(std::size_t i, double x) const {
+  // In vector registers: the way to the others and back takes longer than a product.
+  STEELYARD_INTO_CLONES WeightAndSum signed_by(std::size_t i, WeightAndSum x) const {
     if constexpr (!of_ones)
       return x;
-    std::uint64_t bits;
-    std::memcpy(&bits, &x, sizeof x);
-    bits ^= static_cast<std::uint64_t>(starts_[i]) << 63; // the sign bit
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
+    using Bits = std::uint64_t __attribute__((vector_size(16)));
+    const std::uint64_t sign_bit = static_cast<std::uint64_t>(starts_[i]) << 63;
+    return reinterpret_cast<WeightAndSum>(reinterpret_cast<Bits>(x) ^ Bits{sign_bit, sign_bit});
   }
 
-  std::size_t width_;
+  std::size_t width_, beyond_ = 1;
   std::vector<std::uint32_t> starts_;
   Aligned<Entry> entries_;
 };
@@ -254,14 +255,18 @@ template <class T> PairRows pair_rows_in(const GivenRows &given) {
   return SparsePairRows<SlotValue<T>>(given);
 }
 
-// True if the test holds for all values; in pieces without a way out, which vectorize.
+// True if a test of two values at a time holds for all of them; counts, and looks at the count now and then only.
+using Two = double __attribute__((vector_size(16), aligned(8), may_alias));
+
 template <class Holds> bool all_hold(const double *values, std::size_t count, const Holds &holds) {
   constexpr std::size_t piece = 1024;
+  const Two none = {0.0, 0.0}, one = {1.0, 1.0};
   for (std::size_t start = 0; start < count; start += piece) {
-    std::uint64_t failed = 0;
-    for (std::size_t k = start; k < std::min(start + piece, count); ++k)
-      failed += !holds(values[k]);
-    if (failed > 0)
+    const std::size_t size = std::min(piece, count - start), last = start + size - 1;
+    Two failed = holds(Two{values[last], values[last]}) ? none : one; // the one left over where the size is odd
+    for (std::size_t k = start; k < last; k += 2)
+      failed += holds(*reinterpret_cast<const Two *>(values + k)) ? none : one;
+    if (failed[0] + failed[1] > 0.0)
       return false;
   }
   return true;
@@ -270,10 +275,10 @@ template <class Holds> bool all_hold(const double *values, std::size_t count, co
 // The form that is read fastest. Half the bytes are worth more to rough steps than digits beyond the seventh; values
 // that single precision cannot hold stay double.
 inline PairRows pair_rows(const GivenRows &given) {
-  if (given.columns && all_hold(given.values, given.stored(), [](double v) { return v == 1.0; }))
+  if (given.columns && all_hold(given.values, given.stored(), [](Two v) { return v == 1.0; }))
     return SparsePairRows<Slot>(given);
-  const bool single = all_hold(given.values, given.stored(), [](double v) {
-    const double size = v < 0 ? -v : v;
+  const bool single = all_hold(given.values, given.stored(), [](Two v) {
+    const Two size = v < 0.0 ? -v : v;
     return (v == 0.0) | ((size > 1e-30) & (size < 1e30));
   });
   return single ? pair_rows_in<float>(given) : pair_rows_in<double>(given);

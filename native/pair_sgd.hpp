@@ -62,10 +62,18 @@ struct Schedule {
   STEELYARD_CLONES std::size_t fill(const PairLoss &loss, const PairSteps &steps, std::size_t start, Averaged *state) {
     const std::int64_t first = steps.first + static_cast<std::int64_t>(start);
     const double t = static_cast<double>(first), eta0 = steps.eta0, decay = loss.decay;
-    for (std::int32_t k = 0; k < most; ++k) {
-      const double root = std::sqrt(1.0 + eta0 * decay * (t + k));
-      rate[k] = eta0 / (root * std::sqrt(root));
-    }
+    const double base = 1.0 + eta0 * decay * t, growth = eta0 * decay / base;
+    const double eta = eta0 / (std::sqrt(base) * std::sqrt(std::sqrt(base)));
+    if (growth * most < 1e-3) // (1 + u)^-0.75 by its series, whose next term is lost in rounding
+      for (std::int32_t k = 0; k < most; ++k) {
+        const double u = growth * k;
+        rate[k] = eta * (1.0 - u * (0.75 - u * (0.65625 - u * (0.6015625 - u * 0.56396484375))));
+      }
+    else
+      for (std::int32_t k = 0; k < most; ++k) {
+        const double root = std::sqrt(1.0 + growth * k);
+        rate[k] = eta / (root * std::sqrt(root));
+      }
     const std::size_t left = std::min(static_cast<std::size_t>(most), steps.count - start);
     const std::int64_t unaveraged = steps.from - first;
     std::fill_n(scale, most + 1, 1.0);
