@@ -159,6 +159,18 @@ void pair_run(const Pairs &self, std::array<double, 4> loss, Order i_of, Order j
             {i_of.data(), j_of.data(), i_of.size(), eta0, first, from}, w.data(), sums.data());
 }
 
+void pair_costs(const Pairs &self, Out out) {
+  if (out.size() > self.theta.size())
+    throw std::invalid_argument("array sizes do not match");
+  std::copy_n(self.theta.begin(), out.size(), out.data());
+}
+
+void shuffled(In uniform, VectorOut<std::int32_t> out) {
+  same_size(uniform.size(), {out.size()});
+  nb::gil_scoped_release quiet;
+  shuffle(uniform.data(), uniform.size(), out.data());
+}
+
 void pair_margins_of(const Pairs &self, In w, Out out) {
   same_size(self.width, {w.size()});
   if (out.size() > self.theta.size())
@@ -204,7 +216,9 @@ void bind_ldm(nb::module_ &m) {
            "place"_a.noconvert(), "constant"_a)
       .def("run", pair_run, "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(), "eta0"_a, "first"_a, "average_from"_a,
            "w"_a.noconvert(), "sums"_a.noconvert())
+      .def("costs", pair_costs, "out"_a.noconvert())
       .def("margins", pair_margins_of, "w"_a.noconvert(), "out"_a.noconvert());
+  m.def("ldm_shuffle", shuffled, "uniform"_a.noconvert(), "out"_a.noconvert());
   m.def("ldm_smooth_hinge", dense_hinge, "rows"_a.noconvert(), "y"_a.noconvert(), "cost"_a.noconvert(),
         "margins"_a.noconvert(), "smooth"_a, "pull"_a.noconvert(), "curvature"_a.noconvert());
   m.def("ldm_smooth_hinge_slope", hinge_slope, "margins"_a.noconvert(), "change"_a.noconvert(), "cost"_a.noconvert(),

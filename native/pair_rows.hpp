@@ -197,13 +197,13 @@ template <class Entry> class SparsePairRows {
     const double sign = given.sign[i], *__restrict values = given.values + given.begin(i);
     const std::int32_t *__restrict columns = given.columns + given.begin(i);
     Entry *__restrict out = entries_.data() + (starts_[place] >> 1) * group;
-    const Entry *end = begin(place + 1);
+    Entry *last = entries_.data() + ((starts_[place + 1] >> 1) - 1) * group;
+    for (std::size_t l = 0; l < group; ++l) // filled first: how much of it stays could not be foretold
+      last[l] = entry(0.0, beyond_ + 2 * l);
     for (std::size_t k = 0; k < size; ++k)
-      *out++ = entry(sign * values[k], weight_slot(static_cast<std::size_t>(columns[k])));
+      out[k] = entry(sign * values[k], weight_slot(static_cast<std::size_t>(columns[k])));
     if (given.constant)
-      *out++ = entry(sign, weight_slot(width_ - 1));
-    for (std::size_t l = 0; out != end; ++l)
-      *out++ = entry(0.0, beyond_ + 2 * l);
+      out[size] = entry(sign, weight_slot(width_ - 1));
   }
   static Entry entry(double value, std::size_t slot) {
     if constexpr (of_ones)

@@ -167,6 +167,15 @@ inline void run_steps(const PairRows &any, const PairLoss &loss, const PairSteps
       any);
 }
 
+// 0 .. count - 1 in random order from as many uniform numbers in [0, 1): Fisher's and Yates' way, inside out.
+inline void shuffle(const double *uniform, std::size_t count, std::int32_t *out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t j = static_cast<std::size_t>(uniform[i] * static_cast<double>(i + 1));
+    out[i] = out[j];
+    out[j] = static_cast<std::int32_t>(i);
+  }
+}
+
 // Margins y_i w'x_i of the first rows, as packed.
 inline void pair_margins(const PairRows &any, const double *w, std::size_t count, double *out) {
   std::visit(

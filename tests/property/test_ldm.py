@@ -16,6 +16,7 @@ from steelyard._native import (
     ldm_greedy,
     ldm_hinge_sums,
     ldm_metric_pass,
+    ldm_shuffle,
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
 )
@@ -301,12 +302,26 @@ def test_pair_steps_equal_algorithm_2_written_out(form, problem, eta0, average_f
     np.testing.assert_allclose(margins[place], y * (full @ weights), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.kernel
+@given(st.integers(1, 60), st.integers(0, 5))
+def test_shuffle_equals_fisher_and_yates(count, seed):
+    uniform = np.random.default_rng(seed).random(count)
+    places, out = [], np.empty(count, dtype=np.int32)
+    for i, u in enumerate(uniform):
+        j = int(u * (i + 1))
+        places.append(i)
+        places[i], places[j] = places[j], i
+    ldm_shuffle(uniform, out)
+    assert out.tolist() == places
+    assert sorted(places) == list(range(count))
+
+
 @settings(deadline=None, max_examples=10)
 @given(st.integers(2, 40), st.booleans(), st.integers(0, 5))
 def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, count).astype(float) if weighted else np.ones(count)
-    draw = _Drawer(weight, _window(count, count), np.random.default_rng(seed))
+    draw = _Drawer(weight, np.arange(count), _window(count, count), np.random.default_rng(seed))
     first, second = (np.stack([way(count)[:3] for _ in range(4000)]) for way in (draw.in_turn, draw.at_random))
     for step in range(min(3, count)):  # exact probabilities at every step, not only on average over an epoch
         for rows in (first, second):
@@ -319,7 +334,7 @@ def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
 
 @given(st.integers(2, 40), st.integers(0, 5))
 def test_a_pass_takes_every_row_once(count, seed):
-    draw = _Drawer(np.ones(count), _window(count, count), np.random.default_rng(seed))
+    draw = _Drawer(np.ones(count), np.arange(count), _window(count, count), np.random.default_rng(seed))
     assert sorted(draw.in_turn(count)) == list(range(count))
 
 
