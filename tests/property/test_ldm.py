@@ -20,8 +20,9 @@ from steelyard._native import (
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
 )
+from steelyard.margin.ldm_data import with_constant
 from steelyard.margin.ldm_kernel import Spectrum
-from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem
+from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem, native_csr
 from steelyard.margin.ldm_problem import Box, Examples
 from steelyard.margin.ldm_sgd import _Drawer, _window
 
@@ -247,6 +248,32 @@ def test_smooth_hinge_equals_its_formula(problem, smooth):
     sums = cost @ lack, cost @ (lack * (1.0 - np.minimum(lack / smooth, 1.0)))
     assert ldm_hinge_sums(margins, cost, smooth) == pytest.approx(sums, abs=1e-10)
     assert ldm_smooth_hinge_slope(margins, change, cost, smooth, 0.3) == pytest.approx(cost @ (at * change), abs=1e-10)
+
+
+@pytest.mark.kernel
+@settings(deadline=None, max_examples=20)
+@given(problems(), st.sampled_from([np.int32, np.int64]), st.integers(0, 3))
+def test_parts_of_sparse_rows_equal_those_rows_alone(problem, index, seed):
+    X, examples = problem
+    rng = np.random.default_rng(seed)
+    thin = sparse.csr_array(np.where(rng.random(X.shape) < 0.4, X, 0.0))
+    thin.indices, thin.indptr = thin.indices.astype(index), thin.indptr.astype(index)
+    full = with_constant(thin)
+    np.testing.assert_array_equal(full.toarray(), np.hstack([thin.toarray(), np.ones((len(X), 1))]))
+    assert full.indices.dtype == full.indptr.dtype == index
+    chosen = np.sort(rng.permutation(len(X))[: len(X) // 2 + 1]).astype(np.int32)
+    sign, cost, w = examples.sign[chosen], examples.cost[chosen], rng.normal(size=full.shape[1])
+    outcomes = []
+    for rows in (native_csr(full).part(chosen), native_csr(full[chosen])):
+        margins, pull, curvature = np.empty(len(chosen)), np.zeros(len(w)), np.zeros((len(w), len(w)))
+        rows.margins(sign, w, margins)
+        loss = rows.smooth_hinge(sign, cost, margins, 0.5, pull, curvature)
+        outcomes.append([*margins, loss, *pull, *curvature.ravel()])
+    assert outcomes[0] == outcomes[1]
+    np.testing.assert_allclose(margins, sign * (full[chosen] @ w), atol=1e-12)
+    for wrong in ([-1], [len(X)]):
+        with pytest.raises(ValueError, match="no such row"):
+            native_csr(full).part(np.array(wrong, dtype=np.int32))
 
 
 def algorithm2(X, y, theta, slopes, i_of, j_of, eta0, average_from):

@@ -169,6 +169,7 @@ class MetricProblem:
         while not (certificate := whole.gap_parts()[2]).holds(tol) and steps < max_iter:
             near = np.flatnonzero(whole.margins < 1.0 + REACH)
             path = self._path(near, cost, pull, whole.w)
+            path.bend_like(whole)
             made = newton(path, tol, max_iter - steps, whole.delta)
             steps += made
             whole = self._path(slice(None), cost, pull, path.w)
@@ -181,13 +182,12 @@ class MetricProblem:
 
     def _path(self, some: Any, cost: Floats, pull: Floats, w: Floats) -> NewtonPath:
         whole = isinstance(some, slice) and some == slice(None)
-        rows = self.rows if whole else self.rows[some]
-        if is_sparse(rows):
-            native = self.native if whole else native_csr(rows)
+        if not is_sparse(self.rows):
+            rows = np.ascontiguousarray(self.rows[some])
         else:
-            native = rows = np.ascontiguousarray(rows)
+            rows = self.native if whole else self.native.part(np.arange(len(cost), dtype=np.int32)[some].copy())
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
-        return NewtonPath(Part(rows, native, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
+        return NewtonPath(Part(rows, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)
