@@ -24,8 +24,8 @@ from .ldm_problem import Box, Certificate, Examples, Floats, Solution, certify
 PASSES_BETWEEN_LOOKS = 3
 WARM = 0.5  # the bend to start from near a neighbour's solution
 ROUGH = 0.1  # relative gap at which a sample of the rows has told what it can
-SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 50
-REACH = 0.5  # rows with margins above 1 + REACH are left out until the next look at all rows
+SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 25
+REACH = 0.3  # rows with margins above 1 + REACH are left out until the next look at all rows
 
 
 def native_csr(rows: Rows) -> Any:
@@ -169,7 +169,7 @@ class MetricProblem:
         while not (certificate := whole.gap_parts()[2]).holds(tol) and steps < max_iter:
             near = np.flatnonzero(whole.margins < 1.0 + REACH)
             path = self._path(near, cost, pull, whole.w)
-            path.bend_like(whole)
+            path.take_bend(whole)
             made = newton(path, tol, max_iter - steps, whole.delta)
             steps += made
             whole = self._path(slice(None), cost, pull, path.w)
@@ -187,7 +187,7 @@ class MetricProblem:
         else:
             rows = self.native if whole else self.native.part(np.arange(len(cost), dtype=np.int32)[some].copy())
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
-        return NewtonPath(Part(rows, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
+        return NewtonPath(Part(rows, sign, cost), Metric(self.metric, self.lower_factor), pull, w)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from .._native import LdmCsr, ldm_hinge_sums, ldm_smooth_hinge, ldm_smooth_hinge_slope
 from .ldm_problem import Certificate, Floats
@@ -45,10 +45,10 @@ class Part(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """M and its Cholesky factor as SciPy gives it."""
+    """M and its lower Cholesky factor."""
 
     matrix: Floats
-    factor: tuple[Floats, bool]
+    factor: Floats
 
 
 class NewtonPath:
@@ -60,32 +60,37 @@ class NewtonPath:
         self.metric_w = metric.matrix @ w
         self.margins = part.margins(w)
         self.delta = np.inf  # not bent yet
+        self.pull, self.curvature = np.zeros(len(w)), np.zeros((len(w), len(w)))
 
     def bend(self, delta: float) -> None:
         """Pull and curvature of the smoothed hinge at w."""
         self.delta = delta
-        self.pull = np.zeros(len(self.w))
-        self.curvature = np.zeros((len(self.w), len(self.w)))
+        self.pull.fill(0.0)
+        self.curvature.fill(0.0)
         self.part.smooth_hinge(self.margins, delta, self.pull, self.curvature)
 
-    def bend_like(self, whole: NewtonPath) -> None:
-        """The same from all rows at the same w: those left out here have no share in it."""
+    def take_bend(self, whole: NewtonPath) -> None:
+        """Take pull and curvature over from all rows at the same w: those left out here have no share in them."""
         self.delta, self.pull, self.curvature = whole.delta, whole.pull, whole.curvature
 
     def gap_parts(self) -> tuple[float, float, Certificate]:
         """|w - w(nu)|_M^2 / 2, the part due to the bend, and both as a certificate of w."""
         hinge, bent = ldm_hinge_sums(self.margins, self.part.cost, self.delta)
-        off = self.w - cho_solve(self.metric.factor, self.lower_pull + self.pull, check_finite=False)
+        off = self.w - dpotrs(self.metric.factor, self.lower_pull + self.pull, lower=1)[0]
         astray = 0.5 * float(off @ (self.metric.matrix @ off))
         quadratic, mean = 0.5 * float(self.w @ self.metric_w), float(self.lower_pull @ self.w)
         certificate = Certificate(quadratic - mean + hinge, astray + bent, quadratic + abs(mean) + hinge)
         return astray, bent, certificate
 
     def step(self) -> bool:
-        """A Newton step with an exact line search; False where it no longer moves."""
+        """A Newton step with an exact line search; False where it no longer moves. Uses up the curvature."""
         gradient = self.metric_w - self.lower_pull - self.pull
-        hessian = self.metric.matrix + self.curvature  # only its lower triangle is read
-        move = -cho_solve(cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False), gradient)
+        self.curvature += self.metric.matrix
+        # LAPACK itself, in place: its columns are our rows, so our lower triangle is its upper one.
+        factor, failed = dpotrf(self.curvature.T, lower=0, clean=0, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        move = -dpotrs(factor, gradient, lower=0)[0]
         change = self.part.margins(move)
         metric_move = self.metric.matrix @ move
         t = self._search(float(self.metric_w @ move - self.lower_pull @ move), float(move @ metric_move), change)
