@@ -86,11 +86,10 @@ class NewtonPath:
         """A Newton step with an exact line search; False where it no longer moves. Uses up the curvature."""
         gradient = self.metric_w - self.lower_pull - self.pull
         self.curvature += self.metric.matrix
-        # LAPACK itself, in place: its columns are our rows, so our lower triangle is its upper one.
-        factor, failed = dpotrf(self.curvature.T, lower=0, clean=0, overwrite_a=1)
+        factor, failed = dpotrf(self.curvature, lower=1, clean=0)  # LAPACK itself: SciPy's checks take as long
         if failed:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
-        move = -dpotrs(factor, gradient, lower=0)[0]
+        move = -dpotrs(factor, gradient, lower=1)[0]
         change = self.part.margins(move)
         metric_move = self.metric.matrix @ move
         t = self._search(float(self.metric_w @ move - self.lower_pull @ move), float(move @ metric_move), change)
