@@ -8,6 +8,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 
 namespace steelyard {
@@ -21,9 +22,10 @@ struct Csr {
   In values;
   Order columns;
   Vector<std::int64_t> starts;
+  std::optional<Order> chosen;
 
-  std::size_t count() const { return starts.size() - 1; }
-  SparseRows view() const { return {values.data(), columns.data(), starts.data()}; }
+  std::size_t count() const { return chosen ? chosen->size() : starts.size() - 1; }
+  SparseRows view() const { return {values.data(), columns.data(), starts.data(), chosen ? chosen->data() : nullptr}; }
 };
 
 // The Python packages validate user input; a mismatch here is a fault of the library and must not reach memory.
@@ -65,6 +67,35 @@ void sparse_pass(const Csr &rows, In y, Matrix<double> inverse, In diagonal, In 
   nb::gil_scoped_release quiet;
   sparse_metric_pass(rows.view(), y.data(), inverse.data(), w.size(), diagonal.data(), lower.data(), upper.data(),
                      order.data(), order.size(), nu.data(), w.data());
+}
+
+Csr part_of(const Csr &rows, Order chosen) {
+  for (std::size_t k = 0; k < chosen.size(); ++k)
+    if (rows.chosen || chosen.data()[k] < 0 || static_cast<std::size_t>(chosen.data()[k]) >= rows.count())
+      throw std::invalid_argument("no such row");
+  return {rows.values, rows.columns, rows.starts, chosen};
+}
+
+void margins_of(const Csr &rows, In y, In w, Out out) {
+  same_size(rows.count(), {y.size(), out.size()});
+  nb::gil_scoped_release quiet;
+  sparse_margins(rows.view(), rows.count(), y.data(), w.data(), out.data());
+}
+
+template <class Index>
+void with_ones(In values, Vector<Index> columns, Vector<Index> starts, Index feature, Out out_values,
+               VectorOut<Index> out_columns) {
+  same_size(values.size(), {columns.size(), static_cast<std::size_t>(starts.data()[starts.size() - 1])});
+  same_size(values.size() + starts.size() - 1, {out_values.size(), out_columns.size()});
+  nb::gil_scoped_release quiet;
+  append_ones(values.data(), columns.data(), starts.data(), starts.size() - 1, feature, out_values.data(),
+              out_columns.data());
+}
+
+template <class Index> void bind_with_ones(nb::module_ &m) {
+  using namespace nb::literals;
+  m.def("ldm_append_ones", with_ones<Index>, "values"_a.noconvert(), "columns"_a.noconvert(), "starts"_a.noconvert(),
+        "feature"_a, "out_values"_a.noconvert(), "out_columns"_a.noconvert());
 }
 
 void quadratic_forms(const Csr &rows, Matrix<double> matrix, Out out) {
@@ -122,7 +153,7 @@ double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Ord
   return moving.value;
 }
 
-// Rows packed for pair steps in a given order, with the costs theta of their margins in the same order.
+// Rows packed for pair steps, each at its place, with the costs theta of their margins in the same order.
 struct Pairs {
   PairRows rows;
   std::vector<double> theta;
@@ -130,23 +161,23 @@ struct Pairs {
 
   Pairs(const GivenRows &given, const double *theta_of)
       : rows(pair_rows(given)), theta(given.count), width(given.width()) {
-    for (std::size_t at = 0; at < given.count; ++at)
-      theta[at] = theta_of[given.order[at]];
+    for (std::size_t i = 0; i < given.count; ++i)
+      theta[given.place_of(i)] = theta_of[i];
   }
 };
 
-void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order order, bool constant) {
-  same_size(rows.shape(0), {sign.size(), theta.size(), order.size()});
+void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order place, bool constant) {
+  same_size(rows.shape(0), {sign.size(), theta.size(), place.size()});
   nb::gil_scoped_release quiet;
-  new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), order.data()},
+  new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), place.data()},
                    theta.data());
 }
 
-void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order order, bool constant) {
-  same_size(rows.count(), {sign.size(), theta.size(), order.size()});
+void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order place, bool constant) {
+  same_size(rows.starts.size() - 1, {sign.size(), theta.size(), place.size()});
   nb::gil_scoped_release quiet;
-  new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), rows.count(), features, constant,
-                    sign.data(), order.data()},
+  new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), sign.size(), features, constant,
+                    sign.data(), place.data()},
                    theta.data());
 }
 
@@ -157,6 +188,18 @@ void pair_run(const Pairs &self, std::array<double, 4> loss, Order i_of, Order j
   nb::gil_scoped_release quiet;
   run_steps(self.rows, {self.theta.data(), loss[0], loss[1], loss[2], loss[3]},
             {i_of.data(), j_of.data(), i_of.size(), eta0, first, from}, w.data(), sums.data());
+}
+
+void pair_costs(const Pairs &self, Out out) {
+  if (out.size() > self.theta.size())
+    throw std::invalid_argument("array sizes do not match");
+  std::copy_n(self.theta.begin(), out.size(), out.data());
+}
+
+void shuffled(In uniform, VectorOut<std::int32_t> out) {
+  same_size(uniform.size(), {out.size()});
+  nb::gil_scoped_release quiet;
+  shuffle(uniform.data(), uniform.size(), out.data());
 }
 
 void pair_margins_of(const Pairs &self, In w, Out out) {
@@ -185,11 +228,13 @@ void bind_ldm(nb::module_ &m) {
             same_size(values.size(), {columns.size()});
             if (starts.size() == 0 || static_cast<std::size_t>(starts.data()[starts.size() - 1]) != values.size())
               throw std::invalid_argument("array sizes do not match");
-            new (self) Csr{values, columns, starts};
+            new (self) Csr{values, columns, starts, std::nullopt};
           },
           "values"_a.noconvert(), "columns"_a.noconvert(), "starts"_a.noconvert())
       .def("metric_pass", sparse_pass, "y"_a.noconvert(), "inverse"_a.noconvert(), "diagonal"_a.noconvert(),
            "lower"_a.noconvert(), "upper"_a.noconvert(), "order"_a.noconvert(), "nu"_a.noconvert(), "w"_a.noconvert())
+      .def("part", part_of, "chosen"_a.noconvert())
+      .def("margins", margins_of, "y"_a.noconvert(), "w"_a.noconvert(), "out"_a.noconvert())
       .def("quadratic_forms", quadratic_forms, "matrix"_a.noconvert(), "out"_a.noconvert())
       .def("gram", gram, "weight"_a.noconvert(), "out"_a.noconvert())
       .def("smooth_hinge", sparse_hinge, "y"_a.noconvert(), "cost"_a.noconvert(), "margins"_a.noconvert(), "smooth"_a,
@@ -199,12 +244,16 @@ void bind_ldm(nb::module_ &m) {
            "centre"_a, "stiffness"_a);
   nb::class_<Pairs>(m, "LdmPairs")
       .def("__init__", pack_dense, "rows"_a.noconvert(), "sign"_a.noconvert(), "theta"_a.noconvert(),
-           "order"_a.noconvert(), "constant"_a)
+           "place"_a.noconvert(), "constant"_a)
       .def("__init__", pack_sparse, "rows"_a, "features"_a, "sign"_a.noconvert(), "theta"_a.noconvert(),
-           "order"_a.noconvert(), "constant"_a)
+           "place"_a.noconvert(), "constant"_a)
       .def("run", pair_run, "loss"_a, "i_of"_a.noconvert(), "j_of"_a.noconvert(), "eta0"_a, "first"_a, "average_from"_a,
            "w"_a.noconvert(), "sums"_a.noconvert())
+      .def("costs", pair_costs, "out"_a.noconvert())
       .def("margins", pair_margins_of, "w"_a.noconvert(), "out"_a.noconvert());
+  bind_with_ones<std::int32_t>(m);
+  bind_with_ones<std::int64_t>(m);
+  m.def("ldm_shuffle", shuffled, "uniform"_a.noconvert(), "out"_a.noconvert());
   m.def("ldm_smooth_hinge", dense_hinge, "rows"_a.noconvert(), "y"_a.noconvert(), "cost"_a.noconvert(),
         "margins"_a.noconvert(), "smooth"_a, "pull"_a.noconvert(), "curvature"_a.noconvert());
   m.def("ldm_smooth_hinge_slope", hinge_slope, "margins"_a.noconvert(), "change"_a.noconvert(), "cost"_a.noconvert(),

@@ -4,6 +4,7 @@
 
 #include "ldm_lanes.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace steelyard {
@@ -12,29 +13,34 @@ struct SparseRows {
   const double *values;
   const std::int32_t *columns;
   const std::int64_t *starts;
+  const std::int32_t *chosen; // the rows that are meant, in turn; null for all
+
+  std::size_t row(std::size_t i) const { return chosen ? static_cast<std::size_t>(chosen[i]) : i; }
+  std::int64_t begin(std::size_t i) const { return starts[row(i)]; }
+  std::int64_t end(std::size_t i) const { return starts[row(i) + 1]; }
 
   // What is written never overlaps the rows: said by __restrict, because aliasing is not strict.
   double dot(std::size_t i, const double *w) const {
-    const double *x = values + starts[i];
-    const std::int32_t *column = columns + starts[i];
-    const std::int64_t size = starts[i + 1] - starts[i];
+    const double *x = values + begin(i);
+    const std::int32_t *column = columns + begin(i);
+    const std::int64_t size = end(i) - begin(i);
     double sum = 0.0;
     for (std::int64_t k = 0; k < size; ++k)
       sum += x[k] * w[column[k]];
     return sum;
   }
   void add_to(std::size_t i, double factor, double *__restrict w) const {
-    const double *__restrict x = values + starts[i];
-    const std::int32_t *__restrict column = columns + starts[i];
-    const std::int64_t size = starts[i + 1] - starts[i];
+    const double *__restrict x = values + begin(i);
+    const std::int32_t *__restrict column = columns + begin(i);
+    const std::int64_t size = end(i) - begin(i);
     for (std::int64_t k = 0; k < size; ++k)
       w[column[k]] += factor * x[k];
   }
   // factor x_i x_i' into the lower triangle; columns are sorted within a row
   void add_square(std::size_t i, double factor, double *__restrict matrix, std::size_t width) const {
-    const double *__restrict x = values + starts[i];
-    const std::int32_t *__restrict column = columns + starts[i];
-    const std::int64_t size = starts[i + 1] - starts[i];
+    const double *__restrict x = values + begin(i);
+    const std::int32_t *__restrict column = columns + begin(i);
+    const std::int64_t size = end(i) - begin(i);
     for (std::int64_t a = 0; a < size; ++a) {
       double *__restrict line = matrix + static_cast<std::size_t>(column[a]) * width;
       const double scaled = factor * x[a];
@@ -43,8 +49,8 @@ struct SparseRows {
     }
   }
   void prefetch(std::size_t i) const {
-    __builtin_prefetch(values + starts[i]);
-    __builtin_prefetch(columns + starts[i]);
+    __builtin_prefetch(values + begin(i));
+    __builtin_prefetch(columns + begin(i));
   }
 };
 
@@ -102,9 +108,28 @@ STEELYARD_CLONES inline void sparse_metric_pass(const SparseRows &rows, const do
     if (fresh == nu[i])
       continue;
     const double step = (fresh - nu[i]) * y[i];
-    for (std::int64_t at = rows.starts[i]; at < rows.starts[i + 1]; ++at)
+    for (std::int64_t at = rows.begin(i); at < rows.end(i); ++at)
       axpy(step * rows.values[at], inverse + static_cast<std::size_t>(rows.columns[at]) * width, w, width);
     nu[i] = fresh;
+  }
+}
+
+// Margins y_i w'x_i.
+inline void sparse_margins(const SparseRows &rows, std::size_t count, const double *y, const double *w,
+                           double *__restrict out) {
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = y[i] * rows.dot(i, w);
+}
+
+// Sparse rows with one entry more each, a last feature of 1.
+template <class Index>
+void append_ones(const double *values, const Index *columns, const Index *starts, std::size_t count, Index feature,
+                 double *out_values, Index *out_columns) {
+  for (std::size_t i = 0; i < count; ++i) {
+    out_values = std::copy(values + starts[i], values + starts[i + 1], out_values);
+    out_columns = std::copy(columns + starts[i], columns + starts[i + 1], out_columns);
+    *out_values++ = 1.0;
+    *out_columns++ = feature;
   }
 }
 
@@ -113,9 +138,9 @@ inline void sparse_quadratic_forms(const SparseRows &rows, std::size_t count, co
                                    double *out) {
   for (std::size_t i = 0; i < count; ++i) {
     double sum = 0.0;
-    for (std::int64_t a = rows.starts[i]; a < rows.starts[i + 1]; ++a) {
+    for (std::int64_t a = rows.begin(i); a < rows.end(i); ++a) {
       const double *line = matrix + static_cast<std::size_t>(rows.columns[a]) * width;
-      for (std::int64_t b = rows.starts[i]; b < rows.starts[i + 1]; ++b)
+      for (std::int64_t b = rows.begin(i); b < rows.end(i); ++b)
         sum += rows.values[a] * rows.values[b] * line[rows.columns[b]];
     }
     out[i] = sum;

@@ -20,6 +20,9 @@ struct PairLoss {
 struct Averaged {
   double scale = 1.0;
   double carried = 0.0;
+
+  // True before sums and carried * weights are so large that their difference loses digits.
+  bool worn() const { return scale < 1e-5; }
 };
 
 struct PairSteps {
@@ -47,45 +50,77 @@ STEELYARD_INTO_CLONES double choose(double x, double limit, double below, double
   return chosen[0];
 }
 
+// What the next steps need and the rows do not decide, worked out beforehand: roots and quotients of one step would
+// hold up the next, in a loop of their own they become vectors.
+struct Schedule {
+  static constexpr std::int32_t most = 128;
+  double scale[most + 1]; // before each step, and after the last
+  double rate[most];      // step size over the scale after the step
+  double carried[most];
+
+  // How many steps from `start` on; ends early where the lazy factors must be folded.
+  STEELYARD_CLONES std::size_t fill(const PairLoss &loss, const PairSteps &steps, std::size_t start, Averaged *state) {
+    const std::int64_t first = steps.first + static_cast<std::int64_t>(start);
+    const double t = static_cast<double>(first), eta0 = steps.eta0, decay = loss.decay;
+    const double base = 1.0 + eta0 * decay * t, growth = eta0 * decay / base;
+    const double eta = eta0 / (std::sqrt(base) * std::sqrt(std::sqrt(base)));
+    if (growth * most < 1e-3) // (1 + u)^-0.75 by its series, whose next term is lost in rounding
+      for (std::int32_t k = 0; k < most; ++k) {
+        const double u = growth * k;
+        rate[k] = eta * (1.0 - u * (0.75 - u * (0.65625 - u * (0.6015625 - u * 0.56396484375))));
+      }
+    else
+      for (std::int32_t k = 0; k < most; ++k) {
+        const double root = std::sqrt(1.0 + growth * k);
+        rate[k] = eta / (root * std::sqrt(root));
+      }
+    const std::size_t left = std::min(static_cast<std::size_t>(most), steps.count - start);
+    const std::int64_t unaveraged = steps.from - first;
+    std::fill_n(scale, most + 1, 1.0);
+    Averaged s = *state;
+    std::size_t k = 0;
+    for (; k < left && !s.worn(); ++k) {
+      scale[k] = s.scale;
+      carried[k] = s.carried;
+      s.scale *= 1.0 - rate[k] * decay;
+      if (static_cast<std::int64_t>(k) >= unaveraged)
+        s.carried += s.scale;
+    }
+    scale[k] = s.scale;
+    for (std::int32_t l = 0; l < most; ++l)
+      rate[l] /= scale[l + 1];
+    *state = s;
+    return k;
+  }
+};
+
 template <bool PAIRED, class Rows>
 STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, const PairSteps &steps, double *slots,
                                       Averaged *state) {
-  constexpr std::size_t ahead = 8, batch = 64;
-  Averaged s = *state;
-  const double hinge_and_mean = loss.mean_slope + loss.hinge_slope;
-  double eta[batch];
-  for (std::size_t start = 0; start < steps.count; start += batch) {
-    const std::size_t here = std::min(batch, steps.count - start);
-    const std::int64_t t = steps.first + static_cast<std::int64_t>(start);
-    for (std::size_t k = 0; k < batch; ++k) {
-      const double root = std::sqrt(1.0 + steps.eta0 * loss.decay * static_cast<double>(t + static_cast<int>(k)));
-      eta[k] = steps.eta0 / (root * std::sqrt(root));
-    }
+  constexpr std::size_t ahead = 8;
+  const double mean_slope = loss.mean_slope, both_slopes = loss.mean_slope + loss.hinge_slope, variance = loss.variance;
+  const double *theta_of = loss.theta;
+  Schedule now;
+  for (std::size_t start = 0, made; start < steps.count; start += made) {
+    made = now.fill(loss, steps, start, state);
     const std::int32_t *i_of = steps.i_of + start, *j_of = steps.j_of + start;
-    for (std::size_t k = 0; k < here; ++k) {
-      if (start + k + ahead < steps.count) {
-        rows.prefetch(static_cast<std::size_t>(i_of[k + ahead]));
-        if (PAIRED)
-          rows.prefetch(static_cast<std::size_t>(j_of[k + ahead]));
-      }
+    const std::size_t foreseen = steps.count - start > ahead ? steps.count - start - ahead : 0;
+    for (std::size_t k = 0; k < made; ++k) {
+      if (PAIRED && k < foreseen)
+        rows.prefetch(static_cast<std::size_t>(j_of[k + ahead]));
       const std::size_t i = static_cast<std::size_t>(i_of[k]);
       const double other = PAIRED ? rows.dot(static_cast<std::size_t>(j_of[k]), slots) : 0.0;
       const double mine = rows.dot(i, slots);
-      const double theta = loss.theta[i];
-      double push = choose(mine * s.scale, 1.0, theta * hinge_and_mean, theta * loss.mean_slope);
+      const double rate = now.rate[k], theta = rate * theta_of[i];
+      double add = choose(mine * now.scale[k], 1.0, theta * both_slopes, theta * mean_slope);
       if (PAIRED)
-        push -= loss.variance * s.scale * (mine - other);
-      s.scale *= 1.0 - eta[k] * loss.decay;
-      const double add = eta[k] / s.scale * push;
+        add -= rate * (variance * now.scale[k]) * (mine - other);
       if (add != 0.0)
-        rows.add(i, add, -add * s.carried, slots);
-      if (t + static_cast<std::int64_t>(k) >= steps.from)
-        s.carried += s.scale;
-      if (s.scale < 1e-5) // before sums and carried * weights are so large that their difference loses digits
-        s = fold(rows, s, slots);
+        rows.add(i, add, -add * now.carried[k], slots);
     }
+    if (state->worn())
+      *state = fold(rows, *state, slots);
   }
-  *state = s;
 }
 
 template <class Rows>
@@ -114,8 +149,9 @@ void run(const Rows &rows, const PairLoss &loss, const PairSteps &steps, double 
 inline void run_steps(const PairRows &any, const PairLoss &loss, const PairSteps &steps, double *w, double *sums) {
   std::visit(
       [&](const auto &rows) {
-        AlignedSlots aligned(rows.slots());
+        Aligned<double> aligned(rows.slots());
         double *slots = aligned.data();
+        std::fill_n(slots, rows.slots(), 0.0);
         for (std::size_t c = 0; c < rows.width(); ++c) {
           slots[rows.weight_slot(c)] = w[c];
           slots[rows.sum_slot(c)] = sums[c];
@@ -131,11 +167,21 @@ inline void run_steps(const PairRows &any, const PairLoss &loss, const PairSteps
       any);
 }
 
+// 0 .. count - 1 in random order from as many uniform numbers in [0, 1): Fisher's and Yates' way, inside out.
+inline void shuffle(const double *uniform, std::size_t count, std::int32_t *out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t j = static_cast<std::size_t>(uniform[i] * static_cast<double>(i + 1));
+    out[i] = out[j];
+    out[j] = static_cast<std::int32_t>(i);
+  }
+}
+
 // Margins y_i w'x_i of the first rows, as packed.
 inline void pair_margins(const PairRows &any, const double *w, std::size_t count, double *out) {
   std::visit(
       [&](const auto &rows) {
-        AlignedSlots slots(rows.slots());
+        Aligned<double> slots(rows.slots());
+        std::fill_n(slots.data(), rows.slots(), 0.0);
         for (std::size_t c = 0; c < rows.width(); ++c)
           slots.data()[rows.weight_slot(c)] = w[c];
         for (std::size_t i = 0; i < count; ++i)

@@ -16,11 +16,13 @@ from steelyard._native import (
     ldm_greedy,
     ldm_hinge_sums,
     ldm_metric_pass,
+    ldm_shuffle,
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
 )
+from steelyard.margin.ldm_data import with_constant
 from steelyard.margin.ldm_kernel import Spectrum
-from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem
+from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem, native_csr
 from steelyard.margin.ldm_problem import Box, Examples
 from steelyard.margin.ldm_sgd import _Drawer, _window
 
@@ -248,6 +250,32 @@ def test_smooth_hinge_equals_its_formula(problem, smooth):
     assert ldm_smooth_hinge_slope(margins, change, cost, smooth, 0.3) == pytest.approx(cost @ (at * change), abs=1e-10)
 
 
+@pytest.mark.kernel
+@settings(deadline=None, max_examples=20)
+@given(problems(), st.sampled_from([np.int32, np.int64]), st.integers(0, 3))
+def test_parts_of_sparse_rows_equal_those_rows_alone(problem, index, seed):
+    X, examples = problem
+    rng = np.random.default_rng(seed)
+    thin = sparse.csr_array(np.where(rng.random(X.shape) < 0.4, X, 0.0))
+    thin.indices, thin.indptr = thin.indices.astype(index), thin.indptr.astype(index)
+    full = with_constant(thin)
+    np.testing.assert_array_equal(full.toarray(), np.hstack([thin.toarray(), np.ones((len(X), 1))]))
+    assert full.indices.dtype == full.indptr.dtype == index
+    chosen = np.sort(rng.permutation(len(X))[: len(X) // 2 + 1]).astype(np.int32)
+    sign, cost, w = examples.sign[chosen], examples.cost[chosen], rng.normal(size=full.shape[1])
+    outcomes = []
+    for rows in (native_csr(full).part(chosen), native_csr(full[chosen])):
+        margins, pull, curvature = np.empty(len(chosen)), np.zeros(len(w)), np.zeros((len(w), len(w)))
+        rows.margins(sign, w, margins)
+        loss = rows.smooth_hinge(sign, cost, margins, 0.5, pull, curvature)
+        outcomes.append([*margins, loss, *pull, *curvature.ravel()])
+    assert outcomes[0] == outcomes[1]
+    np.testing.assert_allclose(margins, sign * (full[chosen] @ w), atol=1e-12)
+    for wrong in ([-1], [len(X)]):
+        with pytest.raises(ValueError, match="no such row"):
+            native_csr(full).part(np.array(wrong, dtype=np.int32))
+
+
 def algorithm2(X, y, theta, slopes, i_of, j_of, eta0, average_from):
     """The paper's Algorithm 2 written out: last and averaged weights, X with its constant feature."""
     mean_slope, hinge_slope, variance, decay = slopes
@@ -280,18 +308,17 @@ def test_pair_steps_equal_algorithm_2_written_out(form, problem, eta0, average_f
         X[-1] *= 1e35  # a row that is not drawn, but whose values need double precision
     drawn = n - 1 if huge else n
     rng = np.random.default_rng(1)
-    order = rng.permutation(n).astype(np.int32)
-    place = np.argsort(order).astype(np.int32)  # of each row among those packed
+    place = rng.permutation(n).astype(np.int32)  # of each row among those packed
     i_of, j_of = (rng.integers(0, drawn, 40, dtype=np.int32) for _ in range(2))
     slopes = (0.1, 1.0, 0.2 if paired else 0.0, decay)
     full = np.hstack([X, np.ones((n, 1))])
     w, average = algorithm2(full, y, theta, slopes, i_of, j_of, eta0, average_from)
     if form == "dense":
-        native = LdmPairs(X, y, theta, order, True)
+        native = LdmPairs(X, y, theta, place, True)
     else:
         csr = sparse.csr_array(X)
         columns, starts = csr.indices.astype(np.int32), csr.indptr.astype(np.int64)
-        native = LdmPairs(LdmCsr(csr.data, columns, starts), X.shape[1], y, theta, order, True)
+        native = LdmPairs(LdmCsr(csr.data, columns, starts), X.shape[1], y, theta, place, True)
     weights, sums = np.zeros(full.shape[1]), np.zeros(full.shape[1])
     native.run(slopes, place[i_of[:17]], place[j_of[:17]], eta0, 0, average_from, weights, sums)
     native.run(slopes, place[i_of[17:]], place[j_of[17:]], eta0, 17, average_from, weights, sums)
@@ -302,12 +329,26 @@ def test_pair_steps_equal_algorithm_2_written_out(form, problem, eta0, average_f
     np.testing.assert_allclose(margins[place], y * (full @ weights), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.kernel
+@given(st.integers(1, 60), st.integers(0, 5))
+def test_shuffle_equals_fisher_and_yates(count, seed):
+    uniform = np.random.default_rng(seed).random(count)
+    places, out = [], np.empty(count, dtype=np.int32)
+    for i, u in enumerate(uniform):
+        j = int(u * (i + 1))
+        places.append(i)
+        places[i], places[j] = places[j], i
+    ldm_shuffle(uniform, out)
+    assert out.tolist() == places
+    assert sorted(places) == list(range(count))
+
+
 @settings(deadline=None, max_examples=10)
 @given(st.integers(2, 40), st.booleans(), st.integers(0, 5))
 def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, count).astype(float) if weighted else np.ones(count)
-    draw = _Drawer(weight, _window(count, count), np.random.default_rng(seed))
+    draw = _Drawer(weight, np.arange(count), _window(count, count), np.random.default_rng(seed))
     first, second = (np.stack([way(count)[:3] for _ in range(4000)]) for way in (draw.in_turn, draw.at_random))
     for step in range(min(3, count)):  # exact probabilities at every step, not only on average over an epoch
         for rows in (first, second):
@@ -320,7 +361,7 @@ def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
 
 @given(st.integers(2, 40), st.integers(0, 5))
 def test_a_pass_takes_every_row_once(count, seed):
-    draw = _Drawer(np.ones(count), _window(count, count), np.random.default_rng(seed))
+    draw = _Drawer(np.ones(count), np.arange(count), _window(count, count), np.random.default_rng(seed))
     assert sorted(draw.in_turn(count)) == list(range(count))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._checks import Rows, check_choice, complain, is_sparse
+from .._native import ldm_append_ones
 from .kernels import KernelSpec, gram_of
 from .ldm_kernel import Spectrum
 from .ldm_linear import MetricProblem, SdcaProblem
@@ -101,10 +102,9 @@ def with_constant(rows: Rows) -> Rows:
         full[:, :-1] = rows
         return full
     starts = rows.indptr + np.arange(count + 1, dtype=rows.indptr.dtype)
-    old = np.ones(starts[-1], dtype=bool)
-    old[starts[1:] - 1] = False
-    values, columns = np.ones(len(old)), np.full(len(old), features, dtype=rows.indices.dtype)
-    values[old], columns[old] = rows.data, rows.indices
+    given = np.ascontiguousarray(rows.data, np.float64), np.ascontiguousarray(rows.indices, starts.dtype), rows.indptr
+    values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=starts.dtype)
+    ldm_append_ones(*given, features, values, columns)
     longer: Any = sparse.csr_array((count, features + 1))
     longer.data, longer.indices, longer.indptr = values, columns, starts  # known to fit: no need to look at them again
     longer.has_canonical_format = rows.has_canonical_format

@@ -24,8 +24,8 @@ from .ldm_problem import Box, Certificate, Examples, Floats, Solution, certify
 PASSES_BETWEEN_LOOKS = 3
 WARM = 0.5  # the bend to start from near a neighbour's solution
 ROUGH = 0.1  # relative gap at which a sample of the rows has told what it can
-SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 50
-REACH = 0.5  # rows with margins above 1 + REACH are left out until the next look at all rows
+SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 25
+REACH = 0.3  # rows with margins above 1 + REACH are left out until the next look at all rows
 
 
 def native_csr(rows: Rows) -> Any:
@@ -169,6 +169,7 @@ class MetricProblem:
         while not (certificate := whole.gap_parts()[2]).holds(tol) and steps < max_iter:
             near = np.flatnonzero(whole.margins < 1.0 + REACH)
             path = self._path(near, cost, pull, whole.w)
+            path.take_bend(whole)
             made = newton(path, tol, max_iter - steps, whole.delta)
             steps += made
             whole = self._path(slice(None), cost, pull, path.w)
@@ -181,13 +182,12 @@ class MetricProblem:
 
     def _path(self, some: Any, cost: Floats, pull: Floats, w: Floats) -> NewtonPath:
         whole = isinstance(some, slice) and some == slice(None)
-        rows = self.rows if whole else self.rows[some]
-        if is_sparse(rows):
-            native = self.native if whole else native_csr(rows)
+        if not is_sparse(self.rows):
+            rows = np.ascontiguousarray(self.rows[some])
         else:
-            native = rows = np.ascontiguousarray(rows)
+            rows = self.native if whole else self.native.part(np.arange(len(cost), dtype=np.int32)[some].copy())
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
-        return NewtonPath(Part(rows, native, sign, cost), Metric(self.metric, (self.lower_factor, True)), pull, w)
+        return NewtonPath(Part(rows, sign, cost), Metric(self.metric, self.lower_factor), pull, w)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)

@@ -8,13 +8,12 @@ a bent row, which shrinking delta does.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from .._checks import Rows, is_sparse
-from .._native import ldm_hinge_sums, ldm_smooth_hinge, ldm_smooth_hinge_slope
+from .._native import LdmCsr, ldm_hinge_sums, ldm_smooth_hinge, ldm_smooth_hinge_slope
 from .ldm_problem import Certificate, Floats
 
 WIDEST = 2.0  # at w = 0 every row bends, so that the first step is a ridge regression
@@ -23,19 +22,33 @@ PATIENCE = 30  # steps without a smaller gap: for large C the bend gets too narr
 
 
 class Part(NamedTuple):
-    """Rows whose hinge counts, with sign and cost; rows left out must have margins above 1."""
+    """Rows whose hinge counts, as the kernels read them, with sign and cost; those left out have margins above 1."""
 
-    rows: Rows
-    native: Any  # the same for the kernels
+    rows: Floats | LdmCsr
     sign: Floats
     cost: Floats
 
+    def margins(self, w: Floats) -> Floats:
+        """y_i w'x_i."""
+        if isinstance(self.rows, np.ndarray):
+            return np.asarray(self.sign * (self.rows @ w))
+        out = np.empty(len(self.sign))
+        self.rows.margins(self.sign, w, out)
+        return out
+
+    def smooth_hinge(self, margins: Floats, delta: float, pull: Floats, curvature: Floats) -> None:
+        """Adds up pull and curvature of the hinge bent over delta."""
+        if isinstance(self.rows, np.ndarray):
+            ldm_smooth_hinge(self.rows, self.sign, self.cost, margins, delta, pull, curvature)
+        else:
+            self.rows.smooth_hinge(self.sign, self.cost, margins, delta, pull, curvature)
+
 
 class Metric(NamedTuple):
-    """M and its Cholesky factor as SciPy gives it."""
+    """M and its lower Cholesky factor."""
 
     matrix: Floats
-    factor: tuple[Floats, bool]
+    factor: Floats
 
 
 class NewtonPath:
@@ -45,34 +58,39 @@ class NewtonPath:
         self.part, self.metric, self.lower_pull = part, metric, lower_pull
         self.w = w
         self.metric_w = metric.matrix @ w
-        self.margins = np.asarray(part.sign * (part.rows @ w))
+        self.margins = part.margins(w)
+        self.delta = np.inf  # not bent yet
+        self.pull, self.curvature = np.zeros(len(w)), np.zeros((len(w), len(w)))
 
     def bend(self, delta: float) -> None:
         """Pull and curvature of the smoothed hinge at w."""
         self.delta = delta
-        self.pull = np.zeros(len(self.w))
-        self.curvature = np.zeros((len(self.w), len(self.w)))
-        sign, cost = self.part.sign, self.part.cost
-        if is_sparse(self.part.rows):
-            self.part.native.smooth_hinge(sign, cost, self.margins, delta, self.pull, self.curvature)
-        else:
-            ldm_smooth_hinge(self.part.native, sign, cost, self.margins, delta, self.pull, self.curvature)
+        self.pull.fill(0.0)
+        self.curvature.fill(0.0)
+        self.part.smooth_hinge(self.margins, delta, self.pull, self.curvature)
+
+    def take_bend(self, whole: NewtonPath) -> None:
+        """Take pull and curvature over from all rows at the same w: those left out here have no share in them."""
+        self.delta, self.pull, self.curvature = whole.delta, whole.pull, whole.curvature
 
     def gap_parts(self) -> tuple[float, float, Certificate]:
         """|w - w(nu)|_M^2 / 2, the part due to the bend, and both as a certificate of w."""
         hinge, bent = ldm_hinge_sums(self.margins, self.part.cost, self.delta)
-        off = self.w - cho_solve(self.metric.factor, self.lower_pull + self.pull, check_finite=False)
+        off = self.w - dpotrs(self.metric.factor, self.lower_pull + self.pull, lower=1)[0]
         astray = 0.5 * float(off @ (self.metric.matrix @ off))
         quadratic, mean = 0.5 * float(self.w @ self.metric_w), float(self.lower_pull @ self.w)
         certificate = Certificate(quadratic - mean + hinge, astray + bent, quadratic + abs(mean) + hinge)
         return astray, bent, certificate
 
     def step(self) -> bool:
-        """A Newton step with an exact line search; False where it no longer moves."""
+        """A Newton step with an exact line search; False where it no longer moves. Uses up the curvature."""
         gradient = self.metric_w - self.lower_pull - self.pull
-        hessian = self.metric.matrix + self.curvature  # only its lower triangle is read
-        move = -cho_solve(cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False), gradient)
-        change = np.asarray(self.part.sign * (self.part.rows @ move))
+        self.curvature += self.metric.matrix
+        factor, failed = dpotrf(self.curvature, lower=1, clean=0)  # LAPACK itself: SciPy's checks take as long
+        if failed:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        move = -dpotrs(factor, gradient, lower=1)[0]
+        change = self.part.margins(move)
         metric_move = self.metric.matrix @ move
         t = self._search(float(self.metric_w @ move - self.lower_pull @ move), float(move @ metric_move), change)
         self.w = self.w + t * move
@@ -97,7 +115,8 @@ class NewtonPath:
 
 def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -> int:
     """Follow the minimiser as the bend narrows, until the gap is small enough or no step helps; the steps made."""
-    path.bend(delta)
+    if path.delta != delta:
+        path.bend(delta)
     least, found_at = np.inf, 0
     for made in range(max_iter):
         astray, bent, certificate = path.gap_parts()

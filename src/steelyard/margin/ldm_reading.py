@@ -136,11 +136,12 @@ def read_examples(model: Any, rows: Rows, y: Any, classes: NDArray[Any], sample_
     """Signs, weights and costs; where costs make the other class the cheaper answer, that class is learned."""
     labels = np.asarray(y).ravel()
     check_same_length(X=rows, y=labels)
-    codes = np.searchsorted(classes, labels)
-    weight = check_sample_weight(sample_weight, len(codes))
+    positive = labels == classes[1]
+    weight = check_sample_weight(sample_weight, len(labels))
     if model.costs is None and costs is None:
-        return Examples(np.where(codes > 0, 1.0, -1.0), weight, np.ones(len(codes)))
-    sign, cost = _cheaper_answer(as_costs(model.costs, y, classes, per_example=costs).table(y), codes)
+        return Examples(np.where(positive, 1.0, -1.0), weight, np.ones(len(labels)))
+    table = as_costs(model.costs, y, classes, per_example=costs).table(y)
+    sign, cost = _cheaper_answer(table, positive.astype(np.intp))
     return Examples(sign, weight, cost)
 
 

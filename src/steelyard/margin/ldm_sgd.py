@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import Rows, is_sparse
-from .._native import LdmCsr, LdmPairs
+from .._native import LdmCsr, LdmPairs, ldm_shuffle
 from .ldm_problem import Floats
 
 SAMPLE = 1000
@@ -67,28 +67,33 @@ class PairRows(NamedTuple):
 
     def packed(self, rng: np.random.Generator) -> Packed:
         """A shuffled copy in the form that the steps read fastest."""
-        order = rng.permutation(len(self.sign)).astype(np.int32)
-        given = self.sign, self.theta, order, self.constant
+        place = np.empty(len(self.sign), dtype=np.int32)
+        ldm_shuffle(rng.random(len(place)), place)
+        given = self.sign, self.theta, place, self.constant
         if is_sparse(self.rows):
             arrays = self.rows.data, self.rows.indices.astype(np.int32, copy=False), self.rows.indptr.astype(np.int64)
             native = LdmPairs(LdmCsr(*map(np.ascontiguousarray, arrays)), self.rows.shape[1], *given)
         else:
             native = LdmPairs(np.ascontiguousarray(self.rows), *given)
         entries = self.rows.nnz if is_sparse(self.rows) else self.rows.size
-        return Packed(native, order, _window(len(order), entries))
+        return Packed(native, place, _window(len(place), entries))
 
 
 class Packed(NamedTuple):
-    """Rows as native/pair_rows.hpp packs them, their order, and how many of them are drawn from at a time."""
+    """Rows as native/pair_rows.hpp packs them, the place of each, and how many of them are drawn from at a time."""
 
     native: LdmPairs
-    order: NDArray[np.int32]
+    place: NDArray[np.int32]
     window: int
 
     def margins(self, w: Floats) -> Floats:
         """y_i w'x_i in the order of the rows given."""
-        out = np.empty(len(self.order))
-        out[self.order] = self.first_margins(w, len(out))
+        return np.asarray(self.first_margins(w, len(self.place))[self.place])
+
+    def first_costs(self, count: int) -> Floats:
+        """theta of the first rows as packed."""
+        out = np.empty(min(count, len(self.place)))
+        self.native.costs(out)
         return out
 
     def first_margins(self, w: Floats, count: int) -> Floats:
@@ -123,8 +128,8 @@ class PairSgd:
         """So many steps of Algorithm 2, the rows of a pair chosen independently by weight; the rows as packed."""
         packed = data.packed(rng)
         if self.eta0 == 0.0:
-            self.eta0 = self._first_step(packed, data.theta[packed.order[:SAMPLE]], pulls, rng)
-        draw = _Drawer(weight[packed.order], packed.window, rng)
+            self.eta0 = self._first_step(packed, packed.first_costs(SAMPLE), pulls, rng)
+        draw = _Drawer(weight, packed.place, packed.window, rng)
         while steps > 0:
             now = min(steps, STEPS_AT_ONCE, len(weight))
             self._steps(packed, pulls, draw.in_turn(now), draw.at_random(now))
@@ -170,10 +175,14 @@ class _Drawer:
     any step any row comes up with its exact probability.
     """
 
-    def __init__(self, weight: Floats, window: int, rng: np.random.Generator) -> None:
+    def __init__(self, weight: Floats, place: NDArray[np.int32], window: int, rng: np.random.Generator) -> None:
         self.rng = rng
         self.count, self.window = len(weight), window
-        self.cumulated = None if (weight == weight[0]).all() else np.cumsum(weight)
+        self.cumulated: Floats | None = None
+        if not (weight == weight[0]).all():
+            packed = np.empty_like(weight)
+            packed[place] = weight
+            self.cumulated = np.cumsum(packed)
 
     def in_turn(self, n: int) -> NDArray[np.int32]:
         """n rows one after the other, round and round; n is at most the number of rows."""
@@ -186,7 +195,8 @@ class _Drawer:
         """n rows drawn from windows."""
         starts = np.arange(0, n, self.window) + self.rng.integers(self.count)
         starts = (starts % self.count).astype(np.int32)
-        bits = np.frombuffer(self.rng.bytes(2 * self.window * len(starts)), "<u2")
+        words = self.rng.integers(2**64 - 1, size=self.window * len(starts) // 4 + 1, dtype=np.uint64, endpoint=True)
+        bits = words.astype("<u8", copy=False).view("<u2")[: self.window * len(starts)]
         at = (bits & np.uint16(self.window - 1)).astype(np.int32).reshape(len(starts), self.window)
         at += starts[:, None]
         at[starts > self.count - self.window] %= self.count
