@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "bind_row.hpp"
 #include "bindings.hpp"
 #include "multiclass.hpp"
-#include "one_row.hpp"
 
 namespace steelyard {
 namespace {

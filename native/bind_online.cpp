@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "bind_row.hpp"
 #include "bindings.hpp"
-#include "one_row.hpp"
 #include "online.hpp"
 
 namespace steelyard {

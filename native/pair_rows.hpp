@@ -256,16 +256,17 @@ template <class T> PairRows pair_rows_in(const GivenRows &given) {
 }
 
 // True if a test of two values at a time holds for all of them; counts, and looks at the count now and then only.
-using Two = double __attribute__((vector_size(16), aligned(8), may_alias));
+using TwoValues = double __attribute__((vector_size(16), aligned(8), may_alias));
 
 template <class Holds> bool all_hold(const double *values, std::size_t count, const Holds &holds) {
   constexpr std::size_t piece = 1024;
-  const Two none = {0.0, 0.0}, one = {1.0, 1.0};
+  const TwoValues none = {0.0, 0.0}, one = {1.0, 1.0};
   for (std::size_t start = 0; start < count; start += piece) {
     const std::size_t size = std::min(piece, count - start), last = start + size - 1;
-    Two failed = holds(Two{values[last], values[last]}) ? none : one; // the one left over where the size is odd
+    TwoValues failed =
+        holds(TwoValues{values[last], values[last]}) ? none : one; // the one left over where the size is odd
     for (std::size_t k = start; k < last; k += 2)
-      failed += holds(*reinterpret_cast<const Two *>(values + k)) ? none : one;
+      failed += holds(*reinterpret_cast<const TwoValues *>(values + k)) ? none : one;
     if (failed[0] + failed[1] > 0.0)
       return false;
   }
@@ -275,10 +276,10 @@ template <class Holds> bool all_hold(const double *values, std::size_t count, co
 // The form that is read fastest. Half the bytes are worth more to rough steps than digits beyond the seventh; values
 // that single precision cannot hold stay double.
 inline PairRows pair_rows(const GivenRows &given) {
-  if (given.columns && all_hold(given.values, given.stored(), [](Two v) { return v == 1.0; }))
+  if (given.columns && all_hold(given.values, given.stored(), [](TwoValues v) { return v == 1.0; }))
     return SparsePairRows<Slot>(given);
-  const bool single = all_hold(given.values, given.stored(), [](Two v) {
-    const Two size = v < 0.0 ? -v : v;
+  const bool single = all_hold(given.values, given.stored(), [](TwoValues v) {
+    const TwoValues size = v < 0.0 ? -v : v;
     return (v == 0.0) | ((size > 1e-30) & (size < 1e30));
   });
   return single ? pair_rows_in<float>(given) : pair_rows_in<double>(given);
