@@ -1,13 +1,15 @@
 """Paper 004, tables 2 to 4: G-mean of LDM, CS-SVM, SMOTE + SVM and CS-LDM on random halves.
 
-Protocol: features to [0, 1]; 10 random half splits; parameters by 5-fold cross-validation on each training half (the
+Protocol: features to [0, 1]; random half splits; parameters by 5-fold cross-validation on each training half (the
 paper: on the first, which on the 135 rows of heart is a lottery), over a coarser grid than the paper's; CS-LDM at its
-balance point on the training half. The paper does not say by
-what the folds are scored, nor whether there is a bias: here by G-mean, and with a constant feature. Nominal features
-of breast are one-hot. A mean must lie within two standard errors of the difference of two such means (with the spread
+balance point on the training half. The paper does not say by what the folds are scored, nor whether there is a bias:
+here by G-mean, and with a constant feature. Nominal features of breast are one-hot.
+
+A mean must lie within two standard errors of the difference of two such means (theirs over ten splits, with the spread
 of a split that the paper prints for CS-LDM, but at least .012) of the printed number or of the one that another
-implementation reached on the same public data. LDM's G-mean hangs on the parameters chosen: it is only asked to be
-below CS-LDM's where the classes are unequal.
+implementation reached on the same public data. On heart ten splits tell too little: their spread is .03, not the
+printed .018, and the means of ten lie between .78 and .83; there we take a hundred, and their own spread. LDM's G-mean
+hangs on the parameters chosen: it is only asked to be below CS-LDM's where the classes are unequal.
 """
 
 import os
@@ -38,12 +40,14 @@ CS_LDM = {  # printed, reached elsewhere on the public data
     ("wdbc", "rbf"): (0.964, 0.967),
     ("pima", "rbf"): (0.756, 0.744),
 }
-SPREAD = {"heart": 0.018, "breast": 0.026, "wdbc": 0.012, "pima": 0.014}
+SPREAD = {"breast": 0.026, "wdbc": 0.012, "pima": 0.014}
+SPLITS = {"heart": 100}
 
 
-def near(value, name, *expected):
-    band = 2 * np.sqrt(2 / 10) * SPREAD[name]
-    return any(abs(value - number) <= band for number in expected)
+def near(scores, name, *expected):
+    spread = SPREAD[name] if name in SPREAD else np.std(scores, ddof=1)
+    band = 2 * spread * np.sqrt(1 / 10 + 1 / len(scores))
+    return any(abs(np.mean(scores) - number) <= band for number in expected)
 
 
 def regular(name):
@@ -71,24 +75,24 @@ def halves(y, count=10):
         yield order[: len(y) // 2], order[len(y) // 2 :]
 
 
-def mean_g(name, kernel, **settings):
-    """Mean G-mean of CS-LDM over the halves."""
+def g_means(name, kernel, **settings):
+    """G-mean of CS-LDM on every split."""
     X, y = regular(name)
     rhos = [0.0] if settings["balance"] is None else [0.5]
     scores = []
-    for train, test in halves(y):
+    for train, test in halves(y, SPLITS.get(name, 10)):
         model = CSLDMClassifierCV(GRID, GRID, GRID, rhos, kernel, random_state=0, **settings).fit(X[train], y[train])
         scores.append(g_mean_score(y[test], model.predict(X[test])))
-    return float(np.mean(scores))
+    return np.array(scores)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kernel"), CS_LDM)
 def test_regular_tables(name, kernel):
-    cs_ldm, ldm = (mean_g(name, kernel, balance=balance) for balance in ("train", None))
-    assert near(cs_ldm, name, *CS_LDM[name, kernel]), cs_ldm
+    cs_ldm = g_means(name, kernel, balance="train")
+    assert near(cs_ldm, name, *CS_LDM[name, kernel]), cs_ldm.mean()
     if name in ("breast", "pima"):
-        assert ldm < cs_ldm - 0.03
+        assert g_means(name, kernel, balance=None).mean() < cs_ldm.mean() - 0.03
 
 
 def test_balance_points_of_pima_and_breast():
@@ -149,7 +153,7 @@ def test_baselines(name, kernel, cs_svm, smote):
         theirs.set_params(class_weight={0.0: 1.0, 1.0: (y[train] == 0).sum() / (y[train] == 1).sum()})
         models = ours.best_estimator_, theirs, mixed.best_estimator_
         scores.append([g_mean_score(y[test], m.fit(X[train], y[train]).predict(X[test])) for m in models])
-    means = np.mean(scores, axis=0)
-    assert near(means[0], name, *cs_svm), means
-    assert means[0] == pytest.approx(means[1], abs=0.01)
-    assert near(means[2], name, *smote), means
+    ours, theirs, mixed = np.transpose(scores)
+    assert near(ours, name, *cs_svm), ours.mean()
+    assert ours.mean() == pytest.approx(theirs.mean(), abs=0.01)
+    assert near(mixed, name, *smote), mixed.mean()
