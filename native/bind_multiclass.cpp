@@ -166,15 +166,7 @@ void bind_rows(nb::class_<CostStream> &cls, Make make, const Names &...names) {
       names..., nb::arg("out").noconvert());
 }
 
-template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const std::vector<T> &from) {
-  T *to = new T[from.size()];
-  std::copy(from.begin(), from.end(), to);
-  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(to, {from.size()}, owner);
-}
-
-template <class T> void put(std::vector<T> &to, const Vector<T> &from, bool may_be_empty = false) {
-  check(from.shape(0) == to.size() || (may_be_empty && from.shape(0) == 0), "the arrays do not fit this stream");
+template <class T> void put(std::vector<T> &to, const Vector<T> &from) {
   to.assign(from.data(), from.data() + from.shape(0));
 }
 
@@ -200,9 +192,11 @@ void bind_state(nb::class_<CostStream> &cls) {
       [](CostStream &s, const Vector<double> &w, const Vector<double> &bias, const Vector<double> &u,
          const Vector<double> &bias_sum, const Vector<std::uint64_t> &seen,
          const std::array<std::uint64_t, 4> &counts) {
-        put(s.w, w), put(s.bias, bias), put(s.seen, seen);
-        put(s.u, u, true), put(s.bias_sum, bias_sum, true);
-        check(s.plan.d == 0 || s.u.empty() == s.bias_sum.empty(), "the arrays do not fit this stream");
+        const std::size_t K = s.plan.classes, sums = bias_sum.shape(0); // no sums once the average has been taken
+        check(w.shape(0) == K * s.plan.d && bias.shape(0) == K && seen.shape(0) == K && u.shape(0) == sums * s.plan.d &&
+                  (sums == 0 || (sums == K && s.averaging())),
+              "the arrays do not fit this stream");
+        put(s.w, w), put(s.bias, bias), put(s.u, u), put(s.bias_sum, bias_sum), put(s.seen, seen);
         static_cast<Counts &>(s.stream) = {counts[0], counts[1], counts[2], counts[3], 0};
       },
       nb::arg("weights").noconvert(), nb::arg("biases").noconvert(), nb::arg("sums").noconvert(),

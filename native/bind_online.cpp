@@ -251,19 +251,10 @@ template <class... Rules> void bind_rules(nb::module_ &m, const std::tuple<Rules
       nb::arg("name"), nb::arg("numbers"));
 }
 
-using Floats = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
 struct Block {
   void *at;
   std::size_t bytes;
 };
-
-Floats copied(const double *from, std::size_t n) {
-  double *to = new double[n];
-  std::copy(from, from + n, to);
-  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-  return Floats(to, {n}, owner);
-}
 
 void bind_queries(nb::module_ &m) {
   nb::class_<AskAll>(m, "AskAllKernel").def(nb::init<>());
@@ -330,9 +321,7 @@ void bind_stream(nb::module_ &m) {
   cls.def(
       "begin_spread", [](Stream &s, bool full) { s.spread.begin(s.weights.d, s.plan.constant_feature, full); },
       nb::arg("full"), "The identity as covariance; needed before a second-order rule learns.");
-  cls.def(
-      "spread", [](const Stream &s) { return copied(s.spread.sigma.data(), s.spread.sigma.size()); },
-      nb::rv_policy::move);
+  cls.def("spread", [](const Stream &s) { return copied(s.spread.sigma); }, nb::rv_policy::move);
   cls.def(
       "restore_spread",
       [](Stream &s, const Vector<double> &sigma) {
@@ -349,7 +338,7 @@ void bind_stream(nb::module_ &m) {
   cls.def_prop_ro(
       "coef",
       [](const Stream &s) {
-        Floats w = copied(s.weights.v.data(), s.weights.d);
+        auto w = copied(s.weights.v.data(), s.weights.d);
         for (std::size_t j = 0; j < s.weights.d; ++j)
           w.data()[j] *= s.weights.scale;
         return w;

@@ -60,13 +60,6 @@ SvmSolver<T> make_solver(std::unique_ptr<KernelSource<T>> kernel, const Numbers 
   return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol);
 }
 
-template <class T> nb::ndarray<nb::numpy, double, nb::ndim<1>> copied(const std::vector<T> &from) {
-  double *to = new double[from.size()];
-  std::copy(from.begin(), from.end(), to);
-  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<double *>(p); });
-  return {to, {from.size()}, owner};
-}
-
 template <class T> void bind_solver(nb::module_ &m, const char *name, const char *on_gram) {
   using Solver = SvmSolver<T>;
   nb::class_<Solver>(m, name)

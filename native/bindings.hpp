@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace nb = nanobind;
@@ -16,6 +18,16 @@ template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig
 template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T> using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// A vector that Python owns.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const T *from, std::size_t n) {
+  T *to = new T[n];
+  std::copy(from, from + n, to);
+  nb::capsule owner(to, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+  return {to, {n}, owner};
+}
+
+template <class Container> auto copied(const Container &from) { return copied(from.data(), from.size()); }
 
 // Registration functions, one per bind_*.cpp; module.cpp calls each.
 void bind_boost(nb::module_ &m);
