@@ -1,3 +1,5 @@
+#include <nanobind/stl/shared_ptr.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -60,6 +62,40 @@ SvmSolver<T> make_solver(std::unique_ptr<KernelSource<T>> kernel, const Numbers 
   return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol);
 }
 
+Examples positions(const Vector<std::int64_t> &index, std::size_t rows) {
+  Examples at;
+  for (std::size_t k = 0; k < index.shape(0); ++k) {
+    need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
+    at.push_back(static_cast<std::int32_t>(index(k)));
+  }
+  return at;
+}
+
+template <class T> void bind_gram_rows(nb::module_ &m, const char *name) {
+  nb::class_<GramRows<T>>(m, name)
+      .def("__len__", &GramRows<T>::size)
+      .def_prop_ro("rows_at_hand", &GramRows<T>::rows_at_hand)
+      .def(
+          "part",
+          [](GramRows<T> &gram, Vector<std::int64_t> rows, Vector<std::int64_t> columns, MatrixOut<T> out) {
+            need(out.shape(0) == rows.shape(0) && out.shape(1) == columns.shape(0), "shapes differ");
+            const Examples at = positions(rows, gram.size()), across = positions(columns, gram.size());
+            nb::gil_scoped_release release;
+            gram.fetch(at);
+            gram.cross(at, across, out.data());
+          },
+          nb::arg("rows").noconvert(), nb::arg("columns").noconvert(), nb::arg("out").noconvert());
+}
+
+template <class T>
+SvmSolver<T> on_rows(std::shared_ptr<GramRows<T>> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi,
+                     double tol, std::size_t largest_block) {
+  Examples at = positions(index, gram->size());
+  auto source =
+      std::make_unique<SharedGram<T>>(std::move(gram), std::move(at), std::max<std::size_t>(2, largest_block));
+  return make_solver<T>(std::move(source), c, lo, hi, tol);
+}
+
 template <class T> void bind_solver(nb::module_ &m, const char *name, const char *on_gram) {
   using Solver = SvmSolver<T>;
   nb::class_<Solver>(m, name)
@@ -75,17 +111,33 @@ template <class T> void bind_solver(nb::module_ &m, const char *name, const char
       on_gram,
       [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol,
          std::size_t largest_block) {
-        const std::size_t rows = gram.shape(0);
-        need(gram.shape(1) == rows, "the Gram matrix must be square");
-        for (std::size_t k = 0; k < index.shape(0); ++k)
-          need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
-        auto source = std::make_unique<SharedGram<T>>(gram.data(), rows, index.data(), index.shape(0),
-                                                      std::max<std::size_t>(2, largest_block));
-        return make_solver<T>(std::move(source), c, lo, hi, tol);
+        need(gram.shape(1) == gram.shape(0), "the Gram matrix must be square");
+        auto whole = std::make_shared<WholeGram<T>>(gram.data(), gram.shape(0));
+        return on_rows<T>(std::move(whole), index, c, lo, hi, tol, largest_block);
       },
       nb::arg("gram").noconvert(), nb::arg("index").noconvert(), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
-      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK, nb::keep_alive<0, 1>(),
-      nb::keep_alive<0, 2>());
+      nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK, nb::keep_alive<0, 1>());
+  m.def(on_gram, &on_rows<T>, nb::arg("gram"), nb::arg("index").noconvert(), nb::arg("c").noconvert(),
+        nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK);
+}
+
+// Rows computed when first needed.
+template <class T, class Out> void bind_growing(nb::module_ &m, const char *dense, const char *csr) {
+  m.def(
+      dense,
+      [](const Kernel &kernel, Matrix<T> X) -> std::shared_ptr<GramRows<Out>> {
+        return std::make_shared<GrowingGram<Out, DenseExamples<T>>>(DenseExamples<T>(kernel, view(X)));
+      },
+      nb::arg("kernel"), nb::arg("X").noconvert(), nb::keep_alive<0, 2>());
+  m.def(
+      csr,
+      [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> indices,
+         Vector<std::int64_t> starts) -> std::shared_ptr<GramRows<Out>> {
+        const CsrView<T> X = view(x, indices, starts, features);
+        return std::make_shared<GrowingGram<Out, SparseExamples<T>>>(SparseExamples<T>(kernel, X));
+      },
+      nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("indices").noconvert(),
+      nb::arg("starts").noconvert(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
 }
 
 template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense, const char *csr) {
@@ -128,6 +180,11 @@ void bind_svm(nb::module_ &m) {
   bind_gram<float, float>(m);
   bind_gram<double, float>(m);
   bind_gram<double, double>(m);
+  bind_gram_rows<float>(m, "GramRows32");
+  bind_gram_rows<double>(m, "GramRows64");
+  bind_growing<float, float>(m, "gram_rows_dense32", "gram_rows_csr32");
+  bind_growing<double, float>(m, "gram_rows_dense32", "gram_rows_csr32");
+  bind_growing<double, double>(m, "gram_rows_dense64", "gram_rows_csr64");
   bind_solver<float>(m, "SvmSolver32", "svm_on_gram32");
   bind_solver<double>(m, "SvmSolver64", "svm_on_gram64");
   bind_cached<float, float>(m, "svm_dense32", "svm_csr32");

@@ -1,19 +1,20 @@
-// Where the solver gets kernel values from: a shared Gram matrix, or rows computed on demand in a bounded LRU cache.
+// Where the solver gets kernel values from: a kernel matrix that problems share, or rows of its own in a bounded LRU
+// cache.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "gram.hpp"
+#include "gram_rows.hpp"
 
 namespace steelyard {
 
 constexpr std::size_t LARGEST_BLOCK = 4096; // 64 MB in single precision
 
-using Examples = std::vector<std::int32_t>; // their positions within a problem
 constexpr std::int32_t NO_EXAMPLE = -1;
 
 // Examples seated side by side, whole cache lines of them, with the kernel among them; some seats may be empty.
@@ -30,8 +31,9 @@ template <class T> class KernelSource {
   virtual std::size_t examples() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t place(std::size_t i) const = 0;
-  // Seats for all examples on the memory of the kernel itself; none if the examples do not lie that way.
-  virtual Seats<T> everyone() { return {}; }
+  // Seats for all examples on the memory of the kernel itself; none if the examples do not lie that way, or if most of
+  // it would have to be computed first and that is not wanted.
+  virtual Seats<T> everyone(bool /* at_any_cost */) { return {}; }
   // How many examples the solver may hold the kernel among, within the memory this source is meant to take.
   virtual std::size_t largest_block() const = 0;
   // K(i, .) over the examples; valid until the next call.
@@ -42,142 +44,81 @@ template <class T> class KernelSource {
   virtual void add(const Examples &which, const std::vector<double> &weight, double *sums) = 0;
 };
 
+// The examples of a problem as rows of a kernel matrix that many problems share.
 template <class T> class SharedGram final : public KernelSource<T> {
  public:
-  SharedGram(const T *gram, std::size_t rows, const std::int64_t *index, std::size_t examples,
-             std::size_t largest_block)
-      : gram_(gram), rows_(rows), index_(index), examples_(examples), largest_block_(largest_block),
-        whole_rows_(2 * examples_ >= rows) {}
+  SharedGram(std::shared_ptr<GramRows<T>> gram, Examples index, std::size_t largest_block)
+      : gram_(std::move(gram)), index_(std::move(index)), largest_block_(largest_block),
+        whole_rows_(2 * index_.size() >= gram_->size()), fetched_(index_.size(), 0) {}
 
-  std::size_t examples() const override { return examples_; }
-  std::size_t width() const override { return whole_rows_ ? rows_ : examples_; }
-  std::size_t place(std::size_t i) const override { return whole_rows_ ? at(i) : i; }
-
+  std::size_t examples() const override { return index_.size(); }
+  std::size_t width() const override { return whole_rows_ ? gram_->size() : examples(); }
+  std::size_t place(std::size_t i) const override { return whole_rows_ ? index_[i] : i; }
   std::size_t largest_block() const override { return largest_block_; }
 
-  // A row runs on into the next, over seats that nobody takes; the last one has no next and is copied to where it can.
-  Seats<T> everyone() override {
-    const std::size_t seats = padded(rows_, CACHE_LINE / sizeof(float));
-    if (!whole_rows_ || seats > 2 * rows_)
+  Seats<T> everyone(bool at_any_cost) override {
+    if (!whole_rows_ || !(at_any_cost || gram_->whole() || 2 * n_fetched_ >= examples()))
       return {};
-    Seats<T> found{Examples(seats, NO_EXAMPLE), {}};
-    for (std::size_t i = 0; i < examples_; ++i) {
-      if (found.examples[at(i)] != NO_EXAMPLE)
+    Seats<T> found{Examples(whole_line(gram_->size()), NO_EXAMPLE), {}};
+    for (std::size_t i = 0; i < examples(); ++i) {
+      if (found.examples[index_[i]] != NO_EXAMPLE)
         return {}; // one row is two examples
-      found.examples[at(i)] = static_cast<std::int32_t>(i);
+      found.examples[index_[i]] = static_cast<std::int32_t>(i);
     }
-    last_row_.assign(gram_ + (rows_ - 1) * rows_, gram_ + rows_ * rows_);
-    last_row_.resize(seats, T(0));
-    for (std::size_t k = 0; k < seats; ++k)
-      found.rows.push_back(k + 1 < rows_ ? gram_ + k * rows_ : last_row_.data());
+    gram_->fetch(index_);
+    found.rows = gram_->whole_lines();
+    if (found.rows.empty())
+      return found;
+    const T *anybody = found.rows[index_[0]]; // an empty seat has no row of its own, but a row it must have
+    found.rows.resize(found.examples.size(), anybody);
+    std::replace(found.rows.begin(), found.rows.end(), static_cast<const T *>(nullptr), anybody);
     return found;
   }
 
   const T *row(std::size_t i) override {
-    const T *whole = gram_ + at(i) * rows_;
-    row_.resize(examples_);
-    for (std::size_t j = 0; j < examples_; ++j)
-      row_[j] = whole[at(j)];
+    gram_->fetch({index_[i]});
+    const T *whole = gram_->row(index_[i]);
+    row_.resize(examples());
+    for (std::size_t j = 0; j < examples(); ++j)
+      row_[j] = whole[index_[j]];
     return row_.data();
   }
 
   void cross(const Examples &rows, const Examples &columns, T *out) override {
-    places_.resize(columns.size());
-    for (std::size_t l = 0; l < columns.size(); ++l)
-      places_[l] = at(columns[l]);
-    for (const std::int32_t i : rows) {
-      const T *row = gram_ + at(i) * rows_;
-      for (std::size_t l = 0; l < columns.size(); ++l)
-        *out++ = row[places_[l]];
-    }
+    gram_->cross(places(rows), places(columns), out);
   }
 
   void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
-    pointers_.resize(which.size());
-    for (std::size_t k = 0; k < which.size(); ++k)
-      pointers_[k] = gram_ + at(which[k]) * rows_;
+    const Examples at = places(which);
+    gram_->fetch(at);
+    for (const std::int32_t i : which)
+      n_fetched_ += std::exchange(fetched_[i], 1) == 0;
+    pointers_.clear();
+    for (const std::int32_t i : at)
+      pointers_.push_back(gram_->row(i));
     if (whole_rows_)
-      return add_rows(pointers_.data(), weight.data(), which.size(), rows_, sums);
+      return add_rows(pointers_.data(), weight.data(), which.size(), gram_->size(), sums);
     for (std::size_t k = 0; k < which.size(); ++k)
-      for (std::size_t j = 0; j < examples_; ++j)
+      for (std::size_t j = 0; j < examples(); ++j)
         sums[j] += weight[k] * pointers_[k][index_[j]];
   }
 
  private:
-  std::size_t at(std::size_t i) const { return static_cast<std::size_t>(index_[i]); }
-
-  const T *gram_;
-  std::size_t rows_;
-  const std::int64_t *index_;
-  std::size_t examples_, largest_block_;
-  bool whole_rows_;
-  std::vector<std::size_t> places_;
-  std::vector<const T *> pointers_;
-  std::vector<T> row_, last_row_;
-};
-
-// Rows of examples that can be compared by a kernel: dense or CSR.
-template <class T> class DenseExamples {
- public:
-  using Value = T;
-  DenseExamples(const Kernel &kernel, const DenseView<T> &X)
-      : kernel_(kernel), X_(X), all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }), some_(X.features) {}
-  std::size_t size() const { return X_.rows; }
-  template <class Out> void rows(const Examples &which, Out *const *out) {
-    const std::vector<const T *> pointers = at(which);
-    kernel_rows(kernel_, pointers.data(), pointers.size(), all_, out);
-  }
-  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
-    some_.pack(columns.size(), [&](std::size_t k) { return X_.row(columns[k]); });
-    const std::vector<const T *> pointers = at(rows);
-    std::vector<Out *> to;
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      to.push_back(out + k * columns.size());
-    kernel_rows(kernel_, pointers.data(), pointers.size(), some_, to.data());
-  }
-
- private:
-  std::vector<const T *> at(const Examples &which) const {
-    std::vector<const T *> pointers;
+  Examples places(const Examples &which) const {
+    Examples at;
     for (const std::int32_t i : which)
-      pointers.push_back(X_.row(i));
-    return pointers;
+      at.push_back(index_[i]);
+    return at;
   }
 
-  Kernel kernel_;
-  DenseView<T> X_;
-  Panels<T> all_, some_;
-};
-
-template <class T> class SparseExamples {
- public:
-  using Value = T;
-  SparseExamples(const Kernel &kernel, const CsrView<T> &X) : kernel_(kernel), X_(X), x_(X.features) {}
-  std::size_t size() const { return X_.rows; }
-  template <class Out> void rows(const Examples &which, Out *const *out) {
-    base_.resize(X_.rows);
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      x_.load(X_, which[k]);
-      for (std::size_t j = 0; j < X_.rows; ++j)
-        base_[j] = x_.base(kernel_.of_distance(), X_, j);
-      finish(kernel_, base_.data(), X_.rows, out[k]);
-    }
-  }
-  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *out) {
-    base_.resize(columns.size());
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      x_.load(X_, rows[k]);
-      for (std::size_t l = 0; l < columns.size(); ++l)
-        base_[l] = x_.base(kernel_.of_distance(), X_, columns[l]);
-      finish(kernel_, base_.data(), columns.size(), out + k * columns.size());
-    }
-  }
-
- private:
-  Kernel kernel_;
-  CsrView<T> X_;
-  SparseRow<T> x_;
-  std::vector<double> base_;
+  std::shared_ptr<GramRows<T>> gram_;
+  Examples index_;
+  std::size_t largest_block_;
+  bool whole_rows_;
+  std::vector<unsigned char> fetched_; // by this problem, whatever others did: its answer must not depend on them
+  std::size_t n_fetched_ = 0;
+  std::vector<const T *> pointers_;
+  std::vector<T> row_;
 };
 
 // Kernel rows in at most `bytes` of memory, the least recently used given up first.
@@ -196,7 +137,12 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
 
   const T *row(std::size_t i) override { return look_up({static_cast<std::int32_t>(i)})[0]; }
 
-  void cross(const Examples &rows, const Examples &columns, T *out) override { of_.cross(rows, columns, out); }
+  void cross(const Examples &rows, const Examples &columns, T *out) override {
+    std::vector<T *> to;
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      to.push_back(out + k * columns.size());
+    of_.cross(rows, columns, to.data());
+  }
   void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
     for (std::size_t start = 0; start < which.size(); start += TOGETHER) {
       const std::size_t stop = std::min(which.size(), start + TOGETHER);

@@ -132,7 +132,7 @@ template <class T> class SvmSolver {
     const std::size_t spare = std::clamp<std::size_t>(n_ / 32, 256, 1024);
     const bool crowded = free > most - most / 8 && most < n_;
     if (crowded || free > n_ / 16) // a copy of so large a part of the kernel would cost more than it saves
-      if (Seats<T> all = kernel_->everyone(); crowded || !all.rows.empty())
+      if (Seats<T> all = kernel_->everyone(crowded); crowded || !all.rows.empty())
         return all;
     const std::size_t size = std::min(most, spare + free + free / 4);
     chosen_.clear();

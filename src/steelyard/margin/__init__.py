@@ -1,7 +1,7 @@
 """Batch large-margin learners: SVMs on the SMO solver, LDM and CS-LDM. Papers 002 and 004."""
 
 from .cs_svm import CSSVMClassifier
-from .kernels import gram
+from .kernels import LazyGram, gram
 from .ldm import CSLDMClassifier
 from .ldm_curves import RhoCurveDisplay, RhoCurves, RhoMetrics, rho_curves
 from .ldm_cv import CSLDMClassifierCV
@@ -12,6 +12,7 @@ __all__ = [
     "CSLDMClassifier",
     "CSLDMClassifierCV",
     "CSSVMClassifier",
+    "LazyGram",
     "OneSidedSVR",
     "PathPoint",
     "PathSolution",

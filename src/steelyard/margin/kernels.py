@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._checks import Rows, check_choice, check_count, check_finite, check_number, check_table, complain, is_sparse
-from .._native import Kernel, gram_csr, gram_dense
+from .._native import (
+    GramRows32,
+    GramRows64,
+    Kernel,
+    gram_csr,
+    gram_dense,
+    gram_rows_csr32,
+    gram_rows_csr64,
+    gram_rows_dense32,
+    gram_rows_dense64,
+)
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
 KernelFunction = Callable[[Any, Any], Any]
@@ -89,6 +99,78 @@ def gram(
     """
     rows = check_table("X", X)
     return gram_of(kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0), rows, Z, dtype=dtype)
+
+
+class LazyGram:
+    """The kernel matrix K(X, X) whose rows are computed when somebody first needs them, and then kept.
+
+    :func:`solve_path` takes it in place of a matrix. A support vector machine needs the rows of its support only: where
+    those are few, most of the matrix is never computed and takes no memory. Threads share it.
+
+    Parameters: as in :func:`gram`; for the kernels that have a name, but not for "precomputed".
+
+    >>> K = LazyGram([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
+    >>> K.part([1], [0, 2])
+    array([[-5.       , -4.2426405]], dtype=float32)
+    >>> K.shape, K.rows_at_hand
+    ((3, 3), 1)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        kernel: KernelName = "perceptron",
+        gamma: Gamma = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+        dtype: str = "float32",
+    ) -> None:
+        check_choice("kernel", kernel, tuple(NATIVE), "Use gram for a function or a matrix.")
+        rows = check_table("X", X)
+        spec = kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0)
+        self.dtype = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
+        self.rows = _growing(spec, rows, self.dtype)
+
+    @classmethod
+    def of(cls, spec: KernelSpec, rows: Rows, *, dtype: str) -> LazyGram:
+        """With settled parameters."""
+        assert isinstance(spec.kernel, str)
+        return cls(rows, **spec._asdict(), dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, as many as X has rows."""
+        return len(self.rows), len(self.rows)
+
+    @property
+    def rows_at_hand(self) -> int:
+        """How many rows have been computed."""
+        return self.rows.rows_at_hand
+
+    def part(self, rows: Any, columns: Any) -> Matrix:
+        """K[rows][:, columns]; the rows are kept whole."""
+        at, across = (_positions(name, which, len(self.rows)) for name, which in (("rows", rows), ("columns", columns)))
+        out: Matrix = np.empty((len(at), len(across)), self.dtype)
+        self.rows.part(at, across, out)
+        return out
+
+
+def _positions(name: str, which: Any, n: int) -> NDArray[np.int64]:
+    at = np.asarray(which)
+    if at.ndim != 1 or (len(at) and (at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= n)):
+        raise complain(name, f"hold positions in 0..{n - 1}", which)
+    return np.ascontiguousarray(at, np.int64)
+
+
+def _growing(spec: KernelSpec, rows: Rows, out_type: np.dtype[Any]) -> GramRows32 | GramRows64:
+    single = out_type == np.float32
+    work = np.float32 if single and rows.dtype == np.float32 else np.float64
+    if is_sparse(rows):
+        on_csr = gram_rows_csr32 if single else gram_rows_csr64
+        return on_csr(spec.native(), rows.shape[1], *csr_arrays(rows, work))
+    on_dense = gram_rows_dense32 if single else gram_rows_dense64
+    return on_dense(spec.native(), np.ascontiguousarray(rows, work))
 
 
 def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") -> Matrix:

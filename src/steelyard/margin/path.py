@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_count, check_finite, check_number, complain
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
+from .kernels import LazyGram
 
 Floats = NDArray[np.float64]
 Solver = SvmSolver32 | SvmSolver64
@@ -132,9 +133,9 @@ def solve_path(
     their bounds: a feasible warm start either way, that needs no kernel value. Problems may be sub-problems (paper
     002: one per class) and folds; all read the one ``gram``, so threads share it.
 
-    Parameters: ``gram`` (N, N) symmetric, float32 or float64; ``lambdas`` > 0 in any order; ``tol`` largest KKT
-    violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is reached;
-    ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
+    Parameters: ``gram`` (N, N) symmetric, float32 or float64, or a :class:`LazyGram`; ``lambdas`` > 0 in any order;
+    ``tol`` largest KKT violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is
+    reached; ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
 
     >>> from steelyard.margin.kernels import gram
     >>> x = [[0.0], [1.0], [3.0], [4.0]]
@@ -151,8 +152,8 @@ def solve_path(
     tol = check_number("tol", tol, above=0)
     max_iter = check_count("max_iter", max_iter)
     for problem in problems:
-        if problem.index.min() < 0 or problem.index.max() >= len(matrix):
-            raise complain("index", f"lie within the {len(matrix)} rows of gram", problem.index)
+        if problem.index.min() < 0 or problem.index.max() >= matrix.shape[0]:
+            raise complain("index", f"lie within the {matrix.shape[0]} rows of gram", problem.index)
     stop = threading.Event()
 
     def solve(position: int, problem: SVMProblem) -> PathSolution:
@@ -184,7 +185,9 @@ def warn_unconverged(what: str, max_iter: int) -> None:
     )
 
 
-def _shared(gram: Any) -> NDArray[Any]:
+def _shared(gram: Any) -> NDArray[Any] | LazyGram:
+    if isinstance(gram, LazyGram):
+        return gram
     matrix = np.asarray(gram)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise complain("gram", "be a square matrix", f"shape {matrix.shape}")
@@ -193,9 +196,10 @@ def _shared(gram: Any) -> NDArray[Any]:
     return np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
 
 
-def _on_gram(gram: NDArray[Any], problem: SVMProblem, lam: float, tol: float) -> Solver:
+def _on_gram(gram: NDArray[Any] | LazyGram, problem: SVMProblem, lam: float, tol: float) -> Solver:
     build = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
-    return build(gram, problem.index, *box(problem, lam), tol)
+    values: Any = gram.rows if isinstance(gram, LazyGram) else gram
+    return build(values, problem.index, *box(problem, lam), tol)
 
 
 def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:

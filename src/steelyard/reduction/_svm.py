@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..margin.kernels import KernelSpec, Matrix, gram_of
+from ..margin.kernels import KernelSpec, LazyGram, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
 from .plan import Cases, Floats, Plan, SubProblem
 
@@ -67,7 +67,9 @@ class SharedGram:
         self.dtype = dtype
         self.tol = tol
         self.n_jobs = n_jobs
-        self.matrix: Matrix = gram_of(spec, X, dtype=dtype)
+        self.matrix: Matrix | LazyGram = (
+            LazyGram.of(spec, X, dtype=dtype) if spec.is_native else gram_of(spec, X, dtype=dtype)
+        )
 
     def path(
         self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
@@ -85,13 +87,18 @@ class SharedGram:
 
     def scores(self, path: list[Machines], at: NDArray[np.intp]) -> list[Floats]:
         """Scores (n, m) of the machines of every lam at these rows of the matrix."""
-        rows = path[0].rows
         coef = np.hstack([machines.coef for machines in path])
-        scores = np.empty((len(at), coef.shape[1]))
+        used = coef.any(axis=1)
+        rows, coef = path[0].rows[used], coef[used]
+        scores = np.tile(np.hstack([machines.bias for machines in path]), (len(at), 1))
         for block in blocks(len(at), len(rows)):
-            scores[block] = self.matrix[np.ix_(at[block], rows)].astype(np.float64, copy=False) @ coef
-        scores += np.hstack([machines.bias for machines in path])
+            scores[block] += self._part(rows, at[block]).T.astype(np.float64, copy=False) @ coef
         return np.split(scores, len(path), axis=1)
+
+    def _part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Matrix:
+        if isinstance(self.matrix, LazyGram):
+            return self.matrix.part(rows, columns)
+        return cast("Matrix", self.matrix[np.ix_(rows, columns)])
 
     def solution(self, machines: Machines) -> KernelMachines:
         """The machines with the rows they need, free of the Gram matrix."""

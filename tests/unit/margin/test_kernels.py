@@ -1,5 +1,7 @@
 """Kernel matrices against their formulas in double precision."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from steelyard.errors import InvalidInputError
-from steelyard.margin.kernels import gram, kernel_spec
+from steelyard.margin.kernels import LazyGram, gram, kernel_spec
 
 pytestmark = pytest.mark.kernel
 RNG = np.random.default_rng(0)
@@ -121,3 +123,46 @@ def test_bad_rows_are_named() -> None:
         gram(np.ones((2, 2)), np.ones((2, 3)))
     with pytest.raises(InvalidInputError, match="X must hold finite numbers; got NaN at row 1, column 0"):
         gram([[0.0], [np.nan]])
+
+
+@pytest.mark.parametrize("kernel", ["perceptron", "rbf", "linear", "poly"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)])
+def test_rows_computed_when_needed_are_those_of_the_matrix(kernel, dtype, wrap) -> None:
+    X = wrap(np.random.default_rng(0).random((60, 7)))
+    whole = gram(X, kernel=kernel, gamma=0.5, coef0=1.0, dtype=dtype)
+    lazy = LazyGram(X, kernel=kernel, gamma=0.5, coef0=1.0, dtype=dtype)
+    assert lazy.rows_at_hand == 0
+    rows, columns = np.array([3, 59, 3]), np.arange(0, 60, 7)
+    np.testing.assert_array_equal(lazy.part(rows, columns), whole[np.ix_(rows, columns)], strict=True)
+    assert lazy.rows_at_hand == 2
+    np.testing.assert_array_equal(lazy.part(np.arange(60), np.arange(60)), whole)
+    assert lazy.rows_at_hand == 60
+
+
+def test_many_threads_may_ask_for_the_same_rows() -> None:
+    X = np.random.default_rng(0).random((400, 30))
+    lazy, columns = LazyGram(X), np.arange(400)
+    asked = [np.random.default_rng(seed).permutation(400)[:200] for seed in range(16)]
+    with ThreadPoolExecutor(8) as threads:
+        parts = list(threads.map(lambda rows: lazy.part(rows, columns), asked))
+    whole = gram(X)
+    for rows, part in zip(asked, parts, strict=True):
+        np.testing.assert_array_equal(part, whole[rows])
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: LazyGram(np.ones((2, 2)), kernel="precomputed"), "kernel"),
+        (lambda: LazyGram(np.ones((2, 2)), kernel=np.dot), "kernel"),
+        (lambda: LazyGram([[np.nan]]), "X"),
+        (lambda: LazyGram(np.ones((2, 2)), dtype="int8"), "dtype"),
+        (lambda: LazyGram(np.ones((2, 2))).part([2], [0]), "rows"),
+        (lambda: LazyGram(np.ones((2, 2))).part([0], [-1]), "columns"),
+        (lambda: LazyGram(np.ones((2, 2))).part([0], [0.5]), "columns"),
+    ],
+)
+def test_what_a_lazy_matrix_cannot_use_is_named(call, name) -> None:
+    with pytest.raises(InvalidInputError, match=f"^{name} must"):
+        call()

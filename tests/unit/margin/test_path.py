@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from steelyard._native import svm_on_gram32, svm_on_gram64
 from steelyard.errors import InvalidInputError
-from steelyard.margin.kernels import gram
+from steelyard.margin.kernels import LazyGram, gram
 from steelyard.margin.path import SVMProblem, solve_path
 
 pytestmark = pytest.mark.kernel
@@ -120,6 +120,46 @@ def test_threads_share_one_matrix_and_give_the_same_answers() -> None:
     for a, b in zip(one, two, strict=True):
         for p, q in zip(a.points, b.points, strict=True):
             np.testing.assert_array_equal(p.coef, q.coef)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_a_lazy_matrix_gives_the_same_optimum_whoever_else_uses_it(wrap) -> None:
+    X, y = two_classes()
+    few = [SVMProblem.classification(np.arange(0, 300, 3), y[::3]), SVMProblem.classification(np.arange(60), y[:60])]
+    many = [SVMProblem.classification(np.arange(k, 300), y[k:]) for k in range(6)]
+    for problems in (few, many):
+        plain, alone, side_by_side = (
+            [p for path in solve_path(K, problems, [4.0, 0.5, 0.01], n_jobs=jobs) for p in path.points]
+            for K, jobs in ((gram(wrap(X)), 1), (LazyGram(wrap(X)), 1), (LazyGram(wrap(X)), 2))
+        )
+        for a, b, c in zip(plain, alone, side_by_side, strict=True):
+            assert b.converged
+            assert b.dual_objective == pytest.approx(a.dual_objective, rel=1e-4)
+            np.testing.assert_array_equal(b.coef, c.coef)
+
+
+def test_of_a_lazy_matrix_only_what_is_needed_is_computed() -> None:
+    X = np.linspace(0, 1, 400)[:, None]
+    X[200:] += 5
+    lazy = LazyGram(X)
+    [solution] = solve_path(lazy, [SVMProblem.classification(np.arange(400), np.repeat([-1.0, 1.0], 200))], [0.01])
+    assert 0 < np.count_nonzero(solution.points[0].coef) <= lazy.rows_at_hand < 40
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_a_lazy_matrix_holds_a_crowd_too(doubled) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 40))
+    index = np.r_[np.arange(150), 0] if doubled else np.arange(150)
+    y = rng.choice([-1.0, 1.0], 150)[index]
+    box = (-y, np.where(y > 0, 0, -10.0), np.where(y > 0, 10.0, 0))
+    solvers = [
+        svm_on_gram32(K, index, *box, 1e-3, largest_block=64)
+        for K in (gram(X, kernel="rbf", gamma=0.5), LazyGram(X, kernel="rbf", gamma=0.5).rows)
+    ]
+    for solver in solvers:
+        assert solver.run(100_000) < 100_000
+    np.testing.assert_array_equal(*(solver.coefficients() for solver in solvers))
 
 
 def test_progress_is_told_and_an_interrupt_ends_the_work() -> None:
