@@ -79,21 +79,24 @@ class SharedGram:
         """Machines for every lam, trained on the cases that have weight."""
         rows = np.flatnonzero(cases.weight > 0)
         cases = cases.take(rows)
-        found = self._solve(plan.problems(0, cases, np.empty((len(rows), 0))), rows, lams)
+        so_far = [np.empty((len(rows), 0))] * len(lams)  # scores of the cases under the machines of every lam
+        found = latest = self._solve(plan.problems(0, cases, so_far[0]), rows, lams)
         for stage in range(1, plan.n_stages):  # from here on every lam has its own sub-problems
-            questions = [plan.problems(stage, cases, scores) for scores in self.scores(found, rows)]
-            later = [self._solve(asked, rows, [lam])[0] for asked, lam in zip(questions, lams, strict=True)]
-            found = [machines.joined(added) for machines, added in zip(found, later, strict=True)]
+            so_far = [np.hstack(pair) for pair in zip(so_far, self.scores(latest, rows), strict=True)]
+            questions = [plan.problems(stage, cases, scores) for scores in so_far]
+            latest = [self._solve(asked, rows, [lam])[0] for asked, lam in zip(questions, lams, strict=True)]
+            found = [machines.joined(added) for machines, added in zip(found, latest, strict=True)]
         return found
 
     def scores(self, path: list[Machines], at: NDArray[np.intp]) -> list[Floats]:
         """Scores (n, m) of the machines of every lam at these rows of the matrix."""
-        rows = path[0].rows
-        coef = np.hstack([machines.coef for machines in path])
-        scores = np.empty((len(at), coef.shape[1]))
-        for block in blocks(len(at), len(rows)):
-            scores[block] = self.matrix[np.ix_(at[block], rows)].astype(np.float64, copy=False) @ coef
-        scores += np.hstack([machines.bias for machines in path])
+        bias = np.hstack([machines.bias for machines in path])
+        coef = np.zeros((len(self.matrix), len(bias)))  # whole rows are faster to read than most of their cells
+        coef[path[0].rows] = np.hstack([machines.coef for machines in path])
+        scores = np.empty((len(at), len(bias)))
+        for block in blocks(len(at), len(coef)):
+            scores[block] = self.matrix[at[block]].astype(np.float64, copy=False) @ coef
+        scores += bias
         return np.split(scores, len(path), axis=1)
 
     def solution(self, machines: Machines) -> KernelMachines:
