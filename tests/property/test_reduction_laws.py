@@ -20,7 +20,7 @@ from steelyard import (
     SECOCClassifier,
     random_costs,
 )
-from steelyard.margin.kernels import kernel_spec
+from steelyard.margin.kernels import gram, kernel_spec
 from steelyard.reduction._svm import SharedGram
 from steelyard.reduction.all_pairs import AllPairs
 from steelyard.reduction.filter_tree import FilterTree, balanced
@@ -174,7 +174,7 @@ def test_raw_insensitive_costs_give_the_very_same_machines(seed: int, lam: float
             found = super().problems(stage, cases, scores)
             return [replace(p, target=cases.table[p.rows, k]) for k, p in enumerate(found)]
 
-    gram = SharedGram(X, kernel_spec("perceptron", X), dtype="float64", tol=1e-9, n_jobs=None)
+    gram = SharedGram(X, np.arange(len(X)), kernel_spec("perceptron", X), dtype="float64", tol=1e-9, n_jobs=None)
     (red,), (ova,) = gram.path(Raw(3), cases, [lam]), gram.path(OneVsAll(3), cases, [lam])
     np.testing.assert_allclose(red.coef, ova.coef, atol=1e-6)
     np.testing.assert_allclose(red.bias, ova.bias, atol=1e-6)
@@ -219,3 +219,32 @@ def test_dearer_costs_are_a_weaker_regulariser(cls: Any, seed: int, factor: floa
     first = cls(costs=costs, lam=1.0, tol=1e-8, dtype="float64", **extra).fit(X, y)
     second = cls(costs=costs.scaled(factor), lam=grown, tol=1e-8, dtype="float64", **extra).fit(X, y)
     np.testing.assert_allclose(first.solution_.scores(X), second.solution_.scores(X), atol=1e-5)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    "make",
+    [
+        OneSidedClassifier,
+        OneVsAllClassifier,
+        AllPairsClassifier,
+        SECOCClassifier,
+        lambda **rest: FilterTreeClassifier(tournament="balanced", **rest),
+    ],
+)
+@given(seed=st.integers(0, 2**32 - 1), lam=st.sampled_from([0.1, 1.0, 30.0]), kinds=st.integers(1, 3))
+@settings(max_examples=10, deadline=None)
+def test_repeated_examples_give_the_machines_of_all_rows(make: Any, seed: int, lam: float, kinds: int) -> None:
+    """Rows occur often, with one or several cost rows each; a given kernel matrix is never merged."""
+    rng = np.random.default_rng(seed)
+    X, y = blobs(seed, 3, 15)
+    drawn = np.append(np.arange(15), rng.integers(0, 15, 60))
+    table = rng.uniform(0, 10, (15, kinds, 3))[drawn, rng.integers(0, kinds, 75)]
+    weight = rng.uniform(0.1, 2.0, 75) * (rng.random(75) < 0.8)
+    weight[:15] += 0.1
+    rest = {"lam": lam, "tol": 1e-9, "dtype": "float64"}
+    merged = make(**rest).fit(X[drawn], y[drawn], costs=table, sample_weight=weight)
+    K = gram(X[drawn], dtype="float64")
+    whole = make(kernel="precomputed", **rest).fit(K, y[drawn], costs=table, sample_weight=weight)
+    assert len(merged.solution_.support) <= 15 * kinds
+    np.testing.assert_allclose(merged.solution_.scores(X[drawn]), whole.solution_.scores(K), atol=1e-5)

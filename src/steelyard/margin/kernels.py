@@ -151,7 +151,7 @@ class LazyGram:
     def part(self, rows: Any, columns: Any) -> Matrix:
         """K[rows][:, columns]; the rows are kept whole."""
         at, across = (_positions(name, which, len(self.rows)) for name, which in (("rows", rows), ("columns", columns)))
-        out: Matrix = np.empty((len(at), len(across)), self.dtype)
+        out = np.empty((len(at), len(across)), self.dtype)
         self.rows.part(at, across, out)
         return out
 

@@ -29,7 +29,8 @@ from .._checks import (
 from ..costs import as_costs
 from ..margin.kernels import DTYPES, kernel_spec
 from ._columns import ColumnCache
-from ._learners import Solution, readable, train
+from ._learners import Solution, readable, take, train
+from ._repeats import Repeats
 from ._svm import SharedGram
 from .plan import Cases, Floats, Plan
 
@@ -40,10 +41,8 @@ DEFAULT_LAMS: Floats = 2.0 ** np.arange(17.0, -12.0, -2.0)
 class Machinery(Protocol):
     """Something that trains support vector machines for all sub-problems of a plan, lam by lam."""
 
-    def path(
-        self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
-    ) -> list[Any]:
-        """Machines for every lam, trained on the cases ``among`` (all by default) that have weight."""
+    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Any]:
+        """Machines for every lam, trained on the cases that have weight."""
         ...
 
     def scores(self, path: list[Any], at: NDArray[np.intp]) -> list[Floats]:
@@ -106,16 +105,18 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
-    def _machines(self, rows: Any) -> Machinery:
+    def _machines(self, rows: Any, cases: Cases) -> tuple[Repeats, Machinery]:
         if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
             raise complain("X", "be a square kernel matrix at fit", f"shape {rows.shape}", "Or use another kernel=.")
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        size = DTYPES[check_choice("dtype", self.dtype, tuple(DTYPES))].itemsize * rows.shape[0] ** 2
+        itemsize = DTYPES[check_choice("dtype", self.dtype, tuple(DTYPES))].itemsize
         limit = check_number("cache_mb", self.cache_mb, above=0)
         tol = check_number("tol", self.tol, above=0)
-        if spec.is_native and size > limit * 2**20:
-            return ColumnCache(rows, spec, dtype=self.dtype, tol=tol, cache_mb=limit)
-        return SharedGram(rows, spec, dtype=self.dtype, tol=tol, n_jobs=self.n_jobs)
+        repeats = Repeats.found(rows, cases) if spec.is_native else Repeats.none(len(cases))
+        distinct = take(rows, repeats.first)
+        if spec.is_native and itemsize * distinct.shape[0] ** 2 > limit * 2**20:
+            return repeats, ColumnCache(distinct, spec, dtype=self.dtype, tol=tol, cache_mb=limit)
+        return repeats, SharedGram(distinct, repeats.first, spec, dtype=self.dtype, tol=tol, n_jobs=self.n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,8 +136,8 @@ class ReductionClassifier(Reduction):
         if self.estimator is not None:
             return {"solution_": train(plan, rows, cases, self.estimator, self.n_jobs)}
         lam = check_number("lam", self.lam, above=0)
-        machines = self._machines(rows)
-        return {"solution_": machines.solution(machines.path(plan, cases, [lam])[0])}
+        repeats, machines = self._machines(rows, cases)
+        return {"solution_": machines.solution(machines.path(plan, repeats.merged(cases), [lam])[0])}
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         if self.estimator is None:
@@ -160,23 +161,30 @@ class ReductionClassifierCV(Reduction):
     def _learn(self, rows: Any, cases: Cases, plan: Plan) -> dict[str, Any]:
         lams = read_lams(self.lams)
         folds = read_folds(self.cv, rows, cases.codes)
-        machines = self._machines(rows)
+        repeats, machines = self._machines(rows, cases)
         held_out = np.array([cases.weight[test].sum() for _, test in folds])
-        costs = np.column_stack([fold_costs(machines, plan, cases, lams, *fold) for fold in folds])
+        costs = np.column_stack([fold_costs(machines, plan, repeats, cases, lams, *fold) for fold in folds])
         best = int((costs @ held_out).argmin())
-        solution = machines.solution(machines.path(plan, cases, lams[best : best + 1])[0])
+        solution = machines.solution(machines.path(plan, repeats.merged(cases), lams[best : best + 1])[0])
         return {"lams_": lams, "cv_costs_": costs, "lam_": float(lams[best]), "solution_": solution}
 
 
 def fold_costs(
-    machines: Machinery, plan: Plan, cases: Cases, lams: Floats, training: NDArray[np.intp], test: NDArray[np.intp]
+    machines: Machinery,
+    plan: Plan,
+    repeats: Repeats,
+    cases: Cases,
+    lams: Floats,
+    training: NDArray[np.intp],
+    test: NDArray[np.intp],
 ) -> Floats:
     """Mean cost of the held-out examples under the machines of every lam."""
-    path = machines.path(plan, cases, lams, training)
-    held_out = cases.take(test)
+    path = machines.path(plan, repeats.merged(cases, training), lams)
+    asked = np.unique(repeats.of[test])
+    held_out = repeats.merged(cases, test).take(asked)
     share = held_out.weight / (held_out.weight.sum() or 1.0)
-    answers = [plan.answer(scores) for scores in machines.scores(path, test)]
-    return np.array([share @ held_out.table[np.arange(len(test)), answer] for answer in answers])
+    answers = [plan.answer(scores) for scores in machines.scores(path, asked)]
+    return np.array([share @ held_out.table[np.arange(len(asked)), answer] for answer in answers])
 
 
 def read_lams(lams: Any) -> Floats:

@@ -21,12 +21,9 @@ class ColumnCache:
         self.X = X
         self.settings: dict[str, Any] = {**spec._asdict(), "dtype": dtype, "tol": tol, "cache_mb": cache_mb}
 
-    def path(
-        self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
-    ) -> list[Solutions]:
-        """Machines for every lam, trained on the cases ``among`` (all by default) that have weight."""
-        rows = np.arange(len(cases)) if among is None else among
-        return [train(plan, self.X[rows], cases.take(rows), self._machine(plan, lam), n_jobs=None) for lam in lams]
+    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Solutions]:
+        """Machines for every lam, trained on the cases that have weight."""
+        return [train(plan, self.X, cases, self._machine(plan, lam), n_jobs=None) for lam in lams]
 
     def scores(self, path: list[Solutions], at: NDArray[np.intp]) -> list[Floats]:
         """Scores (n, m) of the machines of every lam at these rows."""

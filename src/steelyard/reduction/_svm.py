@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,10 @@ class Machines:
 
 @dataclass(frozen=True)
 class KernelMachines:
-    """Fitted support vector machines of all sub-problems over their common support rows."""
+    """Fitted support vector machines of all sub-problems over their common support rows.
+
+    ``support`` are positions among the rows given to fit; of rows that repeat the first one stands for all.
+    """
 
     spec: KernelSpec
     dtype: str
@@ -59,10 +62,13 @@ class KernelMachines:
 
 
 class SharedGram:
-    """One kernel matrix for all sub-problems, folds and lams."""
+    """One kernel matrix for all sub-problems, folds and lams; ``origin`` says which rows of the user's X holds."""
 
-    def __init__(self, X: Any, spec: KernelSpec, *, dtype: str, tol: float, n_jobs: int | None) -> None:
+    def __init__(
+        self, X: Any, origin: NDArray[np.intp], spec: KernelSpec, *, dtype: str, tol: float, n_jobs: int | None
+    ) -> None:
         self.X = X
+        self.origin = origin
         self.spec = spec
         self.dtype = dtype
         self.tol = tol
@@ -71,18 +77,17 @@ class SharedGram:
             LazyGram.of(spec, X, dtype=dtype) if spec.is_native else gram_of(spec, X, dtype=dtype)
         )
 
-    def path(
-        self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats, among: NDArray[np.intp] | None = None
-    ) -> list[Machines]:
-        """Machines for every lam, trained on the cases ``among`` (all by default) that have weight."""
-        weighing = cases.weight > 0
-        rows = np.flatnonzero(weighing) if among is None else among[weighing[among]]
+    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Machines]:
+        """Machines for every lam, trained on the cases that have weight."""
+        rows = np.flatnonzero(cases.weight > 0)
         cases = cases.take(rows)
-        found = self._solve(plan.problems(0, cases, np.empty((len(rows), 0))), rows, lams)
+        so_far = [np.empty((len(rows), 0))] * len(lams)  # scores of the cases under the machines of every lam
+        found = latest = self._solve(plan.problems(0, cases, so_far[0]), rows, lams)
         for stage in range(1, plan.n_stages):  # from here on every lam has its own sub-problems
-            questions = [plan.problems(stage, cases, scores) for scores in self.scores(found, rows)]
-            later = [self._solve(asked, rows, [lam])[0] for asked, lam in zip(questions, lams, strict=True)]
-            found = [machines.joined(added) for machines, added in zip(found, later, strict=True)]
+            so_far = [np.hstack(pair) for pair in zip(so_far, self.scores(latest, rows), strict=True)]
+            questions = [plan.problems(stage, cases, scores) for scores in so_far]
+            latest = [self._solve(asked, rows, [lam])[0] for asked, lam in zip(questions, lams, strict=True)]
+            found = [machines.joined(added) for machines, added in zip(found, latest, strict=True)]
         return found
 
     def scores(self, path: list[Machines], at: NDArray[np.intp]) -> list[Floats]:
@@ -98,14 +103,15 @@ class SharedGram:
     def _part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Matrix:
         if isinstance(self.matrix, LazyGram):
             return self.matrix.part(rows, columns)
-        return cast("Matrix", self.matrix[np.ix_(rows, columns)])
+        return self.matrix[np.ix_(rows, columns)]
 
     def solution(self, machines: Machines) -> KernelMachines:
         """The machines with the rows they need, free of the Gram matrix."""
         used = (machines.coef != 0).any(axis=1)
         rows = machines.rows[used]
-        support = None if self.spec.kernel == "precomputed" else self.X[rows]
-        return KernelMachines(self.spec, self.dtype, rows, support, machines.coef[used], machines.bias, machines.gap)
+        kept = None if self.spec.kernel == "precomputed" else self.X[rows]
+        support = self.origin[rows]
+        return KernelMachines(self.spec, self.dtype, support, kept, machines.coef[used], machines.bias, machines.gap)
 
     def _solve(
         self, problems: list[SubProblem], rows: NDArray[np.intp], lams: Sequence[float] | Floats

@@ -58,7 +58,8 @@ class OneSidedClassifier(_OneSidedParameters, ReductionClassifier):
     lam : > 0, weight of the regulariser; large is smooth
     kernel : "perceptron" (-|x - z|), "rbf", "linear", "poly", "precomputed" or a callable, with gamma, degree, coef0
     tol : > 0, largest violation of the optimality conditions
-    dtype, cache_mb : precision of the Gram matrix; memory it may take before columns are computed on demand
+    dtype, cache_mb : precision of the Gram matrix, which holds examples that repeat once; memory it may take before
+        columns are computed on demand
     n_jobs : sub-problems solved at the same time
 
     >>> model = OneSidedClassifier(costs=[[0, 1, 9], [1, 0, 1], [1, 1, 0]], lam=0.1)
