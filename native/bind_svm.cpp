@@ -89,10 +89,10 @@ template <class T> void bind_gram_rows(nb::module_ &m, const char *name) {
 
 template <class T>
 SvmSolver<T> on_rows(std::shared_ptr<GramRows<T>> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi,
-                     double tol, std::size_t largest_block) {
+                     double tol, std::size_t largest_block, bool mostly_there) {
   Examples at = positions(index, gram->size());
-  auto source =
-      std::make_unique<SharedGram<T>>(std::move(gram), std::move(at), std::max<std::size_t>(2, largest_block));
+  auto source = std::make_unique<SharedGram<T>>(std::move(gram), std::move(at), std::max<std::size_t>(2, largest_block),
+                                                mostly_there);
   return make_solver<T>(std::move(source), c, lo, hi, tol);
 }
 
@@ -113,12 +113,13 @@ template <class T> void bind_solver(nb::module_ &m, const char *name, const char
          std::size_t largest_block) {
         need(gram.shape(1) == gram.shape(0), "the Gram matrix must be square");
         auto whole = std::make_shared<WholeGram<T>>(gram.data(), gram.shape(0));
-        return on_rows<T>(std::move(whole), index, c, lo, hi, tol, largest_block);
+        return on_rows<T>(std::move(whole), index, c, lo, hi, tol, largest_block, true);
       },
       nb::arg("gram").noconvert(), nb::arg("index").noconvert(), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),
       nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK, nb::keep_alive<0, 1>());
   m.def(on_gram, &on_rows<T>, nb::arg("gram"), nb::arg("index").noconvert(), nb::arg("c").noconvert(),
-        nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK);
+        nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::arg("largest_block") = LARGEST_BLOCK,
+        nb::arg("mostly_there") = false);
 }
 
 // Rows computed when first needed.

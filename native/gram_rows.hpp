@@ -81,7 +81,6 @@ template <class T> class GramRows {
   virtual ~GramRows() = default;
   virtual std::size_t size() const = 0;
   virtual std::size_t rows_at_hand() const = 0;
-  virtual bool whole() const = 0; // from the beginning
   // Makes these rows be at hand; they stay.
   virtual void fetch(const Examples &which) = 0;
   // A row at hand.
@@ -106,7 +105,6 @@ template <class T> class WholeGram final : public GramRows<T> {
   WholeGram(const T *gram, std::size_t size) : gram_(gram), size_(size) {}
   std::size_t size() const override { return size_; }
   std::size_t rows_at_hand() const override { return size_; }
-  bool whole() const override { return true; }
   void fetch(const Examples &) override {}
   const T *row(std::size_t i) const override { return gram_ + i * size_; }
   void cross(const Examples &rows, const Examples &columns, T *out) override {
@@ -141,7 +139,6 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
         claimed_(of_.size(), 0) {}
 
   std::size_t size() const override { return of_.size(); }
-  bool whole() const override { return false; }
   std::size_t rows_at_hand() const override {
     return std::count_if(rows_.begin(), rows_.end(), [](const auto &row) { return row.load() != nullptr; });
   }

@@ -47,9 +47,11 @@ template <class T> class KernelSource {
 // The examples of a problem as rows of a kernel matrix that many problems share.
 template <class T> class SharedGram final : public KernelSource<T> {
  public:
-  SharedGram(std::shared_ptr<GramRows<T>> gram, Examples index, std::size_t largest_block)
+  // `mostly_there`: the rows were at hand before the problem began. What comes while it lasts does not count: an answer
+  // must not depend on what others do meanwhile.
+  SharedGram(std::shared_ptr<GramRows<T>> gram, Examples index, std::size_t largest_block, bool mostly_there)
       : gram_(std::move(gram)), index_(std::move(index)), largest_block_(largest_block),
-        whole_rows_(2 * index_.size() >= gram_->size()), fetched_(index_.size(), 0) {}
+        whole_rows_(2 * index_.size() >= gram_->size()), mostly_there_(mostly_there), fetched_(index_.size(), 0) {}
 
   std::size_t examples() const override { return index_.size(); }
   std::size_t width() const override { return whole_rows_ ? gram_->size() : examples(); }
@@ -57,7 +59,7 @@ template <class T> class SharedGram final : public KernelSource<T> {
   std::size_t largest_block() const override { return largest_block_; }
 
   Seats<T> everyone(bool at_any_cost) override {
-    if (!whole_rows_ || !(at_any_cost || gram_->whole() || 2 * n_fetched_ >= examples()))
+    if (!whole_rows_ || !(at_any_cost || mostly_there_ || 2 * n_fetched_ >= examples()))
       return {};
     Seats<T> found{Examples(whole_line(gram_->size()), NO_EXAMPLE), {}};
     for (std::size_t i = 0; i < examples(); ++i) {
@@ -114,8 +116,8 @@ template <class T> class SharedGram final : public KernelSource<T> {
   std::shared_ptr<GramRows<T>> gram_;
   Examples index_;
   std::size_t largest_block_;
-  bool whole_rows_;
-  std::vector<unsigned char> fetched_; // by this problem, whatever others did: its answer must not depend on them
+  bool whole_rows_, mostly_there_;
+  std::vector<unsigned char> fetched_; // by this problem
   std::size_t n_fetched_ = 0;
   std::vector<const T *> pointers_;
   std::vector<T> row_;

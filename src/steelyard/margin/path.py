@@ -154,6 +154,7 @@ def solve_path(
     for problem in problems:
         if problem.index.min() < 0 or problem.index.max() >= matrix.shape[0]:
             raise complain("index", f"lie within the {matrix.shape[0]} rows of gram", problem.index)
+    mostly_there = isinstance(matrix, LazyGram) and 4 * matrix.rows_at_hand >= 3 * matrix.shape[0]
     stop = threading.Event()
 
     def solve(position: int, problem: SVMProblem) -> PathSolution:
@@ -162,7 +163,8 @@ def solve_path(
                 progress(position, lam, steps)
             return not stop.is_set()
 
-        return PathSolution(problem, path_points(_on_gram(matrix, problem, max(grid), tol), grid, tol, max_iter, steer))
+        solver = _on_gram(matrix, problem, max(grid), tol, mostly_there)
+        return PathSolution(problem, path_points(solver, grid, tol, max_iter, steer))
 
     tasks = (delayed(solve)(k, problem) for k, problem in enumerate(problems))
     try:
@@ -196,10 +198,11 @@ def _shared(gram: Any) -> NDArray[Any] | LazyGram:
     return np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))
 
 
-def _on_gram(gram: NDArray[Any] | LazyGram, problem: SVMProblem, lam: float, tol: float) -> Solver:
-    build = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
-    values: Any = gram.rows if isinstance(gram, LazyGram) else gram
-    return build(values, problem.index, *box(problem, lam), tol)
+def _on_gram(gram: NDArray[Any] | LazyGram, problem: SVMProblem, lam: float, tol: float, mostly_there: bool) -> Solver:
+    build: Any = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
+    if isinstance(gram, LazyGram):
+        return build(gram.rows, problem.index, *box(problem, lam), tol, mostly_there=mostly_there)  # type: ignore[no-any-return]
+    return build(gram, problem.index, *box(problem, lam), tol)  # type: ignore[no-any-return]
 
 
 def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..margin.kernels import KernelSpec, LazyGram, Matrix, gram_of
+from ..margin.kernels import DTYPES, KernelSpec, LazyGram, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
 from .plan import Cases, Floats, Plan, SubProblem
 
 CELLS_AT_ONCE = 1 << 22  # kernel values held in double precision at a time while scoring
+WORTH_WAITING = 1 << 28  # bytes; a smaller matrix is made in less time than its rows one by one
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,9 @@ class SharedGram:
         self.dtype = dtype
         self.tol = tol
         self.n_jobs = n_jobs
+        large = X.shape[0] ** 2 * DTYPES[dtype].itemsize > WORTH_WAITING
         self.matrix: Matrix | LazyGram = (
-            LazyGram.of(spec, X, dtype=dtype) if spec.is_native else gram_of(spec, X, dtype=dtype)
+            LazyGram.of(spec, X, dtype=dtype) if large and spec.is_native else gram_of(spec, X, dtype=dtype)
         )
 
     def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Machines]:

@@ -6,7 +6,18 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.svm import SVC
 
-from steelyard import FilterTreeClassifier, InvalidInputError, OneSidedClassifier, OneVsAllClassifier, SECOCClassifier
+from steelyard import (
+    AllPairsClassifierCV,
+    FilterTreeClassifier,
+    FilterTreeClassifierCV,
+    InvalidInputError,
+    OneSidedClassifier,
+    OneSidedClassifierCV,
+    OneVsAllClassifier,
+    OneVsAllClassifierCV,
+    SECOCClassifier,
+    SECOCClassifierCV,
+)
 
 pytestmark = pytest.mark.kernel
 
@@ -74,3 +85,19 @@ def test_scores_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_allclose(
         FilterTreeClassifier(costs=COSTS, random_state=0).fit(X, Y).decision_function(X), whole, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    "cls", [OneSidedClassifierCV, OneVsAllClassifierCV, FilterTreeClassifierCV, SECOCClassifierCV, AllPairsClassifierCV]
+)
+def test_large_matrices_come_row_by_row_and_change_nothing(cls, form, monkeypatch) -> None:
+    settings = {"costs": COSTS, "lams": [100.0, 1.0, 0.01], **FINE}
+    if cls is FilterTreeClassifierCV:
+        settings["random_state"] = 0
+    whole = cls(**settings).fit(form(X), Y)
+    monkeypatch.setattr("steelyard.reduction._svm.WORTH_WAITING", 0)
+    by_rows, threaded = (cls(**settings, n_jobs=jobs).fit(form(X), Y) for jobs in (1, 2))
+    np.testing.assert_allclose(by_rows.cv_costs_, whole.cv_costs_, atol=1e-9)
+    np.testing.assert_allclose(by_rows.decision_function(X), whole.decision_function(X), atol=1e-5)
+    np.testing.assert_array_equal(threaded.decision_function(X), by_rows.decision_function(X))
