@@ -43,7 +43,11 @@ template <class T> STEELYARD_INTO_CLONES double lane_dot(const T *x, const doubl
   for (; j + 4 <= n; j += 4)
     add_product(s0, x + j, w + j);
   double rest = 0;
-  for (; j < n; ++j)
+  if (n & 2) {
+    rest = static_cast<double>(x[j]) * w[j] + static_cast<double>(x[j + 1]) * w[j + 1];
+    j += 2;
+  }
+  if (n & 1)
     rest += static_cast<double>(x[j]) * w[j];
   const Four all = (s0 + s1) + (s2 + s3);
   return ((all[0] + all[1]) + (all[2] + all[3])) + rest;
@@ -59,7 +63,12 @@ template <class T> STEELYARD_INTO_CLONES void lane_add(const T *x, double a, dou
     sum += factor * row;
     std::memcpy(w + j, &sum, sizeof sum);
   }
-  for (; j < n; ++j)
+  if (n & 2) {
+    const double first = w[j] + a * static_cast<double>(x[j]), second = w[j + 1] + a * static_cast<double>(x[j + 1]);
+    w[j] = first, w[j + 1] = second;
+    j += 2;
+  }
+  if (n & 1)
     w[j] += a * static_cast<double>(x[j]);
 }
 

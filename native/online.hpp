@@ -183,6 +183,34 @@ __attribute__((always_inline)) inline bool learn(const Rule &rule, Stream &strea
     return learn_step(rule, stream, rows, i, score, positive, cost);
 }
 
+// Rules that add to the weights and nothing else.
+template <class Rule> constexpr bool only_adds() {
+  if constexpr (is_second_order<Rule>)
+    return false;
+  else
+    return !Rule::Kind::scales && !Rule::Kind::shifts;
+}
+
+// The same for a plain stream, as most are. Its loop leaves out all that the others look up in every round: a branch
+// that is always guessed costs little, a dozen of them as much as a short row.
+template <class Rule, class Rows>
+__attribute__((always_inline)) inline bool learn_plainly(const Rule &rule, Stream &stream, const Rows &rows,
+                                                         std::size_t i, double score, bool positive) {
+  Seen seen{score, sign_of_class[positive], stream.plan.cost[positive], 0.0, 0.0};
+  if constexpr (Rule::Kind::x2)
+    seen.x2 = rows.square(i);
+  const double add = rule(seen).add;
+  if (add != 0.0) {
+    if (!std::isfinite(add))
+      return false;
+    rows.add(i, add, stream.weights.v.data());
+    ++stream.updates;
+  }
+  stream.positives += positive;
+  ++stream.spent;
+  return true;
+}
+
 // Numbers as they were. A new stream has zeros only, and those need no copy.
 class Saved {
  public:
@@ -288,20 +316,28 @@ template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::siz
   return finished;
 }
 
-template <class Rule, class Rows>
+// Every label is asked for, at class costs that stay; no bias, no average, nothing to scale. A score of such a stream
+// is the product itself, for its sums begin with +0.0 and so are never -0.0.
+inline bool is_plain(const Stream &stream, const Truth &truth) {
+  const Plan &plan = stream.plan;
+  const Weights &weights = stream.weights;
+  return plan.always_ask() && plan.adaptive_odds == 0 && plan.cost[0] > 0 && plan.cost[1] > 0 &&
+         !plan.constant_feature && !truth.cost && weights.scale == 1.0 && weights.bias == 0.0 && !weights.averaging();
+}
+
+template <bool plain, class Rule, class Rows>
 STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth,
                                             const Record record) {
-  const bool always = stream.plan.always_ask() && !stream.weights.averaging();
   typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
     if (!ahead.reach(i))
       return first_out_of_range(rows, i);
-    const double score = score_of(stream, rows, i);
+    const double score = plain ? rows.dot(i, stream.weights.v.data()) : score_of(stream, rows, i);
     if (!std::isfinite(score))
       return static_cast<std::int64_t>(i);
     const bool answer = score >= stream.plan.threshold;
     Asked asked{1.0, true};
-    if (always)
+    if constexpr (plain)
       ++stream.t;
     else
       asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
@@ -313,29 +349,43 @@ STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, con
       record.chance[i] = asked.chance;
       record.asked[i] = asked.ask;
     }
-    if (asked.ask && !learn(rule, stream, rows, i, score, truth.positive[i], truth.of_row(i)))
+    bool learned = true;
+    if constexpr (plain)
+      learned = learn_plainly(rule, stream, rows, i, score, truth.positive[i]);
+    else if (asked.ask)
+      learned = learn(rule, stream, rows, i, score, truth.positive[i], truth.of_row(i));
+    if (!learned)
       return static_cast<std::int64_t>(i);
   }
   return all_finite(stream, rows) ? finished : overflowed;
 }
 
 #if defined(STEELYARD_AVX2)
-template <class Rule, class T>
+template <bool plain, class Rule, class T>
 STEELYARD_AVX2 std::int64_t run_wide(const Rule &rule, Stream &stream, const InlinedRows<T> &rows, const Truth &truth,
                                      const Record &record) {
-  return run_rows(rule, stream, rows, truth, record);
+  return run_rows<plain>(rule, stream, rows, truth, record);
 }
 #endif
 
 // The loop as the machine does it best; the bits are the same.
-template <class Rule, class Rows>
+template <bool plain, class Rule, class Rows>
 std::int64_t run_best(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const Record &record) {
 #if defined(STEELYARD_AVX2)
   if constexpr (Rows::dense)
     if (isa() != Isa::portable)
-      return run_wide(rule, stream, InlinedRows(rows), truth, record);
+      return run_wide<plain>(rule, stream, InlinedRows(rows), truth, record);
 #endif
-  return run_rows(rule, stream, rows, truth, record);
+  return run_rows<plain>(rule, stream, rows, truth, record);
+}
+
+template <class Rule, class Rows>
+std::int64_t run_shortest(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
+                          const Record &record) {
+  if constexpr (only_adds<Rule>())
+    if (is_plain(stream, truth))
+      return run_best<true>(rule, stream, rows, truth, record);
+  return run_best<false>(rule, stream, rows, truth, record);
 }
 
 // Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases nothing has changed.
@@ -345,7 +395,7 @@ std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth
     if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;
   Undo<Rows> undo(stream, rows, touches_all<Rule>(stream));
-  const std::int64_t end = run_best(rule, stream, rows, truth, record);
+  const std::int64_t end = run_shortest(rule, stream, rows, truth, record);
   if (end != finished)
     undo.restore(stream);
   return end;

@@ -14,13 +14,16 @@ namespace steelyard {
 // What the loop must know of a rule: norms cost a pass over the row, and only some rules change `keep`.
 // `parameters` counts the fields, which Python gives as numbers in their order.
 struct Additive {
-  static constexpr bool x2 = false, w2 = false, scales = false;
+  static constexpr bool x2 = false, w2 = false, scales = false, shifts = false;
 };
 struct AdditiveByNorm {
-  static constexpr bool x2 = true, w2 = false, scales = false;
+  static constexpr bool x2 = true, w2 = false, scales = false, shifts = false;
+};
+struct AdditiveWithBias {
+  static constexpr bool x2 = false, w2 = false, scales = false, shifts = true;
 };
 struct Scaling {
-  static constexpr bool x2 = true, w2 = true, scales = true;
+  static constexpr bool x2 = true, w2 = true, scales = true, shifts = false;
 };
 
 inline double hinge(const Seen &s) { return 1.0 - s.margin(); }
@@ -90,7 +93,7 @@ struct PA2 {
 struct PAUM { // Li et al. 2002: uneven margins, with a bias of its own
   static constexpr const char *name = "PAUM";
   static constexpr std::size_t parameters = 2;
-  using Kind = Additive;
+  using Kind = AdditiveWithBias;
   double eta, radius;
   Step operator()(const Seen &s) const {
     if (s.margin() > s.cost)
