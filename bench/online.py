@@ -1,7 +1,8 @@
 """One pass over a stream: CSOGD-II through the public API against a plain read of the data and against peers.
 
 Every contender learns the same linear hinge model with the dear class weighted, in file order, on one thread. Peers
-that are slow to prepare or to run get the first rows of a workload, and so do we in that comparison.
+that are slow on dense rows get the first rows of covtype, and so do we in that comparison. river's dictionaries of the
+whole hashed stream take about 7 GB.
 """
 
 from __future__ import annotations
@@ -80,9 +81,13 @@ def ours(stream: Stream, **params: Any) -> Callable[[], object]:
 
 def read(stream: Stream) -> Callable[[], object]:
     X, _ = stream
-    if not sparse.issparse(X):
-        return lambda: X.sum()
-    columns = X.indices[: len(X.indices) // 2 * 2].view(np.int64)  # summed as they lie, without a conversion
+    return (lambda: (X.data.sum(), X.indices.sum())) if sparse.issparse(X) else X.sum
+
+
+def fastest_read(stream: Stream) -> Callable[[], object]:
+    """numpy widens indices of 32 bits as it adds them up; two at a time, as words, they come as fast as memory does."""
+    X, _ = stream
+    columns = X.indices[: len(X.indices) // 2 * 2].view(np.int64)
     return lambda: (X.data.sum(), columns.sum())
 
 
@@ -183,9 +188,10 @@ def scikit_learn_one_by_one() -> Callable[[], object]:
 
 DENSE, DENSE_FIRST = "covtype dense, 581012 x 54", f"covtype dense, first {FIRST}"
 W8A = "w8a sparse, 64700 x 300"
-HASHED, HASHED_FIRST = "hashed stream, 2M x 1M, 30 a row", f"hashed stream, first {FIRST}"
+HASHED = "hashed stream, 2M x 1M, 30 a row"
 SINGLE = f"one row at a time, {ONE_BY_ONE} x 54"
-OURS, ASKING, READ = "steelyard CSOGD2", "steelyard CSOGD2, AskAsymmetric", "plain read of X"
+OURS, ASKING = "steelyard CSOGD2", "steelyard CSOGD2, AskAsymmetric"
+READ, FASTEST_READ = "plain read of X", "fastest read of X"
 SKLEARN, SGD_VW, CSOAA_VW, RIVER = (
     "scikit-learn SGDClassifier",
     "VW --sgd from cache",
@@ -204,15 +210,16 @@ contender(DENSE_FIRST, SGD_VW, rounds=3)(lambda: vowpal_wabbit(first(covtype()),
 contender(DENSE_FIRST, RIVER, rounds=2)(lambda: river(first(covtype())))
 contender(W8A, OURS, rounds=15)(lambda: ours(w8a()))
 contender(W8A, READ, rounds=15)(lambda: read(w8a()))
+contender(W8A, FASTEST_READ, rounds=15)(lambda: fastest_read(w8a()))
 contender(W8A, SKLEARN, rounds=5)(lambda: scikit_learn(w8a()))
 contender(W8A, SGD_VW, rounds=3)(lambda: vowpal_wabbit(w8a(), VW_SGD))
 contender(HASHED, OURS, rounds=5)(lambda: ours(hashed()))
 contender(HASHED, READ, rounds=5)(lambda: read(hashed()))
+contender(HASHED, FASTEST_READ, rounds=5)(lambda: fastest_read(hashed()))
 contender(HASHED, SKLEARN, rounds=3)(lambda: scikit_learn(hashed()))
-contender(HASHED_FIRST, OURS, rounds=15)(lambda: ours(first(hashed())))
-contender(HASHED_FIRST, SGD_VW, rounds=3)(lambda: vowpal_wabbit(first(hashed()), VW_SGD))
-contender(HASHED_FIRST, CSOAA_VW, rounds=3)(lambda: vowpal_wabbit(first(hashed()), VW_CSOAA))
-contender(HASHED_FIRST, RIVER, rounds=2)(lambda: river(first(hashed())))
+contender(HASHED, SGD_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_SGD))
+contender(HASHED, CSOAA_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_CSOAA))
+contender(HASHED, RIVER, rounds=1)(lambda: river(hashed()))
 contender(SINGLE, "steelyard decide + learn", rounds=15)(one_by_one)
 contender(SINGLE, RIVER, rounds=5)(lambda: river(first(covtype(), ONE_BY_ONE)))
 contender(SINGLE, "scikit-learn partial_fit", rounds=3)(scikit_learn_one_by_one)
@@ -224,13 +231,15 @@ GOALS = [
     Goal(DENSE_FIRST, OURS, against=SGD_VW, at_least=10),
     Goal(DENSE_FIRST, OURS, against=RIVER, at_least=300),
     Goal(W8A, OURS, against=READ, at_most=5),
+    Goal(W8A, OURS, against=FASTEST_READ, at_most=5),
     Goal(W8A, OURS, against=SKLEARN, at_least=2.5),
     Goal(W8A, OURS, against=SGD_VW, at_least=8),
     Goal(HASHED, OURS, against=READ, at_most=3.3),
+    Goal(HASHED, OURS, against=FASTEST_READ, at_most=3.3),
     Goal(HASHED, OURS, against=SKLEARN, at_least=2.5),
-    Goal(HASHED_FIRST, OURS, against=SGD_VW, at_least=8),
-    Goal(HASHED_FIRST, OURS, against=CSOAA_VW, at_least=18),
-    Goal(HASHED_FIRST, OURS, against=RIVER, at_least=200),
+    Goal(HASHED, OURS, against=SGD_VW, at_least=8),
+    Goal(HASHED, OURS, against=CSOAA_VW, at_least=18),
+    Goal(HASHED, OURS, against=RIVER, at_least=200),
     Goal(SINGLE, "steelyard decide + learn", against=RIVER, at_least=4),
     Goal(SINGLE, "steelyard decide + learn", against="scikit-learn partial_fit", at_least=150),
 ]
