@@ -144,13 +144,12 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
   }
   const T *row(std::size_t i) const override { return rows_[i].load(std::memory_order_acquire); }
 
-  // Rows that another thread is computing are waited for; should it fail, they are computed here.
+  // A few at a time, so that threads in want of the same rows share the work. What another thread is computing is
+  // waited for; should it fail, it is computed here.
   void fetch(const Examples &which) override {
     while (!std::all_of(which.begin(), which.end(), [&](auto i) { return row(i) != nullptr; })) {
-      std::vector<T *> to;
-      const Examples mine = claim(which, to);
-      if (!mine.empty())
-        compute(mine, to);
+      for (auto next = which.begin(); next != which.end();)
+        compute(claim(next, which.end()));
       std::unique_lock<std::mutex> lock(mutex_);
       moved_.wait(lock, [&] { return std::none_of(which.begin(), which.end(), [&](auto i) { return claimed(i); }); });
     }
@@ -189,30 +188,37 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
 
   bool claimed(std::size_t i) const { return claimed_[i] != 0; }
 
-  Examples claim(const Examples &which, std::vector<T *> &to) {
+  struct Claim {
+    Examples rows;
+    std::vector<T *> to;
+  };
+
+  Claim claim(Examples::const_iterator &next, Examples::const_iterator end) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Examples mine;
-    for (const std::int32_t i : which)
-      if (!row(i) && !claimed(i)) {
-        to.push_back(room());
-        mine.push_back(i);
-        claimed_[i] = 1;
+    Claim mine;
+    for (; next != end && mine.rows.size() < TOGETHER; ++next)
+      if (!row(*next) && !claimed(*next)) {
+        mine.to.push_back(room());
+        mine.rows.push_back(*next);
+        claimed_[*next] = 1;
       }
     return mine;
   }
 
-  void compute(const Examples &mine, const std::vector<T *> &to) {
+  void compute(const Claim &mine) {
+    if (mine.rows.empty())
+      return;
     const auto give_back = [&](bool ready) {
       const std::lock_guard<std::mutex> lock(mutex_);
-      for (std::size_t k = 0; k < mine.size(); ++k) {
+      for (std::size_t k = 0; k < mine.rows.size(); ++k) {
         if (ready)
-          rows_[mine[k]].store(to[k], std::memory_order_release);
-        claimed_[mine[k]] = 0;
+          rows_[mine.rows[k]].store(mine.to[k], std::memory_order_release);
+        claimed_[mine.rows[k]] = 0;
       }
       moved_.notify_all();
     };
     try {
-      of_.rows(mine, to.data());
+      of_.rows(mine.rows, mine.to.data());
     } catch (...) {
       give_back(false);
       throw;
@@ -244,7 +250,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
     return at;
   }
 
-  static constexpr std::size_t CHUNK_BYTES = std::size_t{1} << 24;
+  static constexpr std::size_t CHUNK_BYTES = std::size_t{1} << 24, TOGETHER = 64;
   const Of of_;
   std::size_t stride_;
   std::vector<std::atomic<const T *>> rows_;
