@@ -196,12 +196,19 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
   Claim claim(Examples::const_iterator &next, Examples::const_iterator end) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Claim mine;
-    for (; next != end && mine.rows.size() < TOGETHER; ++next)
-      if (!row(*next) && !claimed(*next)) {
-        mine.to.push_back(room());
-        mine.rows.push_back(*next);
-        claimed_[*next] = 1;
-      }
+    try {
+      for (; next != end && mine.rows.size() < TOGETHER; ++next)
+        if (!row(*next) && !claimed(*next)) {
+          mine.rows.push_back(*next);
+          mine.to.push_back(room());
+          claimed_[*next] = 1;
+        }
+    } catch (...) { // out of memory: nobody shall wait for what will not come
+      for (const std::int32_t i : mine.rows)
+        claimed_[i] = 0;
+      moved_.notify_all();
+      throw;
+    }
     return mine;
   }
 
