@@ -98,8 +98,8 @@ class SharedGram:
         used = coef.any(axis=1)
         rows, coef = path[0].rows[used], coef[used]
         scores = np.tile(np.hstack([machines.bias for machines in path]), (len(at), 1))
-        for block in blocks(len(at), len(rows)):
-            scores[block] += self._part(rows, at[block]).T.astype(np.float64, copy=False) @ coef
+        for block in blocks(len(rows), len(at)):  # rows of the matrix lie in one piece, its columns do not
+            scores += self._part(rows[block], at).T.astype(np.float64, copy=False) @ coef[block]
         return np.split(scores, len(path), axis=1)
 
     def _part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Matrix:
