@@ -60,7 +60,10 @@ def contender(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callabl
 
 
 def worker(topic: str, index: int) -> None:
-    """Set up one contender, then run a round for every line on standard input and answer with its seconds."""
+    """Set up one contender, then run a round for every line on standard input and answer with its seconds.
+
+    A peer that fails on the data is named with its reason and left out; our own failure is an error.
+    """
     importlib.import_module(topic)
     answers, sys.stdout = sys.stdout, sys.stderr  # peers that print must not disturb the protocol
     try:
@@ -71,7 +74,13 @@ def worker(topic: str, index: int) -> None:
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for _ in sys.stdin:
         start = time.perf_counter()
-        run()
+        try:
+            run()
+        except Exception as error:
+            if CONTENDERS[index].name.startswith("steelyard"):
+                raise
+            print(json.dumps({"skip": f"{type(error).__name__}, {error}"}), file=answers, flush=True)
+            return
         print(json.dumps({"seconds": time.perf_counter() - start}), file=answers, flush=True)
 
 
@@ -106,13 +115,14 @@ def _race(topic: str, entries: list[tuple[int, Contender]]) -> dict[str, float |
             outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
     for turn in range(max((c.rounds for c, _ in running), default=0)):
         for entry, process in running:
-            if turn < entry.rounds and process.poll() is None:
+            if turn < entry.rounds and not isinstance(outcome.get(entry.name), str):
                 assert process.stdin is not None
                 process.stdin.write("go\n")
                 process.stdin.flush()
-                seconds = _answer(process).get("seconds")
+                answer = _answer(process)
+                seconds = answer.get("seconds")
                 if seconds is None:
-                    outcome[entry.name] = "skipped: its process ended"
+                    outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
                 else:
                     outcome[entry.name] = min(float(seconds), float(outcome.get(entry.name, seconds)))
     for _, process in running:
@@ -169,7 +179,9 @@ def keep(topic: str, results: dict[str, dict[str, float | str]], goals: list[Goa
     folder.mkdir(exist_ok=True)
     kept = folder / f"{topic}.json"
     if kept.exists():
-        results = {**json.loads(kept.read_text())["seconds"], **results}
+        before = json.loads(kept.read_text())["seconds"]
+        known = {c.workload for c in CONTENDERS}
+        results = {**{name: seconds for name, seconds in before.items() if name in known}, **results}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False
     )
