@@ -328,6 +328,7 @@ inline bool is_plain(const Stream &stream, const Truth &truth) {
 template <bool plain, class Rule, class Rows>
 STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth,
                                             const Record record) {
+  const bool always = plain || (stream.plan.always_ask() && !stream.weights.averaging());
   typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
     if (!ahead.reach(i))
@@ -337,7 +338,7 @@ STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, con
       return static_cast<std::int64_t>(i);
     const bool answer = score >= stream.plan.threshold;
     Asked asked{1.0, true};
-    if constexpr (plain)
+    if (always)
       ++stream.t;
     else
       asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
