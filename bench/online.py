@@ -2,7 +2,7 @@
 
 Every contender learns the same linear hinge model with the dear class weighted, in file order, on one thread. Peers
 that are slow on dense rows get the first rows of covtype, and so do we in that comparison. river's dictionaries of the
-whole hashed stream take about 7 GB.
+whole hashed stream take gigabytes.
 """
 
 from __future__ import annotations

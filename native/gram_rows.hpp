@@ -20,7 +20,6 @@ using Examples = std::vector<std::int32_t>; // positions, within a problem or wi
 // Rows that can be compared by a kernel: dense or CSR. Several threads may ask at once.
 template <class T> class DenseExamples {
  public:
-  using Value = T;
   DenseExamples(const Kernel &kernel, const DenseView<T> &X)
       : kernel_(kernel), X_(X), all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }) {}
   std::size_t size() const { return X_.rows; }
@@ -49,7 +48,6 @@ template <class T> class DenseExamples {
 
 template <class T> class SparseExamples {
  public:
-  using Value = T;
   SparseExamples(const Kernel &kernel, const CsrView<T> &X) : kernel_(kernel), X_(X) {}
   std::size_t size() const { return X_.rows; }
   template <class Out> void rows(const Examples &which, Out *const *out) const {

@@ -42,7 +42,7 @@ template <class T> STEELYARD_INTO_CLONES double lane_dot(const T *x, const doubl
   }
   for (; j + 4 <= n; j += 4)
     add_product(s0, x + j, w + j);
-  double rest = 0;
+  double rest = 0; // of at most three columns: a loop over them would be made a long one for many
   if (n & 2) {
     rest = static_cast<double>(x[j]) * w[j] + static_cast<double>(x[j + 1]) * w[j + 1];
     j += 2;
@@ -64,8 +64,8 @@ template <class T> STEELYARD_INTO_CLONES void lane_add(const T *x, double a, dou
     std::memcpy(w + j, &sum, sizeof sum);
   }
   if (n & 2) {
-    const double first = w[j] + a * static_cast<double>(x[j]), second = w[j + 1] + a * static_cast<double>(x[j + 1]);
-    w[j] = first, w[j + 1] = second;
+    w[j] += a * static_cast<double>(x[j]);
+    w[j + 1] += a * static_cast<double>(x[j + 1]);
     j += 2;
   }
   if (n & 1)
