@@ -71,7 +71,35 @@ def kernel_spec(kernel: Any, X: Rows, *, gamma: Any = None, degree: Any = 3, coe
 def _variance(X: Rows) -> float:
     if is_sparse(X):
         return float(X.multiply(X).mean() - X.mean() ** 2)
-    return float(X.var(dtype=np.float64))
+    with np.errstate(over="ignore"):  # rows that long are named where the kernel is computed
+        return float(X.var(dtype=np.float64))
+
+
+def check_range(spec: KernelSpec, dtype: np.dtype[Any], **tables: Rows) -> None:
+    """Complain about rows so long that a kernel value would overflow: no solver survives an infinite one."""
+    work = working_type(dtype, *tables.values())
+    name, most = max(((name, _largest(rows)) for name, rows in tables.items()), key=lambda found: found[1])
+    features = max(rows.shape[1] for rows in tables.values())
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = np.float64(features) * np.float64(most) ** 2  # no row has a greater dot product with another
+        bounds = {
+            "linear": square,
+            "poly": (abs(spec.gamma) * square + abs(spec.coef0)) ** spec.degree,
+            "rbf": np.float64(1.0),
+            "perceptron": 2 * np.sqrt(square),
+        }
+    if 4 * square > np.finfo(work).max or not bounds[str(spec.kernel)] <= np.finfo(dtype).max:
+        raise complain(name, f"be small enough for {spec.kernel} kernel values in {dtype}", most, "Scale the features.")
+
+
+def working_type(dtype: np.dtype[Any], *tables: Rows) -> np.dtype[Any]:
+    """The precision in which rows are compared: theirs, and never less than that of the result."""
+    return np.result_type(dtype, *(np.float32 if rows.dtype == np.float32 else np.float64 for rows in tables))
+
+
+def _largest(rows: Rows) -> float:
+    values = rows.data if is_sparse(rows) else rows
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 def gram(
@@ -130,7 +158,7 @@ class LazyGram:
         rows = check_table("X", X)
         spec = kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0)
         self.dtype = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
-        self.rows = _growing(spec, rows, self.dtype)
+        self.native = _growing(spec, rows, self.dtype)
 
     @classmethod
     def of(cls, spec: KernelSpec, rows: Rows, *, dtype: str) -> LazyGram:
@@ -141,19 +169,22 @@ class LazyGram:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns, as many as X has rows."""
-        return len(self.rows), len(self.rows)
+        return len(self.native), len(self.native)
 
     @property
     def rows_at_hand(self) -> int:
         """How many rows have been computed."""
-        return self.rows.rows_at_hand
+        return self.native.rows_at_hand
 
     def part(self, rows: Any, columns: Any) -> Matrix:
         """K[rows][:, columns]; the rows are kept whole."""
-        at, across = (_positions(name, which, len(self.rows)) for name, which in (("rows", rows), ("columns", columns)))
+        at, across = _positions("rows", rows, self.shape[0]), _positions("columns", columns, self.shape[1])
         out = np.empty((len(at), len(across)), self.dtype)
-        self.rows.part(at, across, out)
+        self.native.part(at, across, out)
         return out
+
+    def __repr__(self) -> str:
+        return f"<LazyGram of {self.shape[0]} rows, {self.rows_at_hand} of them computed>"
 
 
 def _positions(name: str, which: Any, n: int) -> NDArray[np.int64]:
@@ -164,13 +195,14 @@ def _positions(name: str, which: Any, n: int) -> NDArray[np.int64]:
 
 
 def _growing(spec: KernelSpec, rows: Rows, out_type: np.dtype[Any]) -> GramRows32 | GramRows64:
-    single = out_type == np.float32
-    work = np.float32 if single and rows.dtype == np.float32 else np.float64
-    if is_sparse(rows):
+    check_range(spec, out_type, X=rows)
+    single, work = out_type == np.float32, working_type(out_type, rows)
+    if is_sparse(rows):  # copies: rows that are computed later must be those of now
         on_csr = gram_rows_csr32 if single else gram_rows_csr64
-        return on_csr(spec.native(), rows.shape[1], *csr_arrays(rows, work))
+        values, indices, starts = csr_arrays(rows, work)
+        return on_csr(spec.native(), rows.shape[1], values.copy(), indices.copy(), starts.copy())
     on_dense = gram_rows_dense32 if single else gram_rows_dense64
-    return on_dense(spec.native(), np.ascontiguousarray(rows, work))
+    return on_dense(spec.native(), np.array(rows, work, order="C"))
 
 
 def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") -> Matrix:
@@ -185,6 +217,7 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
         raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
     if callable(spec.kernel):
         return _called(spec.kernel, x, z, out_type)
+    check_range(spec, out_type, X=x, Z=z)
     if is_sparse(x) or is_sparse(z):
         return _sparse_gram(spec, x, z, out_type)
     return _dense_gram(spec, x, z, out_type)
@@ -199,7 +232,7 @@ def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -
 
 
 def _dense_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
-    work = np.float32 if x.dtype == z.dtype == out_type == np.float32 else np.float64
+    work = working_type(out_type, x, z)
     x, z = np.ascontiguousarray(x, work), np.ascontiguousarray(z, work)
     out: Matrix = np.empty((len(x), len(z)), out_type)
     step = max(64, ROWS_AT_ONCE // max(1, len(z) * max(1, x.shape[1] // 16)))
@@ -232,7 +265,7 @@ def csr_arrays(X: Rows, dtype: Any) -> CsrArrays:
 
 
 def _sparse_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
-    work = np.float32 if x.dtype == z.dtype == out_type == np.float32 else np.float64
+    work = working_type(out_type, x, z)
     mine, its = csr_arrays(x, work), csr_arrays(z, work)
     out: Matrix = np.empty((x.shape[0], z.shape[0]), out_type)
     step = max(16, ROWS_AT_ONCE // max(1, 8 * z.shape[0]))

@@ -199,10 +199,10 @@ def _shared(gram: Any) -> NDArray[Any] | LazyGram:
 
 
 def _on_gram(gram: NDArray[Any] | LazyGram, problem: SVMProblem, lam: float, tol: float, mostly_there: bool) -> Solver:
-    build: Any = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
+    build: Callable[..., Solver] = svm_on_gram32 if gram.dtype == np.float32 else svm_on_gram64
     if isinstance(gram, LazyGram):
-        return build(gram.rows, problem.index, *box(problem, lam), tol, mostly_there=mostly_there)  # type: ignore[no-any-return]
-    return build(gram, problem.index, *box(problem, lam), tol)  # type: ignore[no-any-return]
+        return build(gram.native, problem.index, *box(problem, lam), tol, mostly_there=mostly_there)
+    return build(gram, problem.index, *box(problem, lam), tol)
 
 
 def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:

@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from steelyard import CSSVMClassifier
 from steelyard.errors import InvalidInputError
 from steelyard.margin.kernels import LazyGram, gram, kernel_spec
 
@@ -166,3 +167,39 @@ def test_many_threads_may_ask_for_the_same_rows() -> None:
 def test_what_a_lazy_matrix_cannot_use_is_named(call, name) -> None:
     with pytest.raises(InvalidInputError, match=f"^{name} must"):
         call()
+
+
+@pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
+def test_a_lazy_matrix_is_that_of_the_rows_it_was_given(wrap) -> None:
+    X = wrap(np.random.default_rng(0).random((20, 3)))
+    whole, lazy = gram(X), LazyGram(X)
+    (X.data if sparse.issparse(X) else X)[:] = 0.0
+    np.testing.assert_array_equal(lazy.part(np.arange(20), np.arange(20)), whole)
+    assert repr(lazy) == "<LazyGram of 20 rows, 20 of them computed>"
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("kernel", "longest", "dtype"),
+    [
+        ("perceptron", 1e200, "float64"),
+        ("perceptron", 1e39, "float32"),
+        ("linear", 1e20, "float32"),
+        ("poly", 1e14, "float32"),
+        ("rbf", 1e200, "float64"),
+    ],
+)
+def test_rows_whose_kernel_would_overflow_are_refused(kernel, longest, dtype, wrap) -> None:
+    long = wrap([[longest, 1.0], [-longest, 2.0], [0.0, 3.0]])
+    short = wrap([[1.0, 1.0]])
+    settings = {"kernel": kernel, "gamma": 1.0, "dtype": dtype}
+    for name, call in {
+        "X": lambda: gram(long, **settings),
+        "Z": lambda: gram(short, long, **settings),
+        "X must": lambda: LazyGram(long, **settings),
+        "X m": lambda: CSSVMClassifier(**settings).fit(long, [0, 1, 1]),
+    }.items():
+        with pytest.raises(InvalidInputError, match=f"^{name}.*small enough for {kernel} kernel values.*Scale"):
+            call()
+    almost = {"perceptron": 1e30, "linear": 1e15, "poly": 1e5, "rbf": 1e100}[kernel]
+    assert np.isfinite(gram(wrap([[almost, 1.0], [-almost, 2.0]]), **settings)).all()

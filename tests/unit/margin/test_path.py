@@ -155,7 +155,7 @@ def test_a_lazy_matrix_holds_a_crowd_too(doubled) -> None:
     box = (-y, np.where(y > 0, 0, -10.0), np.where(y > 0, 10.0, 0))
     solvers = [
         svm_on_gram32(K, index, *box, 1e-3, largest_block=64)
-        for K in (gram(X, kernel="rbf", gamma=0.5), LazyGram(X, kernel="rbf", gamma=0.5).rows)
+        for K in (gram(X, kernel="rbf", gamma=0.5), LazyGram(X, kernel="rbf", gamma=0.5).native)
     ]
     for solver in solvers:
         assert solver.run(100_000) < 100_000

@@ -11,6 +11,7 @@ from steelyard import (
     FilterTreeClassifier,
     FilterTreeClassifierCV,
     InvalidInputError,
+    LazyGram,
     OneSidedClassifier,
     OneSidedClassifierCV,
     OneVsAllClassifier,
@@ -97,7 +98,11 @@ def test_large_matrices_come_row_by_row_and_change_nothing(cls, form, monkeypatc
         settings["random_state"] = 0
     whole = cls(**settings).fit(form(X), Y)
     monkeypatch.setattr("steelyard.reduction._svm.WORTH_WAITING", 0)
+    made = []
+    of = LazyGram.of
+    monkeypatch.setattr(LazyGram, "of", lambda *spec, **dtype: made.append(of(*spec, **dtype)) or made[-1])
     by_rows, threaded = (cls(**settings, n_jobs=jobs).fit(form(X), Y) for jobs in (1, 2))
     np.testing.assert_allclose(by_rows.cv_costs_, whole.cv_costs_, atol=1e-9)
     np.testing.assert_allclose(by_rows.decision_function(X), whole.decision_function(X), atol=1e-5)
     np.testing.assert_array_equal(threaded.decision_function(X), by_rows.decision_function(X))
+    assert [matrix.rows_at_hand > 0 for matrix in made] == [True, True]
