@@ -167,14 +167,18 @@ template <class T, class I> struct CsrRows {
     __attribute__((always_inline)) bool ask_to(std::size_t wanted) {
       const std::uintptr_t weights = reinterpret_cast<std::uintptr_t>(w_);
       OutOfRange<I> out(rows_.d);
+      const auto ask_for_two = [&](std::size_t at) { // an address may be wild, for nothing is read
+        const TwoColumns two = two_columns(rows_.columns + at);
+        out.look_at_two(rows_.columns + at);
+        __builtin_prefetch(reinterpret_cast<const char *>(weights + two.first * sizeof(double)));
+        __builtin_prefetch(reinterpret_cast<const char *>(weights + two.second * sizeof(double)));
+      };
       std::size_t at = at_;
       for (; at + block <= wanted; at += block) {
-        for (std::size_t k = 0; k < block; k += 2) { // an address may be wild, for nothing is read
-          const TwoColumns two = two_columns(rows_.columns + at + k);
-          out.look_at_two(rows_.columns + at + k);
-          __builtin_prefetch(reinterpret_cast<const char *>(weights + two.first * sizeof(double)));
-          __builtin_prefetch(reinterpret_cast<const char *>(weights + two.second * sizeof(double)));
-        }
+        ask_for_two(at); // not a loop, which would look up all of this for every two
+        ask_for_two(at + 2);
+        ask_for_two(at + 4);
+        ask_for_two(at + 6);
         // Scattered requests drive the hardware off the two streams, so these are asked for as well.
         const std::size_t later = std::min(at + stream_distance, rows_.stored - 1);
         __builtin_prefetch(rows_.values + later);
