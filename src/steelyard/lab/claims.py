@@ -68,7 +68,8 @@ def _within(claim: Mapping[str, Any], lines: Sequence[Line]) -> tuple[str, str]:
     far = [line for line in printed if abs(line.gap or 0) > limit]
     reason = f"{len(printed) - len(far)} of {len(printed)} cells within {limit:g} standard errors"
     if far:
-        reason += f", the others by up to {max(abs(line.gap or 0) for line in far):.1f}, first {_cell(far[0])}"
+        most = max(abs(line.gap or 0) for line in far)
+        reason += f", the others by {f'up to {most:.1f}' if most < 100 else '100 and more'}, first {_cell(far[0])}"
     return (FAILS if far else HOLDS), reason
 
 

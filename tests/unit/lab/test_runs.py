@@ -6,8 +6,8 @@ import pytest
 
 from steelyard.lab import runs as lab_runs
 from steelyard.lab.recipe import Recipe, read_recipe
-from steelyard.lab.runs import read_runs, run_recipe
-from steelyard.lab.tables import lines_of, read_summary, write_summary
+from steelyard.lab.runs import Run, read_runs, run_recipe
+from steelyard.lab.tables import Printed, lines_of, paired_lines, read_summary, write_summary
 
 from .test_recipe import RECIPE, write
 
@@ -29,6 +29,18 @@ def test_runs_are_kept_and_not_done_again(recipe: Recipe, monkeypatch: pytest.Mo
     again = run_recipe(recipe)
     for kept, done in zip(again, first, strict=True):
         assert dict(kept.values) == pytest.approx(dict(done.values))
+
+
+def test_a_paired_test_takes_as_many_runs_as_the_paper(recipe: Recipe) -> None:
+    """Ten runs of which only the last six tell the learners apart: the paper's four do not."""
+    paired = replace(recipe, paired={"item": "Table 1", "reference": "A", "measure": "cost", "level": 0.1})
+    gains = [1, -1, 1, -1, 2, 3, 2, 3, 2, 3]
+    runs = [Run(name, k, 0.0, {"cost": gain * (name == "B")}) for k, gain in enumerate(gains) for name in "AB"]
+    key = ("Table 1", recipe.data_name, "B", "reference better")
+    [over_all] = paired_lines(paired, runs, {})
+    [over_four] = paired_lines(paired, runs, {key: Printed(*key, 1.0, None, "", 4, 0)})
+    assert (over_all.mean, over_all.runs) == (1.0, 10)
+    assert (over_four.mean, over_four.runs) == (0.0, 4)
 
 
 def test_an_interrupted_job_resumes_where_it_stopped(recipe: Recipe) -> None:

@@ -46,6 +46,8 @@ def test_within_claim() -> None:
     assert judge(claim("within"), [near, far]).word == "does not hold"
     assert judge(claim("within", se=10), [near, far]).word == "holds"
     assert "1 of 2 cells within 2 standard errors, the others by up to" in judge(claim("within"), [near, far]).reason
+    hopeless = line(mean=1e6, printed=printed(1.0))
+    assert "the others by 100 and more, first" in judge(claim("within"), [near, hopeless]).reason
 
 
 def test_better_claim_on_every_data_set_and_in_its_direction() -> None:
