@@ -4,6 +4,7 @@
 #include "ldm_lanes.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace steelyard {
@@ -30,13 +31,13 @@ inline double inverse_curvature(double h) { return 1.0 / (h > 1e-300 ? h : 1e-30
 STEELYARD_CLONES inline std::size_t shift_and_choose(double delta, const double *row, double *gradient,
                                                      const double *inverse, const double *room_down,
                                                      const double *room_up, std::size_t n, double *promise) {
-  using Index = std::int64_t __attribute__((vector_size(32), aligned(8)));
+  using Index = std::int64_t __attribute__((vector_size(32)));
   Lanes best = {};
   Index at = {}, here = {0, 1, 2, 3};
   std::size_t k = 0;
   for (; k + kLanes <= n; k += kLanes, here += static_cast<std::int64_t>(kLanes)) {
     const Lanes g = lanes(gradient + k) + delta * lanes(row + k);
-    *reinterpret_cast<Lanes *>(gradient + k) = g;
+    std::memcpy(gradient + k, &g, sizeof g);
     const Lanes low = lanes(room_down + k), high = lanes(room_up + k);
     Lanes step = -g * lanes(inverse + k);
     step = step < low ? low : step;

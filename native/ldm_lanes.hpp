@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 #include "clones.hpp"
 
 namespace steelyard {
 
-using Lanes = double __attribute__((vector_size(32), aligned(8), may_alias));
+using Lanes = double __attribute__((vector_size(32)));
 constexpr std::size_t kLanes = 4;
 
-STEELYARD_INTO_CLONES const Lanes &lanes(const double *at) { return *reinterpret_cast<const Lanes *>(at); }
+STEELYARD_INTO_CLONES Lanes lanes(const double *at) {
+  Lanes four;
+  std::memcpy(&four, at, sizeof four);
+  return four;
+}
 
 STEELYARD_INTO_CLONES double dot(const double *a, const double *b, std::size_t n) {
   Lanes even = {}, odd = {};
