@@ -311,11 +311,11 @@ def len_rows(column: Any, name: str = "X") -> int:
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
-    """Non-negative finite weights, ones if None; at least one must be positive."""
+    """Non-negative finite weights of finite sum, ones if None; at least one must be positive."""
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
-        return np.full(n, check_number("sample_weight", sample_weight, above=0))
+        sample_weight = np.full(n, check_number("sample_weight", sample_weight, above=0))
     try:
         weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
     except (ValueError, TypeError) as error:
@@ -327,6 +327,9 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
         raise complain("sample_weight", "be >= 0 everywhere", float(weight.min()))
     if not (weight > 0).any():
         raise complain("sample_weight", "be positive somewhere", "all zero")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise complain("sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number.")
     return weight
 
 

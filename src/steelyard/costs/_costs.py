@@ -243,7 +243,8 @@ class Costs:
         miss, alarm = gain[plus, 1 - plus], gain[1 - plus, plus]
         if miss <= 0 or alarm <= 0:
             raise complain("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
-        return float(miss / alarm)
+        with np.errstate(over="ignore"):  # whoever cannot use an infinite ratio says so
+            return float(miss / alarm)
 
     def class_costs(self) -> Floats:
         """c(i) = sum_j C(i, j): one cost per true class. Paper 003, eq. (25)."""

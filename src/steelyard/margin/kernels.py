@@ -69,9 +69,9 @@ def kernel_spec(kernel: Any, X: Rows, *, gamma: Any = None, degree: Any = 3, coe
 
 
 def _variance(X: Rows) -> float:
-    if is_sparse(X):
-        return float(X.multiply(X).mean() - X.mean() ** 2)
-    with np.errstate(over="ignore"):  # rows that long are named where the kernel is computed
+    with np.errstate(over="ignore", invalid="ignore"):  # rows that long are named where the kernel is computed
+        if is_sparse(X):
+            return float(X.multiply(X).mean() - X.mean() ** 2)
         return float(X.var(dtype=np.float64))
 
 

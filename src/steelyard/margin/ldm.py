@@ -19,7 +19,17 @@ from .ldm_balance import balance_point, cross_validated_advantage, training_adva
 from .ldm_data import TrainingRows, training_rows
 from .ldm_polish import polished
 from .ldm_problem import Examples, Floats, Solution, primal_objective
-from .ldm_reading import Ready, Settings, read_examples, read_fit, read_settings, seed_of, two_classes
+from .ldm_reading import (
+    Ready,
+    Settings,
+    check_in_range,
+    overflow_named,
+    read_examples,
+    read_fit,
+    read_settings,
+    seed_of,
+    two_classes,
+)
 from .ldm_sgd import PairRows, PairSgd, Pulls
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
@@ -96,10 +106,11 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
         ready = read_fit(self, X, y, sample_weight, costs)
-        if ready.solver == "asgd":
-            self._fit_pairs(ready)
-        else:
-            self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
+        with overflow_named():
+            if ready.solver == "asgd":
+                self._fit_pairs(ready)
+            else:
+                self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
         self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
         if ready.spec.kernel == "precomputed" and ready.kept is not None:
             self.support_ = ready.kept[self.support_]
@@ -138,10 +149,12 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stream = PairSgd.start(np.zeros(data.width), average_from=count)
         pulls = Pulls(examples.size, settings.C, settings.lambda1, settings.lambda2)
         packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
-        self._keep_stream(stream, epochs, settings.rho)
         w = stream.average()
         terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
-        self.objective_ = primal_objective(w, packed.margins(w), examples, **terms)
+        objective = primal_objective(w, packed.margins(w), examples, **terms)
+        check_in_range(objective)
+        self._keep_stream(stream, epochs, settings.rho)
+        self.objective_ = objective
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """One pass of averaged stochastic gradient descent over a chunk of a stream; linear kernel only.
@@ -166,7 +179,9 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         stream = self._stream(data.width, count)
         pulls = Pulls(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
         rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
-        stream.run(data, pulls, examples.weight, count, rng)
+        with overflow_named():
+            stream.run(data, pulls, examples.weight, count, rng)
+            check_in_range(stream.average())
         self.classes_, self._seen = known, seen
         self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
         self.objective_ = None

@@ -18,7 +18,7 @@ from .kernels import Gamma
 from .ldm import CSLDMClassifier, KernelChoice
 from .ldm_data import TrainingRows, training_rows
 from .ldm_problem import Examples, Floats, Solution
-from .ldm_reading import Ready, read_fit, read_settings
+from .ldm_reading import Ready, overflow_named, read_fit, read_settings
 
 Score = Callable[[Any, Any], float]
 SCORES = ("g_mean", "accuracy", "balanced_accuracy")
@@ -102,7 +102,8 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for value in values:
                 read_settings(self._model(**{name: value}))
         ready = read_fit(self._model(), X, y, sample_weight, costs)
-        scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
+        with overflow_named():
+            scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
         at = np.unravel_index(int(np.argmax(scores)), scores.shape)
         best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
         model = self._model(**best._asdict(), balance=self.balance)

@@ -84,11 +84,12 @@ def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
     """Cholesky factor; the diagonal is lifted by rounding size until it exists."""
     lift = 0.0
     unit = float(np.trace(matrix)) / len(matrix) * np.finfo(float).eps
-    while True:
+    while np.isfinite(unit + lift):
         try:
             return cho_factor(matrix + lift * np.eye(len(matrix)) if lift else matrix, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             lift = max(10 * lift, unit)
+    raise np.linalg.LinAlgError("the Hessian is not finite")
 
 
 def interior_point(hessian: Hessian, box: Box, done: Done, max_iter: int) -> tuple[Floats, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from .._checks import (
     is_sparse,
 )
 from ..costs import as_costs
+from ..errors import DivergedError, InvalidInputError
 from .cs_svm import _cheaper_answer
 from .kernels import KernelSpec, kernel_spec
 from .ldm_data import resolve_solver
@@ -64,7 +67,29 @@ class Ready(NamedTuple):
         solver = asked if asked in ("auto", "interior") else self.solver
         limits = {"tol": tol, "max_iter": self.settings.max_iter or MAX_ITER, "seed": self.seed}
         found: Solution = problem.solve(self.settings.box(examples, rho), start=start, solver=solver, **limits)
+        check_in_range(found.certificate.objective)
         return found
+
+
+@contextmanager
+def overflow_named() -> Iterator[None]:
+    """Numbers that outgrow a solver end in one error that says what to do, not in warnings along the way."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            yield
+        except np.linalg.LinAlgError as error:
+            raise _outgrown() from error
+
+
+def check_in_range(numbers: Any) -> None:
+    """Complain where a solver's result is not finite."""
+    if not np.isfinite(numbers).all():
+        raise _outgrown()
+
+
+def _outgrown() -> InvalidInputError:
+    advice = "Scale the features; see that costs, weights and C are of moderate size."
+    return complain("objective", "stay finite", "an overflow", advice, DivergedError)
 
 
 def read_settings(model: Any) -> Settings:
