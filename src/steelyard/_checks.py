@@ -329,7 +329,9 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
         raise complain("sample_weight", "be positive somewhere", "all zero")
     with np.errstate(over="ignore"):
         if not np.isfinite(weight.sum()):
-            raise complain("sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number.")
+            raise complain(
+                "sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number."
+            )
     return weight
 
 

@@ -180,7 +180,9 @@ def fold_costs(
 ) -> Floats:
     """Mean cost of the held-out examples under the machines of every lam."""
     if not cases.weight[training].any():
-        raise complain("cv", "leave examples of positive weight to learn from", "a fold without any", "Use fewer folds.")
+        raise complain(
+            "cv", "leave examples of positive weight to learn from", "a fold without any", "Use fewer folds."
+        )
     path = machines.path(plan, repeats.merged(cases, training), lams)
     asked = np.unique(repeats.of[test])
     held_out = repeats.merged(cases, test).take(asked)
