@@ -128,6 +128,7 @@ template <class T, class I> struct CsrRows {
   const I *columns;
   const I *starts;
   std::size_t n, d, stored;
+  bool alike = n > 0 && stored == n *(end(0) - begin(0)); // mostly: all of one length
 
   std::size_t begin(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
   std::size_t end(std::size_t i) const { return static_cast<std::size_t>(starts[i + 1]); }
@@ -200,7 +201,7 @@ template <class T, class I> struct CsrRows {
     std::size_t safe_ = 0; // rows that end before it need nothing
   };
 
-  // Four sums, number k of the row in sum k % 4. The lengths of rows are hard to guess, so the last numbers take no
+  // Four sums, number k of the row in sum k % 4. Where the lengths of rows are hard to guess, the last numbers take no
   // branch: +0.0 changes no bit of a sum that began with +0.0.
   __attribute__((always_inline)) double dot(std::size_t i, const double *w) const {
     const T *x = values + begin(i);
@@ -218,20 +219,24 @@ template <class T, class I> struct CsrRows {
       s01 += products(k + 4);
       s23 += products(k + 6);
     }
-    if (end(i) + block <= stored) {
+    if (!alike && end(i) + block <= stored) {
       const std::int64_t *masks = block_masks + block - (count - k);
       s01 += kept(products(k), masks);
       s23 += kept(products(k + 2), masks + 2);
       s01 += kept(products(k + 4), masks + 4);
       s23 += kept(products(k + 6), masks + 6);
-    } else { // nothing to look at past the end
-      double rest[block] = {};
-      for (std::size_t j = k; j < count; ++j)
-        rest[j - k] = static_cast<double>(x[j]) * w[column[j]];
-      s01 += two_of(rest);
-      s23 += two_of(rest + 2);
-      s01 += two_of(rest + 4);
-      s23 += two_of(rest + 6);
+    } else { // no more than there is: branches are guessed where rows are alike, and there is nothing past the last one
+      if (count & 4) {
+        s01 += products(k);
+        s23 += products(k + 2);
+        k += 4;
+      }
+      if (count & 2) {
+        s01 += products(k);
+        k += 2;
+      }
+      if (count & 1)
+        (count & 2 ? s23 : s01) += Two{static_cast<double>(x[k]) * w[column[k]], 0.0};
     }
     return (s01[0] + s01[1]) + (s23[0] + s23[1]);
   }
