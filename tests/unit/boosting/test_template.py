@@ -170,7 +170,8 @@ def test_bad_weights_and_labels_are_named(rings):
     for weight, match in [
         (np.zeros(240), "positive somewhere"),
         (-np.ones(240), ">= 0"),
-        (np.full(240, 1e308), "sum to less than"),
+        (np.full(240, 1e308), "have a finite sum"),
+        (np.full(240, 1e305), "sum to less than"),
         (np.full(240, np.nan), "finite"),
         (np.ones(3), r"shape \(240,\)"),
     ]:
