@@ -128,7 +128,7 @@ template <class T, class I> struct CsrRows {
   const I *columns;
   const I *starts;
   std::size_t n, d, stored;
-  bool alike = n > 0 && stored == n *(end(0) - begin(0)); // mostly: all of one length
+  bool alike = n > 0 && (end(0) - begin(0)) * n == stored; // mostly: all of one length
 
   std::size_t begin(std::size_t i) const { return static_cast<std::size_t>(starts[i]); }
   std::size_t end(std::size_t i) const { return static_cast<std::size_t>(starts[i + 1]); }
