@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.data import engines
@@ -46,6 +46,8 @@ def written(rows: list[list[str]], quoting: int) -> bytes:
     MISSING,
     st.sampled_from([b"", b"1,2\n", b"1,2,3,4\n", b"\n", b"1,a,2"]),
 )
+@example([["0.0", "red", "true"]], csv.QUOTE_MINIMAL, ("?",), b"")
+@example([["0.0", "red", "FALSE"], ["1", "", "?"]], csv.QUOTE_MINIMAL, ("?",), b"")
 def test_engine_and_plain_reader_agree(library, rows, quoting, missing, tail) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip(library)
     layout = Layout(("n", "t", "m"), (True, False, True), ",", missing)

@@ -118,8 +118,11 @@ def _with_pandas(text: bytes, layout: Layout) -> list[Column]:
     except (ValueError, pd.errors.ParserError) as error:
         raise EngineRefuses from error
     columns = [_pandas_column(name, table[name], layout) for name in layout.names]
-    if any(c.categories is None and c.missing.any() for c in columns) and b"nan" in text.lower():
+    numbers, lower = [c for c in columns if c.categories is None], text.lower()
+    if any(c.missing.any() for c in numbers) and b"nan" in lower:
         raise EngineRefuses  # pandas reads "NAN" as a number; whether it was announced as missing cannot be told
+    if any(np.isin(c.values[~c.missing], (0, 1)).all() for c in numbers) and (b"true" in lower or b"false" in lower):
+        raise EngineRefuses  # pandas reads a column of these words as numbers
     return columns
 
 
