@@ -13,6 +13,7 @@
 
 #include "bind_row.hpp"
 #include "bindings.hpp"
+#include "labels.hpp"
 #include "online.hpp"
 
 namespace steelyard {
@@ -366,6 +367,7 @@ void bind_stream(nb::module_ &m) {
           throw nb::value_error("the arrays do not fit this stream");
         s.weights.v.assign(v.data(), v.data() + d);
         s.weights.u.assign(u.data(), u.data() + u.shape(0));
+        s.weights.given = true;
         static_cast<Factors &>(s.weights) = {factors.data()[0], factors.data()[1], factors.data()[2], factors.data()[3],
                                              factors.data()[4]};
         static_cast<Counts &>(s) = {counts[0], counts[1], counts[2], counts[3], counts[4]};
@@ -389,6 +391,15 @@ void bind_online(nb::module_ &m) {
         return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(at, {bytes}, owner);
       },
       nb::arg("bytes"), nb::rv_policy::reference, "Bytes for output columns, on large pages where there are enough.");
+  m.def(
+      "tell_apart",
+      [](const Vector<std::int64_t> &y, const VectorOut<bool> &other) {
+        bool *out = pointer(other, y.shape(0), "other");
+        nb::gil_scoped_release release;
+        return tell_apart(y.data(), y.shape(0), out);
+      },
+      nb::arg("y").noconvert(), nb::arg("other").noconvert(),
+      "Where the first label unlike y[0] stands, 0 if nowhere, -1 if there are more than two kinds.");
   m.def("draw", &draw, nb::arg("seed"), nb::arg("t"));
   bind_queries(m);
   bind_stream(m);

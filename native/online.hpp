@@ -54,6 +54,9 @@ struct Stream : Counts {
   Weights weights;
   Spread spread{}; // of second-order rules
 
+  // Whether the weights are the zeros they began as.
+  bool untouched() const { return updates == 0 && !weights.given; }
+
   bool may_ask() const {
     const double used = static_cast<double>(spent + reserved);
     return used < plan.limit && used + 1.0 <= plan.rate * static_cast<double>(t + 1);
@@ -211,12 +214,12 @@ __attribute__((always_inline)) inline bool learn_plainly(const Rule &rule, Strea
   return true;
 }
 
-// Numbers as they were. A new stream has zeros only, and those need no copy.
+// Numbers as they were. Zeros, which a new stream has and nothing else, need no copy.
 class Saved {
  public:
-  void save(const Numbers &numbers) {
+  void save(const Numbers &numbers, bool zeros) {
     size_ = numbers.size();
-    if (!all_zero(numbers))
+    if (!zeros)
       copy_ = numbers;
   }
   void restore(Numbers &numbers) const {
@@ -227,16 +230,6 @@ class Saved {
   }
 
  private:
-  static bool all_zero(const Numbers &numbers) { // to the bit: -0.0 must come back as it was
-    std::uint64_t any = 0;
-    for (std::size_t j = 0; j < numbers.size() && any == 0; j += CACHE_LINE)
-      for (std::size_t k = j; k < std::min(j + CACHE_LINE, numbers.size()); ++k) {
-        std::uint64_t bits;
-        std::memcpy(&bits, &numbers[k], sizeof bits);
-        any |= bits;
-      }
-    return any == 0;
-  }
   Numbers copy_;
   std::size_t size_ = 0;
 };
@@ -247,7 +240,8 @@ template <class Rows> class Undo {
   Undo(const Stream &stream, const Rows &rows, bool everything)
       : counts_(stream), factors_(stream.weights), rows_(rows), everything_(everything || !rows.few()) {
     if (everything_) {
-      v_.save(stream.weights.v), u_.save(stream.weights.u), sigma_ = stream.spread.sigma;
+      v_.save(stream.weights.v, stream.untouched()), u_.save(stream.weights.u, stream.untouched());
+      sigma_ = stream.spread.sigma;
       return;
     }
     rows_.gather(stream.weights.v.data(), touched_);

@@ -25,6 +25,7 @@ struct Weights : Factors {
   // Sum over the rounds of w = age * v + u. A change of v by delta leaves the sum as it is if u moves by -age * delta:
   // so a sparse step stays sparse. Empty if no average is wanted.
   Numbers u;
+  bool given = false; // by a caller, not learned from zeros
 
   Weights() = default;
   Weights(std::size_t features, bool averaging) : d(features), v(features) {

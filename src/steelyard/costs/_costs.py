@@ -238,13 +238,11 @@ class Costs:
         """rho = C(+,-) / C(-,+): how much worse a miss is than an alarm. Paper 000, prop. 1; two classes only."""
         self._need_two("ratio()")
         assert self.matrix is not None
-        gain = self.matrix - np.diag(self.matrix)[:, None]
-        plus = self.positive_index()
-        miss, alarm = gain[plus, 1 - plus], gain[1 - plus, plus]
+        rows, plus = self.matrix.tolist(), self.positive_index()
+        miss, alarm = rows[plus][1 - plus] - rows[plus][plus], rows[1 - plus][plus] - rows[1 - plus][1 - plus]
         if miss <= 0 or alarm <= 0:
             raise complain("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
-        with np.errstate(over="ignore"):  # whoever cannot use an infinite ratio says so
-            return float(miss / alarm)
+        return float(miss / alarm)  # whoever cannot use an infinite ratio says so
 
     def class_costs(self) -> Floats:
         """c(i) = sum_j C(i, j): one cost per true class. Paper 003, eq. (25)."""

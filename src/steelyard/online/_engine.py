@@ -18,6 +18,7 @@ from .second_order import Doubt, SecondOrderRule, Turn
 from .updates import Seen, Step, UpdateRule
 
 Floats = NDArray[np.float64]
+_ONE, _YES = np.float64(1.0).tobytes(), np.True_.tobytes()
 
 
 class Setting(NamedTuple):
@@ -208,6 +209,14 @@ class Engine:
         self.__init__(*state["made_of"])  # type: ignore[misc]
         self.stream.restore(*state["arrays"])
         self.stream.restore_spread(state["spread"])
+
+
+def always_asked(n: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """The chances of n rounds whose labels were all asked for, and that they were: one number each, read n times.
+
+    The bytes make them read-only, as np.broadcast_to would; that takes as long as some thousand rows.
+    """
+    return np.ndarray(n, np.float64, _ONE, strides=(0,)), np.ndarray(n, np.bool_, _YES, strides=(0,))
 
 
 def arrays_of(rows: Rows) -> tuple[Any, ...]:

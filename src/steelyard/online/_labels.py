@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_column, check_finite, check_labels, complain
+from .._native import tell_apart
 from ..errors import InvalidInputError
 
 Labels = NDArray[Any]
@@ -24,10 +25,11 @@ def as_column(y: Any) -> Labels:
 
 def two_classes(y: Labels) -> tuple[Labels, NDArray[np.bool_]]:
     """The sorted classes of ``y``, which must be two, and where the second stands. Whole numbers take no sort."""
-    if y.dtype.kind in "iu" and len(y):
-        other = y != y[0]
-        pair = np.array([y[0], y[np.argmax(other)]])
-        if np.array_equal(other, y == pair[1]) and pair[0] != pair[1]:
+    if y.dtype.kind in "biu":
+        other = np.empty(len(y), bool)
+        at = tell_apart(np.ascontiguousarray(y, np.int64), other)  # great unsigned numbers wrap, each to its own
+        if at > 0:
+            pair = y[[0, at]].astype(y.dtype.newbyteorder("="))
             return (pair, other) if pair[0] < pair[1] else (pair[::-1].copy(), ~other)
     classes = check_two(check_labels(y)[0])
     return classes, is_positive(y, classes)

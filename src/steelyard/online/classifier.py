@@ -19,7 +19,7 @@ from .._checks import (
 )
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
-from ._engine import Engine, Setting, check_query, one_row, readable
+from ._engine import Engine, Setting, always_asked, check_query, one_row, readable
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored
 from .adaptive import class_costs, row_costs
@@ -137,8 +137,9 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         bits = tuple(self.classes_.view(np.int64).tolist()) if in_place else (0, 1)
         self._engine.run(rows, positive, per_row, draws=uniform, record=record, labels=bits)
         predicted = record.answer.view(self.classes_.dtype) if in_place else self.classes_[record.answer]
-        chance = np.broadcast_to(1.0, len(labels)) if record.chance is None else record.chance
-        asked = np.broadcast_to(True, len(labels)) if record.asked is None else record.asked
+        chance, asked = record.chance, record.asked
+        if chance is None or asked is None:
+            chance, asked = always_asked(len(labels))
         return Trace(record.score, predicted, asked, chance, labels)
 
     def start(self, n_features: int, classes: Any) -> Self:

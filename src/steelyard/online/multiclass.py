@@ -23,7 +23,7 @@ from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
 from ..errors import StateError
 from ..trace import Decision, Trace
-from ._engine import check_query, one_row, readable
+from ._engine import always_asked, check_query, one_row, readable
 from ._labels import as_column, uniform_draws
 from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
 from ._storing import Saved, classes_read, classes_written, described, params_read, params_written
@@ -139,7 +139,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         )
         gap, answer, chance, asked = self._engine.run(rows, truth)
         if chance is None or asked is None:
-            chance, asked = np.broadcast_to(1.0, len(labels)), np.broadcast_to(True, len(labels))
+            chance, asked = always_asked(len(labels))
         return Trace(gap, self.classes_[answer], asked, chance, labels)
 
     def _table(self, per_example: Any, y: Any) -> Floats:

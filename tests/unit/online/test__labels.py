@@ -1,7 +1,10 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from steelyard import InvalidInputError
 from steelyard.online._labels import two_classes
@@ -23,10 +26,19 @@ def test_two_kinds_of_whole_numbers(pair: list[int], which: list[int], dtype: st
     np.testing.assert_array_equal(positive, y == max(pair))
 
 
-@pytest.mark.parametrize("extremes", [(np.iinfo(np.int64).min, np.iinfo(np.int64).max), (-1, 0)])
-def test_numbers_of_either_sign(extremes: tuple[int, int]) -> None:
-    classes, positive = two_classes(np.array([*extremes, *extremes])[::-1])
-    assert classes.tolist() == list(extremes)
+@pytest.mark.parametrize(
+    "extremes",
+    [
+        np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max]),
+        np.array([-1, 0]),
+        np.array([2**63 - 1, 2**64 - 1], np.uint64),
+        np.array([False, True]),
+    ],
+)
+def test_numbers_of_either_sign(extremes: NDArray[Any]) -> None:
+    classes, positive = two_classes(np.tile(extremes, 2)[::-1])
+    assert classes.tolist() == extremes.tolist()
+    assert classes.dtype == extremes.dtype
     assert positive.tolist() == [True, False, True, False]
 
 
