@@ -14,6 +14,7 @@ from steelyard import (
     Balanced,
     Budget,
     Costs,
+    InvalidInputError,
     OnlineClassifier,
     Seen,
     StateError,
@@ -53,6 +54,20 @@ def test_a_saved_stream_goes_on_with_the_same_bits(model: OnlineClassifier, tmp_
         np.testing.assert_array_equal(ours, column)
         np.testing.assert_array_equal(theirs, column)
     assert [p.name for p in tmp_path.iterdir()] == ["stream.npz"]
+
+
+@pytest.mark.kernel
+def test_weights_given_with_a_state_outlive_a_failed_call() -> None:
+    """Also where its counts say that nothing has been learned yet: only a new stream is known to be zero."""
+    state = OnlineClassifier().fit(X, Y).state()
+    state["counts"] = [0] * len(state["counts"])
+    given = OnlineClassifier.from_state(state)
+    before = given.coef_.copy()
+    bad = X.copy()
+    bad[50, 2] = np.inf
+    with pytest.raises(InvalidInputError, match="row 50, column 2"):
+        given.partial_fit(bad, Y)
+    np.testing.assert_array_equal(given.coef_, before)
 
 
 def test_rules_of_ones_own_are_given_when_resuming() -> None:
