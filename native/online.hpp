@@ -194,25 +194,46 @@ template <class Rule> constexpr bool only_adds() {
     return !Rule::Kind::scales && !Rule::Kind::shifts;
 }
 
-// The same for a plain stream, as most are. Its loop leaves out all that the others look up in every round: a branch
-// that is always guessed costs little, a dozen of them as much as a short row.
-template <class Rule, class Rows>
-__attribute__((always_inline)) inline bool learn_plainly(const Rule &rule, Stream &stream, const Rows &rows,
-                                                         std::size_t i, double score, bool positive) {
-  Seen seen{score, sign_of_class[positive], stream.plan.cost[positive], 0.0, 0.0};
-  if constexpr (Rule::Kind::x2)
-    seen.x2 = rows.square(i);
-  const double add = rule(seen).add;
-  if (add != 0.0) {
-    if (!std::isfinite(add))
-      return false;
-    rows.add(i, add, stream.weights.v.data());
-    ++stream.updates;
+// A plain stream, as most are: every label is asked for, at class costs that stay; no bias, no average, nothing to
+// scale. Its loop leaves out all that the others look up in every round: a branch that is always guessed costs little,
+// a dozen of them as much as a short row. What it needs of the stream stands here until it ends: there the compiler
+// would look it up again after every number written.
+class PlainRounds {
+ public:
+  explicit PlainRounds(Stream &stream) : w_(stream.weights.v.data()), cost_{stream.plan.cost[0], stream.plan.cost[1]} {}
+
+  // A score is the product itself, for its sums begin with +0.0 and so are never -0.0.
+  template <class Rows> __attribute__((always_inline)) double score(const Rows &rows, std::size_t i) const {
+    return rows.dot(i, w_);
   }
-  stream.positives += positive;
-  ++stream.spent;
-  return true;
-}
+  template <class Rule, class Rows>
+  __attribute__((always_inline)) bool learn(const Rule &rule, const Rows &rows, std::size_t i, double score,
+                                            bool positive) {
+    Seen seen{score, sign_of_class[positive], cost_[positive], 0.0, 0.0};
+    if constexpr (Rule::Kind::x2)
+      seen.x2 = rows.square(i);
+    const double add = rule(seen).add;
+    if (add != 0.0) {
+      if (!std::isfinite(add))
+        return false;
+      rows.add(i, add, w_);
+      ++updates_;
+    }
+    positives_ += positive;
+    return true;
+  }
+  void count(Stream &stream, std::uint64_t rounds) const {
+    stream.t += rounds;
+    stream.spent += rounds;
+    stream.updates += updates_;
+    stream.positives += positives_;
+  }
+
+ private:
+  double *const w_;
+  const double cost_[2];
+  std::uint64_t updates_ = 0, positives_ = 0;
+};
 
 // Numbers as they were. Zeros, which a new stream has and nothing else, need no copy.
 class Saved {
@@ -310,8 +331,6 @@ template <class Rows> std::int64_t first_out_of_range(const Rows &rows, std::siz
   return finished;
 }
 
-// Every label is asked for, at class costs that stay; no bias, no average, nothing to scale. A score of such a stream
-// is the product itself, for its sums begin with +0.0 and so are never -0.0.
 inline bool is_plain(const Stream &stream, const Truth &truth) {
   const Plan &plan = stream.plan;
   const Weights &weights = stream.weights;
@@ -322,20 +341,24 @@ inline bool is_plain(const Stream &stream, const Truth &truth) {
 template <bool plain, class Rule, class Rows>
 STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, const Rows rows, const Truth truth,
                                             const Record record) {
-  const bool always = plain || (stream.plan.always_ask() && !stream.weights.averaging());
+  const bool always = stream.plan.always_ask() && !stream.weights.averaging();
+  const double threshold = stream.plan.threshold;
+  PlainRounds rounds(stream);
   typename Rows::Ahead ahead(rows, stream.weights.v.data());
   for (std::size_t i = 0; i < rows.n; ++i) {
     if (!ahead.reach(i))
       return first_out_of_range(rows, i);
-    const double score = plain ? rows.dot(i, stream.weights.v.data()) : score_of(stream, rows, i);
+    const double score = plain ? rounds.score(rows, i) : score_of(stream, rows, i);
     if (!std::isfinite(score))
       return static_cast<std::int64_t>(i);
-    const bool answer = score >= stream.plan.threshold;
+    const bool answer = score >= threshold;
     Asked asked{1.0, true};
-    if (always)
-      ++stream.t;
-    else
-      asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
+    if constexpr (!plain) {
+      if (always)
+        ++stream.t;
+      else
+        asked = stream.enter(Glance{score, answer, stream.t}, truth.draw ? truth.draw + i : nullptr);
+    }
     if (record.score)
       record.score[i] = score;
     if (record.answer)
@@ -346,12 +369,14 @@ STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, con
     }
     bool learned = true;
     if constexpr (plain)
-      learned = learn_plainly(rule, stream, rows, i, score, truth.positive[i]);
+      learned = rounds.learn(rule, rows, i, score, truth.positive[i]);
     else if (asked.ask)
       learned = learn(rule, stream, rows, i, score, truth.positive[i], truth.of_row(i));
     if (!learned)
       return static_cast<std::int64_t>(i);
   }
+  if constexpr (plain)
+    rounds.count(stream, rows.n);
   return all_finite(stream, rows) ? finished : overflowed;
 }
 

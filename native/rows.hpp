@@ -145,7 +145,7 @@ template <class T, class I> struct CsrRows {
     Ahead(const CsrRows &rows, const double *w)
         : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(rows.n > 0 ? rows.begin(0) : 0) {}
     // False if row i or one of the next cannot be used. One branch where there is nothing to do.
-    bool reach(std::size_t i) {
+    __attribute__((always_inline)) bool reach(std::size_t i) {
       const std::size_t begin = rows_.begin(i), end = rows_.end(i);
       const bool ready = (begin <= end) & (end < safe_);
       return ready || go_on(begin, end);
@@ -240,7 +240,7 @@ template <class T, class I> struct CsrRows {
     }
     return (s01[0] + s01[1]) + (s23[0] + s23[1]);
   }
-  void add(std::size_t i, double a, double *w) const {
+  __attribute__((always_inline)) void add(std::size_t i, double a, double *w) const {
     const std::size_t last = end(i);
     std::size_t k = begin(i);
     for (; k + 2 <= last; k += 2) {
