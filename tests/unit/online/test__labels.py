@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from steelyard import InvalidInputError
 from steelyard.online._labels import two_classes
 
+pytestmark = pytest.mark.kernel
+
 INTEGERS = ("int64", "int32", "int8", "uint8", "uint32", "uint64", ">i8", ">u2")
 
 
