@@ -42,10 +42,11 @@ template <class T> class SvmSolver {
     refresh();
   }
 
-  // At most about max_steps SMO steps; returns how many were taken. Stops early when `violation() <= tolerance`.
+  // At most about max_steps SMO steps; returns how many were taken. Stops early when the violation is accuracy() or
+  // less.
   std::size_t run(std::size_t max_steps) {
     std::size_t taken = 0;
-    while (taken < max_steps && violation_ > tolerance_) {
+    while (taken < max_steps && violation_ > accuracy()) {
       const std::size_t left = max_steps - taken;
       const Seats<T> seats = choose_seats();
       taken += std::max<std::size_t>(1, seats.rows.empty() ? plain_steps(left) : solve(seats, left));
@@ -110,16 +111,27 @@ template <class T> class SvmSolver {
     measure();
   }
 
+  // The violation to come down to. Where the decisions themselves lie close together, as under strong regularisation,
+  // it is a share of their spread: otherwise their order, and so the sign of every answer, would be left to chance.
+  double accuracy() const {
+    constexpr double rounding = 4 * std::numeric_limits<double>::epsilon();
+    return std::max(tolerance_ * std::min(1.0, spread_), rounding * std::max(std::abs(least_), std::abs(largest_)));
+  }
+
   void measure() {
     least_ = std::numeric_limits<double>::infinity();
     largest_ = -least_;
+    double lowest = least_, highest = largest_;
     for (std::size_t i = 0; i < n_; ++i) {
+      lowest = std::min(lowest, f_[i] - c_[i]);
+      highest = std::max(highest, f_[i] - c_[i]);
       if (may_grow(i))
         least_ = std::min(least_, f_[i]);
       if (may_shrink(i))
         largest_ = std::max(largest_, f_[i]);
     }
     violation_ = std::max(0.0, largest_ - least_);
+    spread_ = highest - lowest;
   }
 
   // Half from each end: the smallest gradients that may grow, the largest that may shrink. The set must hold all free
@@ -158,7 +170,7 @@ template <class T> class SvmSolver {
   }
 
   std::size_t solve(const Seats<T> &seats, std::size_t max_steps) {
-    const double target = std::max(tolerance_, 0.1 * violation_);
+    const double target = std::max(accuracy(), 0.1 * violation_);
     // Single-precision gradients, counted from the level, carry the inner steps unless the target is near their noise.
     const double level = 0.5 * (least_ + largest_);
     double spread = 0.0;
@@ -208,7 +220,7 @@ template <class T> class SvmSolver {
   // SMO over all examples, for solutions with more free examples than a block may hold.
   std::size_t plain_steps(std::size_t max_steps) {
     std::size_t steps = 0;
-    for (const std::size_t most = std::min<std::size_t>(max_steps, n_); steps < most && violation_ > tolerance_;
+    for (const std::size_t most = std::min<std::size_t>(max_steps, n_); steps < most && violation_ > accuracy();
          ++steps) {
       const std::size_t i = lowest_that_may_grow();
       const std::size_t j = best_partner(i);
@@ -255,7 +267,7 @@ template <class T> class SvmSolver {
   std::unique_ptr<KernelSource<T>> kernel_;
   std::size_t n_;
   std::vector<double> c_, lo_, hi_, b_, f_, kb_;
-  double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0;
+  double tolerance_, violation_ = 0.0, least_ = 0.0, largest_ = 0.0, spread_ = 0.0;
   WorkingBlock<T> block_;
   std::vector<T> diagonal_;
   const T *row_ = nullptr;
