@@ -228,11 +228,10 @@ def path_points(
 
 def _run(solver: Solver, lam: float, tol: float, max_iter: int, steer: Callable[[float, int], bool]) -> int:
     steps = 0
-    while solver.violation() > tol and steps < max_iter:
+    while True:  # at least once: the solver aims lower than tol where decisions lie close together
         steps += solver.run(min(STEPS_AT_ONCE, max_iter - steps))
-        if not steer(lam, steps):
-            break
-    return steps
+        if not steer(lam, steps) or solver.violation() <= tol or steps >= max_iter:
+            return steps
 
 
 def _point(solver: Solver, lam: float, steps: int, tol: float) -> PathPoint:
