@@ -11,14 +11,17 @@ the class proportions follows from Table 3: OVA's error on glass, which hardly d
 
 import csv
 import os
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
+from scipy.spatial.distance import cdist
+from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
 
 from steelyard import (
     AllPairsClassifierCV,
@@ -188,6 +191,62 @@ def test_kept_results_agree_with_the_reference_as_chance_would_have_it() -> None
 
 def mean_and_error(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([costs.mean(axis=0), costs.std(axis=0, ddof=1) / len(costs) ** 0.5])
+
+
+def machine(gram: Any, y: Any, weight: Any, lam: float, to_train: Any) -> Any:
+    """Decisions of a weighted SVM by scikit-learn; examples of no weight take no part."""
+    used = weight > 0
+    if len(set(y[used])) < 2:
+        return np.full(len(to_train), y[used][0])
+    model = SVC(C=1 / lam, kernel="precomputed", tol=1e-8)
+    model.fit(gram[np.ix_(used, used)], y[used], sample_weight=weight[used])
+    return model.decision_function(to_train[:, used])
+
+
+def one_vs_all(gram: Any, y: Any, C: Any, lam: float, to_train: Any) -> Any:
+    own = [machine(gram, np.where(y == k, 1, -1), np.ones(len(y)), lam, to_train) for k in range(len(C))]
+    return np.argmax(own, axis=0)
+
+
+def all_pairs(gram: Any, y: Any, C: Any, lam: float, to_train: Any) -> Any:
+    """Every pair once, at |v_i - v_j| with v_k = integral from 0 to c_k of dt / |{j: c_j <= t}|, step by step."""
+    v = np.zeros_like(C)
+    for truth, costs in enumerate(C):
+        for low, high in pairwise(sorted(costs)):
+            v[truth, costs >= high] += (high - low) / np.count_nonzero(costs <= low)
+    wins = np.zeros((len(to_train), len(C)))
+    for i, j in combinations(range(len(C)), 2):
+        gain = v[y, j] - v[y, i]
+        first = machine(gram, np.where(gain >= 0, 1, -1), np.abs(gain), lam, to_train) >= 0
+        wins[:, i] += first
+        wins[:, j] += ~first
+    return np.argmax(wins, axis=1)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("method", "answers"), [("OVA", one_vs_all), ("WAP", all_pairs)])
+def test_wine_by_scikit_learn_alone(method: str, answers: Any) -> None:
+    """The whole protocol without a line of ours chooses the same lambdas and gives the same answers."""
+    X, labels = load("wine")
+    y = np.unique(labels, return_inverse=True)[1]
+    lambdas = [2.0**power for power in range(17, -4, -2)]
+    for run in range(4):
+        rng = np.random.default_rng(run)
+        C = rng.uniform(0, 2000, (3, 3)) * (1 - np.eye(3))
+        train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=run, stratify=y)
+        scaled = MinMaxScaler().fit(X[train]).transform(X)
+        K, truth = -cdist(scaled[train], scaled[train]), y[train]
+        folds = list(StratifiedKFold(5, shuffle=True, random_state=run).split(K, truth))
+        cost = [
+            np.mean([C[truth[b], answers(K[np.ix_(a, a)], truth[a], C, lam, K[np.ix_(b, a)])].mean() for a, b in folds])
+            for lam in lambdas
+        ]
+        lam = lambdas[int(np.argmin(np.round(cost, 9)))]
+        model = METHODS[method](costs=C, lams="paper", cv=folds, tol=1e-6).fit(scaled[train], truth)
+        np.testing.assert_allclose(model.cv_costs_.mean(axis=1), cost, atol=1e-6)
+        assert model.lam_ == lam
+        expected = answers(K, truth, C, lam, -cdist(scaled[test], scaled[train]))
+        np.testing.assert_array_equal(model.predict(scaled[test]), expected)
 
 
 def excess_on_gaussians(method: str, seed: int, n_per_class: int = 500) -> float:

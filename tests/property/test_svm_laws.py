@@ -95,6 +95,15 @@ def test_every_point_of_a_path_is_optimal(given_problem, lambdas) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@given(problems(), st.lists(st.sampled_from([0.1, 1.0, 30.0, 1e4, 1e7]), min_size=1, max_size=3))
+def test_the_violation_is_a_share_of_the_decisions_spread(given_problem, lambdas) -> None:
+    K, problem = given_problem
+    [solution] = solve_path(K, [problem], lambdas)
+    for point in solution.points:
+        assert point.violation <= 1e-3 * min(1.0, np.ptp(K @ point.coef)) + 1e-14
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 40), st.integers(0, 2**32 - 1))
 def test_kernel_matrices_do_not_depend_on_where_rows_stand(n, m, d, seed) -> None:
     rng = np.random.default_rng(seed)

@@ -25,9 +25,9 @@ class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     Parameters: ``C`` > 0; ``kernel`` "rbf", "linear", "poly", "perceptron" (-|x - z|), "precomputed" or a function;
     ``gamma``, ``degree``, ``coef0`` as in :func:`gram`; ``costs`` None (equal), :class:`Costs`, a rule,
-    ``C[true, predicted]`` or {class: cost}; ``tol`` > 0 largest KKT violation; ``dtype`` "float32" or "float64" of
-    kernel values; ``cache_mb`` memory for them (a kernel given as a function or a matrix is held whole); ``max_iter``
-    solver steps.
+    ``C[true, predicted]`` or {class: cost}; ``tol`` > 0 largest KKT violation (smaller where decisions vary by
+    less than 1, see :func:`solve_path`); ``dtype`` "float32" or "float64" of kernel values; ``cache_mb`` memory for
+    them (a kernel given as a function or a matrix is held whole); ``max_iter`` solver steps.
 
     Attributes: ``classes_``, ``support_``, ``support_vectors_``, ``dual_coef_``, ``intercept_``, ``dual_objective_``,
     ``duality_gap_``, ``violation_``, ``n_iter_``.

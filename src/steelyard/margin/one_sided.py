@@ -22,8 +22,9 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     Parameters: ``kernel`` "perceptron" (-|x - z|), "rbf", "poly", "linear", "precomputed" or a function; ``gamma``,
     ``degree``, ``coef0`` as in :func:`gram`; ``lam`` > 0 regularisation; ``tol`` > 0 largest KKT violation, in units of
-    y; ``dtype`` "float32" or "float64" of kernel values; ``cache_mb`` memory for them (a kernel given as a function or
-    a matrix is held whole); ``max_iter`` solver steps.
+    y (smaller where r varies by less than 1, see :func:`solve_path`); ``dtype`` "float32" or "float64" of kernel
+    values; ``cache_mb`` memory for them (a kernel given as a function or a matrix is held whole); ``max_iter`` solver
+    steps.
 
     Attributes: ``support_``, ``support_vectors_``, ``dual_coef_``, ``intercept_``: r(x) = dual_coef_ @ K(support, x) +
     intercept_; ``dual_objective_``, ``duality_gap_``, ``violation_``, ``n_iter_``.

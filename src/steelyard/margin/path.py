@@ -134,8 +134,9 @@ def solve_path(
     002: one per class) and folds; all read the one ``gram``, so threads share it.
 
     Parameters: ``gram`` (N, N) symmetric, float32 or float64, or a :class:`LazyGram`; ``lambdas`` > 0 in any order;
-    ``tol`` largest KKT violation; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning when it is
-    reached; ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
+    ``tol`` largest KKT violation, times the spread of the decisions where that is below 1, so that strong
+    regularisation leaves no answer to chance; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning
+    when it is reached; ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
 
     >>> from steelyard.margin.kernels import gram
     >>> x = [[0.0], [1.0], [3.0], [4.0]]

@@ -57,7 +57,7 @@ class OneSidedClassifier(_OneSidedParameters, ReductionClassifier):
     costs : None for 0/1, :class:`Costs`, a rule, C[true, predicted] or {class: cost}; ``fit(costs=)`` wins
     lam : > 0, weight of the regulariser; large is smooth
     kernel : "perceptron" (-|x - z|), "rbf", "linear", "poly", "precomputed" or a callable, with gamma, degree, coef0
-    tol : > 0, largest violation of the optimality conditions
+    tol : > 0, largest violation of the optimality conditions, times the spread of the decisions where that is below 1
     dtype, cache_mb : precision of the Gram matrix, which holds examples that repeat once; memory it may take before
         columns are computed on demand
     n_jobs : sub-problems solved at the same time

@@ -70,6 +70,20 @@ def test_a_path_is_scikit_learn_at_each_point(kernel) -> None:
         np.testing.assert_allclose(decision[:, k], svc.decision_function(K[np.ix_(test, train)]), atol=1e-4)
 
 
+def test_strong_regularisation_leaves_no_answer_to_chance() -> None:
+    """Decisions then lie closer together than tol: a violation of that size would leave their order open."""
+    X, y = two_classes()
+    y = np.where(X[:, 0] > np.quantile(X[:, 0], 0.85), 1.0, y * 0 - 1.0)
+    K = gram(X, dtype="float64")
+    lambdas = [2.0**17, 2.0**13, 2.0**9]
+    [solution] = solve_path(K.astype(np.float32), [SVMProblem.classification(np.arange(len(y)), y)], lambdas)
+    for lam, point in zip(lambdas, solution.points, strict=True):
+        exact = SVC(C=1 / lam, kernel="precomputed", tol=1e-12).fit(K, y)
+        wanted = exact.decision_function(K) - exact.intercept_
+        assert np.ptp(wanted) < 1
+        np.testing.assert_allclose(K @ point.coef, wanted, atol=0.01 * np.ptp(wanted))
+
+
 def test_the_path_is_a_shortcut_and_not_another_answer() -> None:
     X, y = two_classes()
     K = gram(X)
