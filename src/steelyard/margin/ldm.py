@@ -35,7 +35,6 @@ from .ldm_sgd import PairRows, PairSgd, Pulls
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
 EPOCHS = 5  # T of the paper's Algorithm 2
-SWEEP_TOL = 1e-3  # relative gap while rho is sought: recalls move by less than an example or two
 
 
 class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -120,7 +119,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
 
         def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
-            return ready.solve(problem, self.solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
+            return ready.solve_beside(problem, self.solver, examples, rho, start)
 
         rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
         if self.balance is not None:

@@ -67,7 +67,7 @@ def rho_curves(
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
         for rho in rhos:
             start = found[-1] if found else None
-            found.append(ready.solve(problem, model.solver, ready.examples, float(rho), start, ready.settings.tol))
+            found.append(ready.solve_beside(problem, model.solver, ready.examples, float(rho), start))
     everything = np.arange(len(ready.examples.sign))
     train = RhoMetrics.of_scores(ready.examples, data.scores(problem, found, everything, everything))
     if X_test is None:

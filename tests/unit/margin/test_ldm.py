@@ -161,3 +161,16 @@ def test_curves_over_rho_match_single_fits_and_can_be_drawn(data):
     display = RhoCurveDisplay(curves).plot()
     assert [line.get_label() for line in display.lines_][:2] == ["TrainAcc", "TrainTPR"]
     assert len(display.lines_) == 8
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("C", [2.0**-10, 1.0, 32.0])
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(32.0, 2.0**-10), (1.0, 1.0), (2.0**-10, 32.0)])
+def test_the_balance_point_balances_the_machine_that_is_kept(kernel, C, lambda1, lambda2) -> None:
+    """Also where the hinge's constant is nearly all of the objective, so that a rough solution hardly differs in it."""
+    rng = np.random.default_rng(3)
+    y = rng.random(160) < 0.25
+    X = rng.normal(size=(160, 3)) + 0.8 * y[:, None]
+    model = CSLDMClassifier(C, lambda1, lambda2, kernel=kernel, balance="train").fit(X, y)
+    right = model.predict(X) == y
+    assert abs(right[y].mean() - right[~y].mean()) <= 2 / y.sum()
