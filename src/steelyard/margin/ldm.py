@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Rows, check_rows, complain
 from .kernels import Gamma, KernelFunction, KernelSpec, gram_of
-from .ldm_balance import balance_point, cross_validated_advantage, training_advantage
+from .ldm_balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
 from .ldm_data import TrainingRows, training_rows
 from .ldm_polish import polished
 from .ldm_problem import Examples, Floats, Solution, primal_objective
@@ -35,6 +35,8 @@ from .ldm_sgd import PairRows, PairSgd, Pulls
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
 EPOCHS = 5  # T of the paper's Algorithm 2
+SWEEP_TOL = 1e-3  # relative gap while rho is sought
+NEARLY_EVEN = 0.005  # difference of the recalls
 
 
 class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -117,17 +119,9 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
-
-        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
-            return ready.solve_beside(problem, self.solver, examples, rho, start)
-
         rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
         if self.balance is not None:
-            if self.balance == "train":
-                advantage = training_advantage(problem, ready.examples, nearly)
-            else:
-                advantage = cross_validated_advantage(data, ready.examples, ready.settings.lambda1, nearly, ready.seed)
-            rho, interval, _ = balance_point(advantage)
+            rho, interval, _ = self._balanced(ready, data, problem)
         found = ready.solve(problem, self.solver, ready.examples, rho, None, ready.settings.tol)
         if found.solver != "sdca":
             found = polished(problem, found, ready.settings.box(ready.examples, rho))
@@ -137,6 +131,27 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_, self.duality_gap_ = found.certificate.objective, found.certificate.gap
         learned = problem.coefficients(found.nu) if found.w is None else found.w
         self._keep(learned, ready.rows, ready.spec, is_weights=found.w is not None)
+
+    def _balanced(self, ready: Ready, data: TrainingRows, problem: Any) -> Balance:
+        """The balance point, sought on rough solutions that begin with their neighbours', then looked at closely.
+
+        Under a small C nearly all of the objective is the hinge's constant: a neighbour's solution then passes as it
+        is, and the search is lost. Where a solution from scratch is not even, all are made from scratch.
+        """
+
+        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
+            return ready.solve(problem, self.solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
+
+        def from_scratch(problem: Any, examples: Examples, rho: float, _: Solution | None) -> Solution:
+            return ready.solve(problem, self.solver, examples, rho, None, ready.settings.tol)
+
+        def advantage(solve: Solve) -> Advantage:
+            if self.balance == "train":
+                return training_advantage(problem, ready.examples, solve)
+            return cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed)
+
+        found, closely = balance_point(advantage(nearly)), advantage(from_scratch)
+        return found if abs(closely(found.rho)) <= NEARLY_EVEN else balance_point(closely)
 
     def _fit_pairs(self, ready: Ready) -> None:
         if self.balance is not None:

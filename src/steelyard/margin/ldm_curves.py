@@ -13,7 +13,7 @@ from .kernels import gram_of
 from .ldm import CSLDMClassifier
 from .ldm_balance import recalls
 from .ldm_data import GramRows, training_rows, with_constant
-from .ldm_problem import Examples, Floats, Solution
+from .ldm_problem import Examples, Floats
 from .ldm_reading import Ready, overflow_named, read_examples, read_fit
 
 RHOS = tuple(np.linspace(0.0, 1.0, 21).tolist())
@@ -61,13 +61,12 @@ def rho_curves(
     if model.solver == "asgd":
         raise complain("solver", "have a dual to sweep", model.solver, "Use 'auto'.")
     ready = read_fit(model, X, y, None, None)
-    found: list[Solution] = []
     with overflow_named():
         data = training_rows(ready.rows, ready.spec, ready.solver, model.fit_intercept)
         problem = data.prepare(ready.examples)(ready.settings.lambda1)
-        for rho in rhos:
-            start = found[-1] if found else None
-            found.append(ready.solve_beside(problem, model.solver, ready.examples, float(rho), start))
+        found = [  # each from scratch: a neighbour's solution may pass for the next one's, see CSLDMClassifier
+            ready.solve(problem, model.solver, ready.examples, float(rho), None, ready.settings.tol) for rho in rhos
+        ]
     everything = np.arange(len(ready.examples.sign))
     train = RhoMetrics.of_scores(ready.examples, data.scores(problem, found, everything, everything))
     if X_test is None:

@@ -286,4 +286,4 @@ class SdcaProblem:
             inner = w + surplus * (self.rows.T @ (share * self.examples.sign))
             split = 0.5 * float((tau**2 / self.pull).sum())
         dual = -0.5 * float(inner @ inner) + float(nu.sum()) - float(box.lower.sum()) - split
-        return Certificate(objective, objective - dual, quadratic + abs(mean) + hinge, quadratic)
+        return Certificate(objective, objective - dual, quadratic + abs(mean) + hinge)

@@ -79,8 +79,7 @@ class NewtonPath:
         off = self.w - dpotrs(self.metric.factor, self.lower_pull + self.pull, lower=1)[0]
         astray = 0.5 * float(off @ (self.metric.matrix @ off))
         quadratic, mean = 0.5 * float(self.w @ self.metric_w), float(self.lower_pull @ self.w)
-        scale = quadratic + abs(mean) + hinge
-        certificate = Certificate(quadratic - mean + hinge, astray + bent, scale, quadratic)
+        certificate = Certificate(quadratic - mean + hinge, astray + bent, quadratic + abs(mean) + hinge)
         return astray, bent, certificate
 
     def step(self) -> bool:

@@ -55,15 +55,11 @@ class Examples(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """Primal objective (4), duality gap and the size of the objective's terms, which relative gaps refer to.
-
-    ``quadratic`` is |w|^2 / 2 + lambda1 variance. In its norm the gap bounds |w - w*|^2 / 2.
-    """
+    """Primal objective (4), duality gap and the size of the objective's terms, which relative gaps refer to."""
 
     objective: float
     gap: float
     scale: float
-    quadratic: float
 
     def holds(self, tol: float) -> bool:
         """True when the gap is at most ``tol`` of the terms."""
@@ -105,4 +101,4 @@ def certify(nu: Floats, margins: Floats, box: Box) -> Certificate:
     quadratic = 0.5 * float(nu @ margins)
     mean = float(box.lower @ margins)
     gap = float(np.sum(np.where(lack > 0, (box.upper - nu) * lack, (box.lower - nu) * lack)))
-    return Certificate(quadratic - mean + hinge, gap, quadratic + abs(mean) + hinge, quadratic)
+    return Certificate(quadratic - mean + hinge, gap, quadratic + abs(mean) + hinge)

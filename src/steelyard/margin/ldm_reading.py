@@ -31,9 +31,6 @@ from .ldm_data import resolve_solver
 from .ldm_problem import Box, Examples, Solution
 
 MAX_ITER = 1000
-SWEEP_TOL = 1e-3  # relative gap of the first try at a box beside others
-SWEEP_SHARE = 1e-6  # gap as a share of the quadratic part: w is right to a thousandth, less than a step of rho moves it
-SWEEP_ROUNDS, FINEST_TOL = 3, 1e-12
 
 
 class Settings(NamedTuple):
@@ -71,23 +68,6 @@ class Ready(NamedTuple):
         limits = {"tol": tol, "max_iter": self.settings.max_iter or MAX_ITER, "seed": self.seed}
         found: Solution = problem.solve(self.settings.box(examples, rho), start=start, solver=solver, **limits)
         check_in_range(found.certificate.objective)
-        return found
-
-    def solve_beside(
-        self, problem: Any, asked: str, examples: Examples, rho: float, neighbour: Solution | None
-    ) -> Solution:
-        """Solve one box of a sweep over rho, beginning with its neighbour's solution, well enough to tell them apart.
-
-        A gap that is small beside all terms of the objective does not: under a small C nearly all of them is the
-        hinge's constant, and the neighbour's solution would pass as it is.
-        """
-        found = self.solve(problem, asked, examples, rho, neighbour, max(self.settings.tol, SWEEP_TOL))
-        for _ in range(SWEEP_ROUNDS):
-            certificate = found.certificate
-            if certificate.gap <= SWEEP_SHARE * certificate.quadratic:
-                break
-            tol = max(FINEST_TOL, 0.5 * SWEEP_SHARE * certificate.quadratic / certificate.scale)
-            found = self.solve(problem, asked, examples, rho, found, tol)
         return found
 
 
