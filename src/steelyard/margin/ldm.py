@@ -36,7 +36,7 @@ KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
 EPOCHS = 5  # T of the paper's Algorithm 2
 SWEEP_TOL = 1e-3  # relative gap while rho is sought
-NEARLY_EVEN = 0.005  # difference of the recalls
+NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the recalls; rows that are quick to solve
 
 
 class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,10 +133,10 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(learned, ready.rows, ready.spec, is_weights=found.w is not None)
 
     def _balanced(self, ready: Ready, data: TrainingRows, problem: Any) -> Balance:
-        """The balance point, sought on rough solutions that begin with their neighbours', then looked at closely.
+        """The balance point; of many rows sought on rough solutions that begin with their neighbours'.
 
         Under a small C nearly all of the objective is the hinge's constant: a neighbour's solution then passes as it
-        is, and the search is lost. Where a solution from scratch is not even, all are made from scratch.
+        is, and the search is lost. Where a solution from scratch contradicts it, all are made from scratch.
         """
 
         def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
@@ -150,8 +150,12 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return training_advantage(problem, ready.examples, solve)
             return cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed)
 
-        found, closely = balance_point(advantage(nearly)), advantage(from_scratch)
-        return found if abs(closely(found.rho)) <= NEARLY_EVEN else balance_point(closely)
+        closely = advantage(from_scratch)
+        if len(ready.examples.sign) <= FEW_ROWS:
+            return balance_point(closely)
+        found = balance_point(advantage(nearly))
+        agrees = abs(closely(found.rho)) <= abs(found.advantage) + NEARLY_EVEN
+        return found if agrees else balance_point(closely)
 
     def _fit_pairs(self, ready: Ready) -> None:
         if self.balance is not None:
