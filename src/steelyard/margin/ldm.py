@@ -136,7 +136,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The balance point; of many rows sought on rough solutions that begin with their neighbours'.
 
         Under a small C nearly all of the objective is the hinge's constant: a neighbour's solution then passes as it
-        is, and the search is lost. Where a solution from scratch contradicts it, all are made from scratch.
+        is, and the search is lost. Where solutions from scratch contradict what it found, all are made from scratch.
         """
 
         def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
@@ -154,7 +154,9 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(ready.examples.sign) <= FEW_ROWS:
             return balance_point(closely)
         found = balance_point(advantage(nearly))
-        agrees = abs(closely(found.rho)) <= abs(found.advantage) + NEARLY_EVEN
+        low, high = found.interval
+        crosses = closely(low) <= NEARLY_EVEN and closely(high) >= -NEARLY_EVEN
+        agrees = crosses and abs(closely(found.rho)) <= abs(found.advantage) + NEARLY_EVEN
         return found if agrees else balance_point(closely)
 
     def _fit_pairs(self, ready: Ready) -> None:

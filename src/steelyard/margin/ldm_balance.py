@@ -1,7 +1,7 @@
 """The balance point: the rho at which both classes are recognised equally often. Paper 004, sec. 5.1.
 
 The gap between the two recalls is a step function of rho and not always monotone, so an interval is found, not a root.
-Only the box moves with rho: nothing is factorised again, and every solution starts from its neighbour's.
+Only the box moves with rho: nothing is factorised again, and a solution may start from its neighbour's.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from steelyard import (
     RhoCurveDisplay,
     rho_curves,
 )
+from steelyard.margin import ldm
 from steelyard.margin.ldm_balance import balance_point
 
 
@@ -166,8 +167,10 @@ def test_curves_over_rho_match_single_fits_and_can_be_drawn(data):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("C", [2.0**-10, 1.0, 32.0])
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(32.0, 2.0**-10), (1.0, 1.0), (2.0**-10, 32.0)])
-def test_the_balance_point_balances_the_machine_that_is_kept(kernel, C, lambda1, lambda2) -> None:
+@pytest.mark.parametrize("few", [0, 2000], ids=["sought roughly first", "from scratch"])
+def test_the_balance_point_balances_the_machine_that_is_kept(monkeypatch, kernel, C, lambda1, lambda2, few) -> None:
     """Also where the hinge's constant is nearly all of the objective, so that a rough solution hardly differs in it."""
+    monkeypatch.setattr(ldm, "FEW_ROWS", few)
     rng = np.random.default_rng(3)
     y = rng.random(160) < 0.25
     X = rng.normal(size=(160, 3)) + 0.8 * y[:, None]
