@@ -14,5 +14,12 @@
 #else
 #define STEELYARD_CLONES
 #endif
-// What several such functions share must be inlined into each clone to be compiled for it.
-#define STEELYARD_INTO_CLONES __attribute__((always_inline)) inline
+// What must become part of the loop that calls it. Under sanitizers it may stay a function: inlined everywhere with
+// its checks it would only be slow to compile.
+#if defined(__SANITIZE_ADDRESS__)
+#define STEELYARD_INLINED
+#else
+#define STEELYARD_INLINED __attribute__((always_inline))
+#endif
+// What several cloned functions share must be inlined into each clone to be compiled for it.
+#define STEELYARD_INTO_CLONES STEELYARD_INLINED inline

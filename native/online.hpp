@@ -63,10 +63,10 @@ struct Stream : Counts {
   }
 
   // The round counts; whether its label is asked for. The caller reserves a part of the budget if it comes later.
-  __attribute__((always_inline)) Asked enter(const Glance &glance, const double *given_draw) {
+  STEELYARD_INLINED Asked enter(const Glance &glance, const double *given_draw) {
     return enter(chance_of(plan.query, glance), given_draw);
   }
-  __attribute__((always_inline)) Asked enter(double chance, const double *given_draw) {
+  STEELYARD_INLINED Asked enter(double chance, const double *given_draw) {
     if (weights.averaging())
       weights.count_round();
     Asked asked{0.0, false};
@@ -91,7 +91,7 @@ struct Stream : Counts {
   double cost_of(bool positive, RowCost row) const { return row.whole ? row.value : class_cost(positive) * row.value; }
 
   // The label has come: it is paid for and counted, whether or not the weights change.
-  __attribute__((always_inline)) void settle(bool positive, bool changed) {
+  STEELYARD_INLINED void settle(bool positive, bool changed) {
     updates += changed;
     positives += positive;
     ++spent;
@@ -101,8 +101,7 @@ struct Stream : Counts {
 };
 
 // A score that is not finite comes from the row (NaN, infinity: they survive every product) or from an overflow.
-template <class Rows>
-__attribute__((always_inline)) inline double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
+template <class Rows> STEELYARD_INLINED inline double score_of(const Stream &stream, const Rows &rows, std::size_t i) {
   const double dot = rows.dot(i, stream.weights.v.data()), scale = stream.weights.scale;
   return (scale == 1.0 ? dot : scale * dot) + stream.weights.bias;
 }
@@ -110,8 +109,8 @@ __attribute__((always_inline)) inline double score_of(const Stream &stream, cons
 // Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
 // Always inlined: a step handed over in memory, written by halves and read whole, stalls every round.
 template <bool tracks_norm, class Rows>
-__attribute__((always_inline)) inline bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen,
-                                                double x2, Step step) {
+STEELYARD_INLINED inline bool take(Stream &stream, const Rows &rows, std::size_t i, const Seen &seen, double x2,
+                                   Step step) {
   const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
   if (changed) {
     Weights &weights = stream.weights;
@@ -132,8 +131,8 @@ __attribute__((always_inline)) inline bool take(Stream &stream, const Rows &rows
 constexpr double sign_of_class[2] = {-1.0, 1.0};
 
 template <class Rule, class Rows>
-__attribute__((always_inline)) inline bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
-                                                      double score, bool positive, RowCost cost) {
+STEELYARD_INLINED inline bool learn_step(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
+                                         double score, bool positive, RowCost cost) {
   const bool constant = stream.plan.constant_feature;
   const Weights &weights = stream.weights;
   Seen seen{score, sign_of_class[positive], stream.cost_of(positive, cost), 0.0, 0.0};
@@ -178,8 +177,8 @@ bool learn_turn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t 
 }
 
 template <class Rule, class Rows>
-__attribute__((always_inline)) inline bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i,
-                                                 double score, bool positive, RowCost cost) {
+STEELYARD_INLINED inline bool learn(const Rule &rule, Stream &stream, const Rows &rows, std::size_t i, double score,
+                                    bool positive, RowCost cost) {
   if constexpr (is_second_order<Rule>)
     return learn_turn(rule, stream, rows, i, score, positive, cost);
   else
@@ -203,12 +202,11 @@ class PlainRounds {
   explicit PlainRounds(Stream &stream) : w_(stream.weights.v.data()), cost_{stream.plan.cost[0], stream.plan.cost[1]} {}
 
   // A score is the product itself, for its sums begin with +0.0 and so are never -0.0.
-  template <class Rows> __attribute__((always_inline)) double score(const Rows &rows, std::size_t i) const {
+  template <class Rows> STEELYARD_INLINED double score(const Rows &rows, std::size_t i) const {
     return rows.dot(i, w_);
   }
   template <class Rule, class Rows>
-  __attribute__((always_inline)) bool learn(const Rule &rule, const Rows &rows, std::size_t i, double score,
-                                            bool positive) {
+  STEELYARD_INLINED bool learn(const Rule &rule, const Rows &rows, std::size_t i, double score, bool positive) {
     Seen seen{score, sign_of_class[positive], cost_[positive], 0.0, 0.0};
     if constexpr (Rule::Kind::x2)
       seen.x2 = rows.square(i);

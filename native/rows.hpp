@@ -145,7 +145,7 @@ template <class T, class I> struct CsrRows {
     Ahead(const CsrRows &rows, const double *w)
         : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(rows.n > 0 ? rows.begin(0) : 0) {}
     // False if row i or one of the next cannot be used. One branch where there is nothing to do.
-    __attribute__((always_inline)) bool reach(std::size_t i) {
+    STEELYARD_INLINED bool reach(std::size_t i) {
       const std::size_t begin = rows_.begin(i), end = rows_.end(i);
       const bool ready = (begin <= end) & (end < safe_);
       return ready || go_on(begin, end);
@@ -155,7 +155,7 @@ template <class T, class I> struct CsrRows {
     static constexpr std::size_t in_cache = 20'000; // weights
     static constexpr std::size_t piece = 1024, distance = 128, stream_distance = 512;
 
-    __attribute__((always_inline)) bool go_on(std::size_t begin, std::size_t end) {
+    STEELYARD_INLINED bool go_on(std::size_t begin, std::size_t end) {
       if (begin > end || end > rows_.stored)
         return false;
       if (!near_) // far weights are asked for at every row
@@ -165,7 +165,7 @@ template <class T, class I> struct CsrRows {
       safe_ = at_ == rows_.stored ? at_ + 1 : at_ - block + 1;
       return true;
     }
-    __attribute__((always_inline)) bool ask_to(std::size_t wanted) {
+    STEELYARD_INLINED bool ask_to(std::size_t wanted) {
       const std::uintptr_t weights = reinterpret_cast<std::uintptr_t>(w_);
       OutOfRange<I> out(rows_.d);
       const auto ask_for_two = [&](std::size_t at) { // an address may be wild, for nothing is read
@@ -203,7 +203,7 @@ template <class T, class I> struct CsrRows {
 
   // Four sums, number k of the row in sum k % 4. Where the lengths of rows are hard to guess, the last numbers take no
   // branch: +0.0 changes no bit of a sum that began with +0.0.
-  __attribute__((always_inline)) double dot(std::size_t i, const double *w) const {
+  STEELYARD_INLINED double dot(std::size_t i, const double *w) const {
     const T *x = values + begin(i);
     const I *column = columns + begin(i);
     const std::size_t count = end(i) - begin(i);
@@ -240,7 +240,7 @@ template <class T, class I> struct CsrRows {
     }
     return (s01[0] + s01[1]) + (s23[0] + s23[1]);
   }
-  __attribute__((always_inline)) void add(std::size_t i, double a, double *w) const {
+  STEELYARD_INLINED void add(std::size_t i, double a, double *w) const {
     const std::size_t last = end(i);
     std::size_t k = begin(i);
     for (; k + 2 <= last; k += 2) {
