@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count
+from .._checks import check_count, complain
 from ._classifier import ReductionClassifier, ReductionClassifierCV
 from .plan import Cases, Floats, Plan, SubProblem, above
 
@@ -18,6 +19,24 @@ def hadamard_code(n_classes: int) -> NDArray[np.bool_]:
     while len(signs) < n_classes:
         signs = np.block([[signs, signs], [signs, -signs]])
     return signs[1:, :n_classes] > 0
+
+
+def read_code(code: Any, n_classes: int) -> NDArray[np.bool_]:
+    """Groups of classes, one a row: "hadamard", or given as a matrix of 0 and 1."""
+    if isinstance(code, str) and code == "hadamard":
+        return hadamard_code(n_classes)
+    advice = 'Use "hadamard" or a matrix of 0 and 1 with a row per group and a column per class.'
+    try:
+        groups = np.asarray(code, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise complain("code", "be a matrix of 0 and 1", code, advice) from None
+    if groups.ndim != 2 or groups.shape[1] != n_classes:
+        raise complain("code", f"have a column for each of the {n_classes} classes", groups.shape, advice)
+    if not np.isin(groups, (0, 1)).all():
+        raise complain("code", "be a matrix of 0 and 1", code, advice)
+    if len(np.unique(groups, axis=1).T) < n_classes:
+        raise complain("code", "tell every two classes apart by some group", code, "Make all its columns different.")
+    return np.asarray(groups > 0)
 
 
 @dataclass(frozen=True)
@@ -46,10 +65,11 @@ class SECOC(Plan):
 @dataclass(eq=False, repr=False, kw_only=True)
 class _SECOCParameters:
     n_thresholds: int = 8
+    code: Any = "hadamard"
 
     def _plan(self, classes: NDArray[np.generic]) -> SECOC:
         n = check_count("n_thresholds", self.n_thresholds)
-        return SECOC(hadamard_code(len(classes)), (np.arange(n) + 0.5) / n)
+        return SECOC(read_code(self.code, len(classes)), (np.arange(n) + 0.5) / n)
 
 
 @dataclass(eq=False, repr=False)
@@ -58,14 +78,15 @@ class SECOCClassifier(_SECOCParameters, ReductionClassifier):
 
     For a group s of classes and a threshold t an example says whether c_s >= t |c| with weight |c_s - t |c||, where
     c_s sums its calibrated costs over s. The share of thresholds passed estimates c_s / |c|; a class is charged the
-    mean share of the group it is in, and the lowest charge wins, ties going to the first class. Groups are the rows of
-    a Hadamard matrix without the constant one, thresholds the midpoints of a grid on [0, 1].
+    mean share of the group it is in, and the lowest charge wins, ties going to the first class. Groups are by default
+    the rows of a Hadamard matrix without the constant one, thresholds the midpoints of a grid on [0, 1].
     Paper 002, sec. 5.2 (SECOC-SVM).
 
     Parameters
     ----------
     estimator : classifier with ``sample_weight``, or None for a support vector machine on one shared Gram matrix
     n_thresholds : >= 1, cells of the grid on [0, 1]
+    code : "hadamard", or groups of your own: a matrix of 0 and 1, a row per group, a column per class in sorted order
     costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
 
     >>> from sklearn.naive_bayes import GaussianNB
@@ -80,7 +101,7 @@ class SECOCClassifierCV(_SECOCParameters, ReductionClassifierCV):
     """:class:`SECOCClassifier` as a support vector machine whose ``lam`` is chosen by cross-validated cost.
 
     Paper 002, sec. 5.2 (SECOC-SVM). Parameters and attributes are those of :class:`OneSidedClassifierCV`,
-    and ``n_thresholds`` of :class:`SECOCClassifier`.
+    ``n_thresholds`` and ``code`` those of :class:`SECOCClassifier`.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)

@@ -46,3 +46,32 @@ def test_thresholds_are_midpoints_and_counted() -> None:
     assert model.plan_.thresholds.tolist() == [0.25, 0.75]
     with pytest.raises(InvalidInputError, match="n_thresholds must be a whole number >= 1; got 0"):
         SECOCClassifier(n_thresholds=0).fit(X, y)
+
+
+def test_groups_of_ones_own_are_the_ones_asked_about() -> None:
+    X, y = [[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]], list("aabbcc")
+    own = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]  # one group a class, as in one-vs-all
+    model = SECOCClassifier(code=own, lam=0.1).fit(X, y)
+    assert model.plan_.code.tolist() == [[True, False, False], [False, True, False], [False, False, True]]
+    assert model.predict(X).tolist() == y
+    hadamard = SECOCClassifier(lam=0.1).fit(X, y)
+    given = SECOCClassifier(code=hadamard_code(3), lam=0.1).fit(X, y)
+    np.testing.assert_array_equal(given.decision_function(X), hadamard.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("paley", "code must be a matrix of 0 and 1; got 'paley'"),
+        ([[1, 0], [0, 1]], r"code must have a column for each of the 3 classes; got \(2, 2\)"),
+        ([1, 0, 1], r"code must have a column for each of the 3 classes; got \(3,\)"),
+        ([[1, 0, 2], [0, 1, 1]], "code must be a matrix of 0 and 1"),
+        ([[1, 0, np.nan], [0, 1, 1]], "code must be a matrix of 0 and 1"),
+        ([[1, 0, 0], [0, 1, 1]], "code must tell every two classes apart by some group"),
+        (np.empty((0, 3)), "code must tell every two classes apart by some group"),
+        ([[1, 0], [0, 1, 1]], "code must be a matrix of 0 and 1"),
+    ],
+)
+def test_codes_that_cannot_serve_are_refused(code: object, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        SECOCClassifier(code=code).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
