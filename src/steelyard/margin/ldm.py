@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from functools import cache
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -139,19 +140,23 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         is, and the search is lost. Where solutions from scratch contradict what it found, all are made from scratch.
         """
 
+        few = len(ready.examples.sign) <= FEW_ROWS
+        # Where Newton stalls, its weights are better than its certificate: recalls do not need the interior point.
+        solver = "newton" if ready.solver == "newton" and not few else self.solver
+
         def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
-            return ready.solve(problem, self.solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
+            return ready.solve(problem, solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
 
         def from_scratch(problem: Any, examples: Examples, rho: float, _: Solution | None) -> Solution:
-            return ready.solve(problem, self.solver, examples, rho, None, ready.settings.tol)
+            return ready.solve(problem, solver, examples, rho, None, ready.settings.tol)
 
         def advantage(solve: Solve) -> Advantage:
             if self.balance == "train":
-                return training_advantage(problem, ready.examples, solve)
-            return cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed)
+                return cache(training_advantage(problem, ready.examples, solve))
+            return cache(cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed))
 
         closely = advantage(from_scratch)
-        if len(ready.examples.sign) <= FEW_ROWS:
+        if few:
             return balance_point(closely)
         found = balance_point(advantage(nearly))
         low, high = found.interval
