@@ -36,7 +36,7 @@ def run_compare(
     labels = np.unique(y).tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} turns that round."
-        console.print(said, highlight=False)
+        console.print(said, highlight=False, markup=False)
     result = compare(X, y, costs=priced, out=out, console=console, **settings)
     _tell(result, out, console)
     if as_json:
@@ -62,12 +62,14 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
         console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
     console.print()
     for sentence in (*result.advice, *result.noticed):
-        console.print(f"- {sentence}", highlight=False)
+        console.print(f"- {sentence}", highlight=False, markup=False)
     out.mkdir(parents=True, exist_ok=True)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
     console.print(
-        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)", soft_wrap=True
+        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)",
+        soft_wrap=True,
+        markup=False,
     )
 
 

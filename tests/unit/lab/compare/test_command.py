@@ -190,6 +190,32 @@ def test_wrong_file_is_a_sentence_and_exit_code_2(
     assert complaint.count("\n") == 1
 
 
+def test_a_place_that_cannot_be_written_to_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "taken").write_text("no folder")
+    compared = ("compare", "data.csv", "--target", "y", *SETTINGS)
+    assert steelyard(*compared)[0] == 0
+    streamed = ("stream", "data.csv", "--target", "y", "--quiet")
+    predicted = ("predict", "out/model.steelyard", "data.csv")
+    for arguments in (
+        (*compared, "--out", "taken"),
+        (*predicted, "--out", "nowhere/answers.csv"),
+        (*streamed, "--decisions", "."),
+    ):
+        code, _, complaint = steelyard(*arguments)
+        assert (code, complaint.count("\n")) == (2, 1), complaint
+        assert "cannot be used" in complaint
+
+
+def test_labels_that_look_like_markup_are_printed_as_they_are(steelyard, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(40) % 7, "y": ["[/good]"] * 35 + ["[bold]bad"] * 5})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, complaint = steelyard("compare", "data.csv", "--target", "y", "--costs", "fn=1", *SETTINGS)
+    assert code == 0, complaint
+    assert "A miss (fn) is about class '[bold]bad'" in shown
+    assert "Answer '[/good]' whatever" in shown
+
+
 def alive(group: int) -> bool:
     try:
         os.killpg(group, 0)
