@@ -10,9 +10,11 @@ from typing import Any, TextIO
 import numpy as np
 from rich.console import Console
 
+from ..._checks import complain
 from ...costs import Costs
 from ...data import load_dataset
 from . import Comparison, compare
+from .columns import rows_of
 from .files import read_costs, read_data, read_rows, row_costs
 from .model import load_model
 from .progress import leaderboard_table
@@ -77,6 +79,8 @@ def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     loaded = load_model(model)
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
+    if rows_of(X) == 0:
+        raise complain("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
     decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
     if out is None:
