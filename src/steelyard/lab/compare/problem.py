@@ -118,6 +118,9 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
         )
     if len(classes) > max(20, len(labels) // 10):
         raise complain(
-            "the target", "have classes, not numbers", f"{len(classes)} different values", "Group them first."
+            "the target",
+            f"have classes, not numbers: at most {max(20, len(labels) // 10)} in {len(labels)} rows",
+            f"{len(classes)} different values",
+            "Group them first.",
         )
     return Problem(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)
