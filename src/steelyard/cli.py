@@ -210,5 +210,5 @@ def main() -> None:
         typer.echo(f"steelyard: {error}", err=True)
         raise SystemExit(2) from None
     except OSError as error:  # a place that cannot be written to; what cannot be read is a SteelyardError
-        typer.echo(f"steelyard: {error.filename} cannot be used: {error.strerror}.", err=True)
+        typer.echo(f"steelyard: {error.filename or 'the output'} cannot be used: {error.strerror or error}.", err=True)
         raise SystemExit(2) from None

@@ -243,6 +243,14 @@ def test_a_place_that_cannot_be_written_to_is_a_sentence_and_exit_code_2(steelya
         assert "cannot be used" in complaint
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--out", "/dev/full")
+    assert (code, complaint) == (2, "steelyard: the output cannot be used: No space left on device.\n")
+
+
 def test_labels_that_look_like_markup_are_printed_as_they_are(steelyard, tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(40) % 7, "y": ["[/good]"] * 35 + ["[bold]bad"] * 5})
     frame.to_csv(tmp_path / "data.csv", index=False)
