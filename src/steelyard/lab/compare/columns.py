@@ -90,6 +90,17 @@ class Dense(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X.toarray().astype(np.float32)
 
 
+def by_name(X: Any) -> Any:
+    """The same rows; a frame whose columns are only numbered is an array, since a number is no name."""
+    names = list(getattr(X, "columns", ()))
+    if all(isinstance(name, str) for name in names):
+        return X
+    if names != list(range(len(names))):
+        odd = next(name for name in names if not isinstance(name, str))
+        raise complain("columns", "have text as names", odd, "Rename them: X.columns = X.columns.astype(str).")
+    return np.asarray(X)
+
+
 def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
     """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
     if is_sparse(X):
@@ -134,7 +145,7 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
     if X.ndim != 2:
         raise complain("X", "have two dimensions", f"shape {X.shape}")
     if X.dtype.kind not in "fiub":
-        raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
+        raise complain("X", "hold numbers, or be a data frame with named columns", f"dtype {X.dtype}")
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
     if unknown := drop.difference(range(X.shape[1])):
