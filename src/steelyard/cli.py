@@ -209,3 +209,6 @@ def main() -> None:
     except SteelyardError as error:
         typer.echo(f"steelyard: {error}", err=True)
         raise SystemExit(2) from None
+    except OSError as error:  # a place that cannot be written to; what cannot be read is a SteelyardError
+        typer.echo(f"steelyard: {error.filename or 'the output'} cannot be used: {error.strerror or error}.", err=True)
+        raise SystemExit(2) from None

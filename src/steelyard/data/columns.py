@@ -97,7 +97,9 @@ class Table:
         """Set the target column apart."""
         if target is None:
             return Table(tuple(columns), None)
-        (labels,) = (c.labels() for c in columns if c.name == target)
+        labels = next((c.labels() for c in columns if c.name == target), None)
+        if labels is None:
+            raise complain("drop", "leave the column of labels in", target)
         return Table(tuple(c for c in columns if c.name != target), labels)
 
     def without_missing(self) -> Table:

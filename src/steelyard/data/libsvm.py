@@ -24,7 +24,7 @@ EXPECTED = {  # the parser's words -> what was expected, what to do
     "index in range": ("an index of at most 18 digits", ""),
     "index from 1": (
         "indices from 1",
-        "Pass zero_based=True (on the command line --zero-based) if this file counts from 0.",
+        "Pass zero_based=True (to steelyard stream --zero-based) if this file counts from 0.",
     ),
     "index within n_features": ("an index within n_features", "Raise n_features or leave it out."),
     "value": ("a number after the colon", ""),

@@ -34,7 +34,7 @@ def read_parquet(
     frame: str = "auto",
     dtype: DTypeLike = np.float64,
 ) -> Dataset:
-    """Read a Parquet or Arrow (Feather) file; text and dictionary columns are nominal, nulls stay missing.
+    """Read a Parquet or Arrow (Feather) file; text, dates and dictionaries are nominal, nulls stay missing.
 
     Needs pyarrow (extra ``files``). The parameters are those of :func:`read_csv`.
 
@@ -117,6 +117,8 @@ def _file(where: str, content: Any) -> _Parquet | _Arrow:
 
 def _table(where: str, arrow: Any, target: str | int | None, nominal: Sequence[str], drop: Sequence[str]) -> Table:
     names = list(arrow.column_names)
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise fault(where, None, "different column names", f"{twice[0]!r} twice")
     check_names("nominal", nominal, names)
     check_names("drop", drop, names)
     kept = [n for n in names if n not in drop]
@@ -126,10 +128,12 @@ def _table(where: str, arrow: Any, target: str | int | None, nominal: Sequence[s
 
 def _column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
     types = require("pyarrow", extra="files", why="A Parquet or Arrow file").types
+    if types.is_date(cells.type) or types.is_time(cells.type) or types.is_timestamp(cells.type):
+        cells = cells.cast("string")  # as a CSV file has them
     kind = cells.type
-    if as_nominal and (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+    if as_nominal and _is_numeric(types, kind):
         return encoded(name, [None if v is None else str(v) for v in cells.to_pylist()])
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind):
+    if _is_numeric(types, kind) or types.is_null(kind):
         return number_column(name, cells.cast("float64").to_numpy(zero_copy_only=False))
     if types.is_dictionary(kind) and types.is_string(kind.value_type):
         keys = cells
@@ -140,3 +144,7 @@ def _column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
         raise fault(where, None, f"numbers or text in column {name}", str(kind), advice)
     found = keys.dictionary.to_pylist()
     return text_column(name, keys.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False), found)
+
+
+def _is_numeric(types: Any, kind: Any) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from steelyard import InvalidInputError
 from steelyard.data.columns import Table, encoded, is_number, number_column
 
 
@@ -37,3 +38,8 @@ def test_numbers(cell: str) -> None:
 @pytest.mark.parametrize("cell", ["", "nan", "inf", "1_0", "0x1", "1e", ".", "1 2", "١"])
 def test_no_numbers(cell: str) -> None:
     assert not is_number(cell)
+
+
+def test_the_column_of_labels_cannot_be_dropped() -> None:
+    with pytest.raises(InvalidInputError, match="drop must leave the column of labels in; got 'y'"):
+        Table.of([number_column("a", [1.0])], "y")

@@ -1,5 +1,6 @@
 """Parquet and Arrow files: kinds of columns, nulls and damaged files."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -48,10 +49,29 @@ def test_feather(tmp_path: Path) -> None:
 
 
 def test_columns_that_are_neither_numbers_nor_text(tmp_path: Path) -> None:
-    path = saved(tmp_path, when=pa.array([0], pa.timestamp("s")), a=[1])
-    with pytest.raises(DataFileError, match="expected numbers or text in column when; got timestamp"):
+    path = saved(tmp_path, both=pa.array([[1, 2]]), a=[1])
+    with pytest.raises(DataFileError, match="expected numbers or text in column both; got list"):
         read_parquet(path)
-    assert read_parquet(path, drop=["when"]).X.tolist() == [[1]]
+    assert read_parquet(path, drop=["both"]).X.tolist() == [[1]]
+
+
+def test_dates_are_text_and_decimals_numbers_as_in_a_csv_file(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path,
+        day=pa.array([0, None], pa.date32()),
+        at=pa.array([0, 60_000], pa.timestamp("ms")),
+        price=pa.array([Decimal("1.50"), None]),
+    )
+    rows = read_parquet(path)
+    assert rows.nominal == {"day": ("1970-01-01",), "at": ("1970-01-01 00:00:00.000", "1970-01-01 00:01:00.000")}
+    assert rows.X["day"].isna().tolist() == rows.X["price"].isna().tolist() == [False, True]
+    assert rows.X["price"][0] == 1.5
+
+
+def test_a_name_given_twice(tmp_path: Path) -> None:
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "rows.parquet")
+    with pytest.raises(DataFileError, match="expected different column names; got 'a' twice"):
+        read_table(tmp_path / "rows.parquet")
 
 
 def test_damaged_files(tmp_path: Path) -> None:

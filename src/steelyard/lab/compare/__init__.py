@@ -103,6 +103,7 @@ def compare(
     """
     check_number("time", time, above=0)
     check_count("folds", folds, at_least=2)
+    check_count("jobs", jobs)
     problem = read_problem(X, y, costs, drop=tuple(drop), seed=seed)
     state = None if out is None else _state_folder(Path(out), problem, folds, resume)
     used = folds if len(problem.y) <= _MANY_ROWS else min(folds, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from ..._checks import complain, is_sparse, len_rows
+from ...data.columns import is_number
 from ...errors import InvalidInputError
 
 MOST_LEVELS = 10_000  # of a nominal column: beyond that no learner here can use it
 MOST_DENSE = 2_000  # columns of a sparse matrix that is made an array for trees
 _WORDS = 4  # a cell of more words on average is free text
+_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d.*)?")
+_NO_DATES = "dates are not used; turn them into numbers first"
 _COMMON = 40  # one-hot columns per nominal column at the most; the rest share one
 
 
@@ -86,9 +90,22 @@ class Dense(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return X.toarray().astype(np.float32)
 
 
+def by_name(X: Any) -> Any:
+    """The same rows; a frame whose columns are only numbered is an array, since a number is no name."""
+    names = list(getattr(X, "columns", ()))
+    if all(isinstance(name, str) for name in names):
+        return X
+    if names != list(range(len(names))):
+        odd = next(name for name in names if not isinstance(name, str))
+        raise complain("columns", "have text as names", odd, "Rename them: X.columns = X.columns.astype(str).")
+    return np.asarray(X)
+
+
 def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
     """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
     if is_sparse(X):
+        if drop:
+            raise complain("drop", "be left out for sparse rows", list(drop), "Take the columns out of X first.")
         return Columns(tuple(range(X.shape[1])), (), sparse=True)
     names = list(getattr(X, "columns", ()))
     if len(set(names)) != len(names):
@@ -116,7 +133,7 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
                 )
             numeric.append(name)
         elif column.dtype.is_temporal():
-            left_out[name] = "dates are not used; turn them into numbers first"
+            left_out[name] = _NO_DATES
         elif reason := _not_nominal(column):
             left_out[name] = reason
         else:
@@ -128,9 +145,11 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
     if X.ndim != 2:
         raise complain("X", "have two dimensions", f"shape {X.shape}")
     if X.dtype.kind not in "fiub":
-        raise complain("X", "hold numbers, or be a data frame if it has nominal columns", f"dtype {X.dtype}")
+        raise complain("X", "hold numbers, or be a data frame with named columns", f"dtype {X.dtype}")
     if X.dtype.kind == "f" and np.isinf(X).any():
         raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
+    if unknown := drop.difference(range(X.shape[1])):
+        raise complain("drop", f"name columns of the data (0 to {X.shape[1] - 1})", next(iter(unknown)))
     used = tuple(i for i in range(X.shape[1]) if i not in drop)
     empty = [i for i in used if X.dtype.kind == "f" and np.isnan(X[:, i]).all()]
     if empty:
@@ -148,9 +167,15 @@ def _not_nominal(column: Any) -> str | None:
     """Why a column of words cannot serve as a nominal one, or None if it can."""
     cells = column.cast(nw.String).drop_nulls()
     levels = cells.n_unique()
-    words = float(np.mean([len(str(cell).split()) for cell in cells.head(1000).to_list()]))
-    if words > _WORDS:
+    head = [str(cell) for cell in cells.head(1000).to_list()]
+    if all(map(_DATE.fullmatch, head)):
+        return _NO_DATES
+    if np.mean([len(cell.split()) for cell in head]) > _WORDS:
         return "free text"
+    looks_unique = levels > 50 and levels > 0.5 * len(cells)
+    strange = [cell for cell in head if not is_number(cell)]
+    if (looks_unique or levels > MOST_LEVELS) and 0 < len(strange) < 0.5 * len(head):
+        return f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
     if levels > MOST_LEVELS:
         raise complain(
             f"column {column.name!r}",
@@ -158,7 +183,7 @@ def _not_nominal(column: Any) -> str | None:
             f"{levels} levels",
             f"Leave it out with --drop {column.name}, or group its values.",
         )
-    if levels > 50 and levels > 0.5 * len(cells):
+    if looks_unique:
         return f"{levels} different values in {len(cells)} rows: an identifier"
     return None
 

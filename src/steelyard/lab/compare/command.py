@@ -10,9 +10,11 @@ from typing import Any, TextIO
 import numpy as np
 from rich.console import Console
 
+from ..._checks import complain
 from ...costs import Costs
 from ...data import load_dataset
 from . import Comparison, compare
+from .columns import rows_of
 from .files import read_costs, read_data, read_rows, row_costs
 from .model import load_model
 from .progress import leaderboard_table
@@ -36,7 +38,7 @@ def run_compare(
     labels = np.unique(y).tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} turns that round."
-        console.print(said, highlight=False)
+        console.print(said, highlight=False, markup=False)
     result = compare(X, y, costs=priced, out=out, console=console, **settings)
     _tell(result, out, console)
     if as_json:
@@ -62,12 +64,14 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
         console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
     console.print()
     for sentence in (*result.advice, *result.noticed):
-        console.print(f"- {sentence}", highlight=False)
+        console.print(f"- {sentence}", highlight=False, markup=False)
     out.mkdir(parents=True, exist_ok=True)
     report = result.write_report(out / "report.html")
     model = result.save(out / "model.steelyard")
     console.print(
-        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)", soft_wrap=True
+        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)",
+        soft_wrap=True,
+        markup=False,
     )
 
 
@@ -75,6 +79,8 @@ def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     loaded = load_model(model)
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
+    if rows_of(X) == 0:
+        raise complain("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
     decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
     if out is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
         raise complain("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
     X = _named(dataset)
     taken: dict[str, Any] = {}
-    for name in columns:
+    for name in dict.fromkeys(columns):  # one column may hold both costs
         X, taken[name] = _without(X, dataset.features, name)
     return X, dataset.y, taken
 
@@ -68,25 +69,30 @@ def read_costs(
 ) -> Any:
     """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
     pair = _pair(text) if text and "=" in text else {}
-    if text and not pair:
-        return Costs.read(text)
-    if not pair and not roles:
-        return None
+    matrix = Costs.read(text) if text and not pair else None
+    if roles and (matrix is not None or pair.keys() & roles.keys()):
+        raise complain("--costs", "leave out what a column of the data gives", text, error=CostsError)
     classes = np.unique(y)
     if len(classes) < 2:
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
-    if len(classes) != 2:
-        raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
-    miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
+    if len(classes) > 2:
+        if pair or roles:
+            raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
+        if positive is not None:
+            raise complain("--positive", "be left out where there are more than two classes", positive)
+        return matrix
     named = None if positive is None else _label(classes, positive)
+    if matrix is not None:
+        return matrix if named is None else replace(matrix.aligned(classes), positive=named)
+    miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
     return Costs.of_pair(miss, alarm, classes=classes.tolist(), positive=named)
 
 
 def _pair(text: str) -> dict[str, float]:
-    pair = {}
+    pair: dict[str, float] = {}
     for part in text.split(","):
         key, _, value = part.partition("=")
-        if key.strip() not in ("fn", "fp"):
+        if key.strip() not in ("fn", "fp") or key.strip() in pair:
             raise complain("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
         try:
             pair[key.strip()] = float(value)

@@ -19,7 +19,7 @@ from ..._checks import complain, is_sparse, require
 from ...costs import Costs
 from ...errors import StateError
 from ...reduction import ExpectedCostClassifier
-from .columns import Columns
+from .columns import Columns, by_name
 
 _FORMAT = 1  # of model.json; another one is not guessed at
 _TRUSTED = ("steelyard.", "sklearn.", "imblearn.")
@@ -74,6 +74,7 @@ class Model:
         return np.asarray(expected[np.arange(len(chosen)), chosen])
 
     def _known_columns(self, X: Any) -> Any:
+        X = by_name(X)
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
             return self._known_positions(X)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..._checks import check_labels, complain
 from ...costs import Costs, ExampleCosts, as_costs
-from .columns import Columns, read_columns, rows_of, take_rows
+from .columns import Columns, by_name, read_columns, rows_of, take_rows
 
 FEWEST_ROWS = 20
 FEWEST_OF_A_CLASS = 2
@@ -92,14 +92,13 @@ class Problem:
 
 def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed: int = 0) -> Problem:
     """Check what the user gave; complain in one sentence about what cannot be compared."""
-    labels = np.asarray(y)
+    X, labels = by_name(X), np.asarray(y)
     if rows_of(X) != len(labels):
         raise complain("y", f"have {rows_of(X)} labels like the rows of X", f"{len(labels)} labels")
     if len(labels) == 0:
         raise complain("X", "have rows", "none")
-    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
-        first = labels[labels != np.round(labels)][0].item()
-        raise complain("the target", "have classes, not numbers", first, "Group its values first.")
+    if labels.dtype.kind == "f" and (broken := np.isfinite(labels) & (labels != np.round(labels))).any():
+        raise complain("the target", "have classes, not numbers", labels[broken][0].item(), "Group its values first.")
     classes, codes = check_labels(labels)
     if len(classes) < 2:
         raise complain("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
@@ -118,6 +117,9 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
         )
     if len(classes) > max(20, len(labels) // 10):
         raise complain(
-            "the target", "have classes, not numbers", f"{len(classes)} different values", "Group them first."
+            "the target",
+            f"have classes, not numbers: at most {max(20, len(labels) // 10)} in {len(labels)} rows",
+            f"{len(classes)} different values",
+            "Group them first.",
         )
     return Problem(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)

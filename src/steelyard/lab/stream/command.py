@@ -94,7 +94,7 @@ def run_stream(
                     saving = saved - began
     except KeyboardInterrupt:
         kept = "" if state is None else f" What was learned is in {state}."
-        console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False)
+        console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False, markup=False)
         raise
     finally:
         file.close()

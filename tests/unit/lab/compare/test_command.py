@@ -99,6 +99,36 @@ def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: 
     assert "A miss" not in steelyard(*ask, "--positive", "bad", *SETTINGS)[1]
 
 
+def test_the_positive_class_is_heeded_whatever_the_costs(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "costs.csv").write_text("true,bad,good\nbad,0,5\ngood,1,0\n")
+    for costs in ((), ("--costs", "costs.csv"), ("--costs", "fn=5")):
+        for positive in ("bad", "good"):
+            chosen = ("--positive", positive)
+            code, shown, complaint = steelyard(
+                "compare", "data.csv", "--target", "y", *costs, *chosen, *SETTINGS, "--json"
+            )
+            assert code == 0, complaint
+            found = {line["name"]: line["sensitivity"]["value"] for line in json.loads(shown)["leaderboard"]}
+            assert found[f"always {positive}"] == 1.0
+
+
+def test_one_column_may_hold_both_costs(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    columns = ("--fn-cost-column", "amount", "--fp-cost-column", "amount")
+    code, _, complaint = steelyard("compare", "data.csv", "--target", "y", *columns, *SETTINGS)
+    assert code == 0, complaint
+
+
+def test_new_rows_must_be_some(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
+    table(0).to_csv(tmp_path / "none.csv", index=False)
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "none.csv")
+    assert code == 2
+    assert "the file must have rows" in complaint
+
+
 def test_new_libsvm_rows_need_not_have_the_last_column(steelyard, tmp_path: Path) -> None:
     write_libsvm(table(), tmp_path / "data.libsvm")
     assert steelyard("compare", "data.libsvm", *SETTINGS)[0] == 0
@@ -136,6 +166,7 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, mo
 
 
 XZ = [f"{i},{'xz'[i % 2]}" for i in range(30)]
+XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +179,12 @@ XZ = [f"{i},{'xz'[i % 2]}" for i in range(30)]
         ("a,y", XZ, ("--costs", "costs.csv"), "every class"),
         ("a,y", XZ, ("--costs", "fn=much"), "numbers"),
         ("a,y", XZ, ("--costs", "fn=5", "--positive", "q"), "--positive"),
+        ("a,y", XZ, ("--positive", "q"), "--positive"),
+        ("a,y", XZ, ("--costs", "fn=5,fn=6"), "--costs"),
         ("a,y", XZ, ("--fn-cost-column", "price"), "cost column"),
+        ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "fn=5"), "--costs"),
+        ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "costs.csv"), "--costs"),
+        ("a,b,y", [*XYZ, "1,1,v"] * 2, ("--positive", "x"), "--positive"),
         ("a,b,y", [f"{i},,{'xz'[i % 2]}" for i in range(30)], (), "--drop b"),
         ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
         ("a,y", XZ[:10], (), "at least 20 rows"),
@@ -188,6 +224,40 @@ def test_wrong_file_is_a_sentence_and_exit_code_2(
     assert code == 2
     assert message in complaint
     assert complaint.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "taken").write_text("no folder")
+    compared = ("compare", "data.csv", "--target", "y", *SETTINGS)
+    assert steelyard(*compared)[0] == 0
+    streamed = ("stream", "data.csv", "--target", "y", "--quiet")
+    predicted = ("predict", "out/model.steelyard", "data.csv")
+    for arguments in (
+        (*compared, "--out", "taken"),
+        (*predicted, "--out", "nowhere/answers.csv"),
+        (*streamed, "--decisions", "."),
+    ):
+        code, _, complaint = steelyard(*arguments)
+        assert (code, complaint.count("\n")) == (2, 1), complaint
+        assert "cannot be used" in complaint
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--out", "/dev/full")
+    assert (code, complaint) == (2, "steelyard: the output cannot be used: No space left on device.\n")
+
+
+def test_labels_that_look_like_markup_are_printed_as_they_are(steelyard, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(40) % 7, "y": ["[/good]"] * 35 + ["[bold]bad"] * 5})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, complaint = steelyard("compare", "data.csv", "--target", "y", "--costs", "fn=1", *SETTINGS)
+    assert code == 0, complaint
+    assert "A miss (fn) is about class '[bold]bad'" in shown
+    assert "Answer '[/good]' whatever" in shown
 
 
 def alive(group: int) -> bool:

@@ -54,6 +54,18 @@ def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
 PAIR = Costs.of_pair(5, 1, classes=["bad", "good"], positive="bad")
 
 
+def test_columns_that_are_only_numbered_are_an_array() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(X[:, 1] + rng.normal(size=120) > 1, "bad", "good")
+    found, same = quick(pd.DataFrame(X), y, PAIR, drop=[2]), quick(X, y, PAIR, drop=[2])
+    assert [(s.name, s.mean_cost) for s in found.leaderboard] == [(s.name, s.mean_cost) for s in same.leaderboard]
+    model = found.refit()
+    assert model.predict(pd.DataFrame(X)).tolist() == model.predict(X).tolist()
+    with pytest.raises(InvalidInputError, match="columns must have text as names; got 5"):
+        quick(pd.DataFrame(X, columns=[5, 6, 7]), y)
+
+
 def test_pandas_and_polars_give_leaderboard_report_json_and_model(tmp_path: Path) -> None:
     X, y = mixed()
     for frame in (X, pl.from_pandas(X)):
@@ -227,6 +239,8 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
         (np.zeros((10, 2)), ["a", "b"] * 5, "at least 20 rows"),
         (np.zeros((30, 2)), ["a"] * 29 + ["b"], "at least 2 rows"),
         (np.zeros((30, 2)), ["a"] * 29, "30 labels"),
+        (np.zeros((30, 2)), [0.0, 1.0, np.nan] * 10, "NaN at row 2"),
+        (np.zeros((30, 2)), [0.5, 1.0, np.nan] * 10, "classes, not numbers; got 0.5"),
         (pd.DataFrame({"v": [None] * 30}), ["a", "b"] * 15, "--drop v"),
         (np.column_stack([np.zeros(30), np.full(30, np.nan)]), ["a", "b"] * 15, r"drop=\[1\]"),
         (pd.DataFrame(np.zeros((30, 2)), columns=["v", "v"]), ["a", "b"] * 15, "v"),
@@ -235,3 +249,9 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
 def test_bad_input_is_one_sentence(X: Any, y: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         quick(X, np.asarray(y))
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_jobs_are_counted_from_one(jobs: int) -> None:
+    with pytest.raises(InvalidInputError, match="jobs must be a whole number >= 1"):
+        quick(*mixed(), jobs=jobs)
