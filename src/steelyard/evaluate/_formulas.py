@@ -7,10 +7,11 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_number
 from ._answers import Floats
-from ._sums import Form, counted, paid, priced
+from ._sums import Form, counted, paid, priced, recalled
 
 Positive = Callable[[], int]  # asked only by measures that have a positive class
 
@@ -37,11 +38,10 @@ def outcomes(sums: Floats, positive: Positive) -> tuple[Floats, Floats, Floats, 
     return hits, misses, alarms, counts.sum(axis=(-2, -1)) - hits - misses - alarms
 
 
-def recalls(sums: Floats) -> tuple[Floats, Floats]:
-    """Recall of every class (..., K) and whether it has a true example."""
-    counts = tables(sums)
-    support = counts.sum(axis=-1)
-    return ratio(np.diagonal(counts, axis1=-2, axis2=-1), support), support > 0
+def recalls(sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Recall of every class (..., K) and whether it has a true example, from the columns of a recalled sheet."""
+    hits, support = np.split(sums, 2, axis=-1)
+    return ratio(hits, support), support > 0
 
 
 def _sensitivity(sums: Floats, positive: Positive) -> Floats:
@@ -110,8 +110,8 @@ SPECIFICITY = Form(counted, _specificity)
 PRECISION = Form(counted, _precision)
 F = Form(counted, _f)
 WEIGHTED_SUM = Form(counted, _weighted_sum)
-G_MEAN = Form(counted, _g_mean)
-BALANCED_ACCURACY = Form(counted, _balanced_accuracy)
+G_MEAN = Form(recalled, _g_mean)
+BALANCED_ACCURACY = Form(recalled, _balanced_accuracy)
 ACCURACY = Form(counted, _accuracy)
 TOTAL_COST = Form(paid, _total_cost)
 MEAN_COST = Form(paid, _mean_cost)

@@ -51,13 +51,13 @@ class Sheet:
     @classmethod
     def of(cls, rows: Floats, size: Floats, stratum: Codes, value_at: Callable[[Floats], Floats]) -> Sheet:
         """Group equal rows: answers that cost nothing are all alike."""
-        strata = []
-        for s in np.unique(stratum):
-            here = stratum == s
-            distinct, which = np.unique(rows[here], axis=0, return_inverse=True)
-            strata.append(
-                Stratum(distinct, np.asarray(np.bincount(which.ravel(), weights=size[here]), dtype=np.float64))
-            )
+        distinct, which = np.unique(np.column_stack([stratum, rows]), axis=0, return_inverse=True)
+        sizes = np.asarray(np.bincount(which.ravel(), weights=size), dtype=np.float64)
+        begins = np.flatnonzero(np.diff(distinct[:, 0], prepend=-1.0))
+        strata = [
+            Stratum(r[:, 1:], s)
+            for r, s in zip(np.split(distinct, begins[1:]), np.split(sizes, begins[1:]), strict=True)
+        ]
         return cls(strata, value_at)
 
     def value(self) -> float:

@@ -63,6 +63,15 @@ def counted(answers: Answers) -> Floats:
     return rows
 
 
+def recalled(answers: Answers) -> Floats:
+    """Columns: right answers of each class, then examples of each class; two a class, however many there are."""
+    every, truth, K = np.arange(len(answers.truth)), answers.truth, answers.n_classes
+    rows = np.zeros((len(every), 2 * K))
+    rows[every, truth] = (truth == answers.answer) * _weights(answers)
+    rows[every, K + truth] = _weights(answers)
+    return rows
+
+
 def paid(answers: Answers) -> Floats:
     """Columns: cost paid, number of examples."""
     return np.column_stack([answers.paid(), np.ones(len(answers.truth))]) * np.reshape(_weights(answers), (-1, 1))

@@ -17,7 +17,15 @@ from sklearn.calibration import calibration_curve
 from ... import __version__
 from ..._checks import require
 from ...errors import MissingDependencyError
-from ...evaluate import CostCurveDisplay, Report, ThresholdDisplay, confusion_table, costs_paid
+from ...evaluate import (
+    ConfusionTable,
+    CostCurveDisplay,
+    Report,
+    Section,
+    ThresholdDisplay,
+    confusion_table,
+    costs_paid,
+)
 from .contenders import Contender
 from .fold import as_in_the_race
 from .leaderboard import Standing, winner_of
@@ -26,6 +34,7 @@ from .race import Entry, Race
 
 _CURVE_ROWS = 20_000  # enough to see where a learning curve goes
 _SHOWN = 4  # contenders whose confusion and curves are drawn: the best ones
+_SQUARE = 20  # classes up to which a table of truths and answers can be read; of more, the dearest confusions alone
 
 
 def comparison_page(
@@ -51,7 +60,7 @@ def comparison_page(
     board = report.section("Leaderboard", _LEADERBOARD_TEXT)
     board.table([_row(s) for s in lines])
     board.text("What it took, and who was stopped:").table([_effort(s) for s in lines])
-    report.section("What mistakes cost").show(problem.costs)
+    _prices(report.section("What mistakes cost"), problem)
     if noticed:
         section = report.section("Noticed in the data")
         for sentence in noticed:
@@ -115,12 +124,45 @@ def _notes(s: Standing) -> list[str]:
     return taught + ([] if s.stopped is None else [s.stopped])
 
 
+def _prices(section: Section, problem: Problem) -> None:
+    if len(problem.classes) <= _SQUARE:
+        section.show(problem.costs)
+        return
+    table, truth = problem.costs.table(problem.y), problem.costs.codes(problem.y)
+    wrong = table[np.arange(table.shape[1]) != truth[:, None]]
+    section.text(
+        f"{len(problem.classes)} classes, too many for a table: a wrong answer costs {wrong.min():.4g} to "
+        f"{wrong.max():.4g}, {wrong.mean():.4g} on average over the rows and the wrong answers."
+    )
+
+
 def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
-    section = report.section("Where the costs come from", "Answers by truth: how many, and what they cost.")
+    square = len(race.problem.classes) <= _SQUARE
+    said = "Answers by truth: how many, and what they cost." if square else "The confusions that cost most."
+    section = report.section("Where the costs come from", said)
     for entry in best:
         rows, predicted = race.answers(entry)
         part = race.problem.without_columns().part(rows)
-        section.text(entry.contender.name).show(confusion_table(part.y, predicted, costs=part.costs))
+        found = confusion_table(part.y, predicted, costs=part.costs)
+        section.text(entry.contender.name)
+        section.show(found) if square else section.table(_dearest(found))
+
+
+def _dearest(found: ConfusionTable) -> list[dict[str, Any]]:
+    """The cells of a confusion table that cost most, as lines."""
+    order = np.argsort(-found.costs, axis=None, kind="stable")[:_SQUARE]
+    whole = float(found.costs.sum())
+    return [
+        {
+            "truth": str(found.classes[i]),
+            "answer": str(found.classes[j]),
+            "count": float(found.counts[i, j]),
+            "cost": float(found.costs[i, j]),
+            "% of all": round(100 * float(found.costs[i, j]) / whole, 1),
+        }
+        for i, j in zip(*np.unravel_index(order, found.costs.shape), strict=True)
+        if found.costs[i, j] > 0
+    ]
 
 
 def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, seconds: float) -> None:

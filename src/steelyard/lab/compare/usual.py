@@ -24,6 +24,7 @@ from .problem import Problem
 Floats = NDArray[np.float64]
 _MANY = 5  # classes
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
+_FIRST_UP_TO = 20  # classes: beyond, boosting grows too many trees a round to go before all others
 
 
 @dataclass(frozen=True)
@@ -243,7 +244,7 @@ def usual(problem: Problem) -> list[Contender]:
             how=how,
             work=work[base],
             unable=problem.columns.too_wide_for_trees if base == "gradient boosting" else None,
-            early=base == "gradient boosting",
+            early=base == "gradient boosting" and k <= _FIRST_UP_TO,
             growth=growth[base],
             tuning=Tuning(base),
         )

@@ -176,6 +176,21 @@ def test_five_classes() -> None:
     assert result.leaderboard[0].sensitivity is None
 
 
+def test_more_classes_than_a_table_can_show(tmp_path: Path) -> None:
+    """Only the cheapest constants run, and the page lists the dearest confusions instead of squares of all classes."""
+    rng = np.random.default_rng(0)
+    classes = 24
+    y = np.arange(10 * classes) % classes
+    X = rng.normal(size=(len(y), 3)) + y[:, None]
+    result = quick(X, y, np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))))
+    constants = [line.name for line in result.leaderboard if line.family == "constant"]
+    assert sorted(constants) == [f"always {k}" for k in (10, 11, 12, 13, 9)]  # in the middle mistakes are smallest
+    page = result.write_report(tmp_path / "report.html").read_text()
+    assert "24 classes, too many for a table: a wrong answer costs 1 to 23" in page
+    assert "The confusions that cost most." in page
+    assert len(page) < 40_000
+
+
 def test_advice_says_so_when_a_constant_wins() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 2)), (rng.random(150) < 0.5).astype(int)
