@@ -335,6 +335,18 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
     return weight
 
 
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """A call that fails or is interrupted leaves the estimator as it was, what it knows of the columns included."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
 def require(module: str, *, extra: str, why: str) -> ModuleType:
     """Import an optional library or say which extra brings it."""
     try:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import Rows, check_rows, complain
+from .._checks import Rows, check_rows, complain, unchanged_on_error
 from .kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .ldm_balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
 from .ldm_data import TrainingRows, training_rows
@@ -106,15 +106,16 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
-        ready = read_fit(self, X, y, sample_weight, costs)
-        with overflow_named():
-            if ready.solver == "asgd":
-                self._fit_pairs(ready)
-            else:
-                self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
-        self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
-        if ready.spec.kernel == "precomputed" and ready.kept is not None:
-            self.support_ = ready.kept[self.support_]
+        with unchanged_on_error(self):
+            ready = read_fit(self, X, y, sample_weight, costs)
+            with overflow_named():
+                if ready.solver == "asgd":
+                    self._fit_pairs(ready)
+                else:
+                    self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
+            self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
+            if ready.spec.kernel == "precomputed" and ready.kept is not None:
+                self.support_ = ready.kept[self.support_]
         return self
 
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:

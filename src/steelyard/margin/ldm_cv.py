@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, check_rows, complain
+from .._checks import check_choice, check_rows, complain, unchanged_on_error
 from .kernels import Gamma
 from .ldm import CSLDMClassifier, KernelChoice
 from .ldm_data import TrainingRows, training_rows
@@ -94,25 +94,31 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Score the grid on held-out folds, then fit the best point on all rows."""
-        check_rows(self, X, reset=True)
-        grids = self._grids()
-        if not callable(self.scoring):
-            check_choice("scoring", self.scoring, SCORES, "Or give a function of truths and answers.")
-        for values, name in zip(grids, ("lambda1", "lambda2", "C", "rho"), strict=True):
-            for value in values:
-                read_settings(self._model(**{name: value}))
-        ready = read_fit(self._model(), X, y, sample_weight, costs)
-        with overflow_named():
-            scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
-        at = np.unravel_index(int(np.argmax(scores)), scores.shape)
-        best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
-        model = self._model(**best._asdict(), balance=self.balance)
-        model.fit(X, y, sample_weight, costs=costs)
-        self.best_estimator_ = model
-        self.classes_ = model.classes_
-        self.lambda1_, self.lambda2_, self.C_ = best.lambda1, best.lambda2, best.C
-        self.rho_, self.rho_interval_ = model.rho_, model.rho_interval_
-        self.scores_, self.best_score_, self.n_fits_, self.n_iter_ = scores, float(scores.max()), fits, model.n_iter_
+        with unchanged_on_error(self):
+            check_rows(self, X, reset=True)
+            grids = self._grids()
+            if not callable(self.scoring):
+                check_choice("scoring", self.scoring, SCORES, "Or give a function of truths and answers.")
+            for values, name in zip(grids, ("lambda1", "lambda2", "C", "rho"), strict=True):
+                for value in values:
+                    read_settings(self._model(**{name: value}))
+            ready = read_fit(self._model(), X, y, sample_weight, costs)
+            with overflow_named():
+                scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
+            at = np.unravel_index(int(np.argmax(scores)), scores.shape)
+            best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
+            model = self._model(**best._asdict(), balance=self.balance)
+            model.fit(X, y, sample_weight, costs=costs)
+            self.best_estimator_ = model
+            self.classes_ = model.classes_
+            self.lambda1_, self.lambda2_, self.C_ = best.lambda1, best.lambda2, best.C
+            self.rho_, self.rho_interval_ = model.rho_, model.rho_interval_
+            self.scores_, self.best_score_, self.n_fits_, self.n_iter_ = (
+                scores,
+                float(scores.max()),
+                fits,
+                model.n_iter_,
+            )
         return self
 
     def _grids(self) -> list[tuple[float, ...]]:

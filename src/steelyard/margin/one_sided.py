@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from .._checks import check_column, check_finite, check_number, check_same_length, check_sample_weight, complain
+from .._checks import (
+    check_column,
+    check_finite,
+    check_number,
+    check_same_length,
+    check_sample_weight,
+    complain,
+    unchanged_on_error,
+)
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats
@@ -60,13 +68,14 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, side: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides)."""
-        rows = self._check_training_rows(X)
-        target = _targets(y)
-        check_same_length(X=rows, y=target)
-        sides = _sides(side, len(target))
-        reach = check_sample_weight(sample_weight, len(target)) / check_number("lam", self.lam, above=0)
-        # The decision is r = Kb - F at a free example, so b falls where r may not rise: side +1 is b in [-1/lam, 0].
-        self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
+        with unchanged_on_error(self):
+            rows = self._check_training_rows(X)
+            target = _targets(y)
+            check_same_length(X=rows, y=target)
+            sides = _sides(side, len(target))
+            reach = check_sample_weight(sample_weight, len(target)) / check_number("lam", self.lam, above=0)
+            # The decision is r = Kb - F at a free example, so b falls where r may not rise: side +1 has b <= 0.
+            self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
         return self
 
     def predict(self, X: Any) -> Floats:

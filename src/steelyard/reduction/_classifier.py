@@ -25,6 +25,7 @@ from .._checks import (
     check_same_length,
     check_sample_weight,
     complain,
+    unchanged_on_error,
 )
 from ..costs import as_costs
 from ..margin.kernels import DTYPES, kernel_spec
@@ -77,17 +78,18 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows, labels and costs; ``costs`` (n, K) or :class:`Costs` wins over the parameter."""
-        rows = self._read(X, reset=True)
-        classes, codes = check_labels(y)
-        check_same_length(X=rows, y=codes)
-        if len(classes) < 2:
-            raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
-        weight = check_sample_weight(sample_weight, len(codes))
-        cases = Cases(as_costs(self.costs, y, classes, per_example=costs).table(y), codes, weight)
-        plan = self._plan(classes)
-        fitted = self._learn(rows, cases, plan)
-        for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
-            setattr(self, name, value)
+        with unchanged_on_error(self):
+            rows = self._read(X, reset=True)
+            classes, codes = check_labels(y)
+            check_same_length(X=rows, y=codes)
+            if len(classes) < 2:
+                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+            weight = check_sample_weight(sample_weight, len(codes))
+            cases = Cases(as_costs(self.costs, y, classes, per_example=costs).table(y), codes, weight)
+            plan = self._plan(classes)
+            fitted = self._learn(rows, cases, plan)
+            for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
+                setattr(self, name, value)
         return self
 
     def decision_function(self, X: Any) -> Floats:
