@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Rows, check_choice, check_count, check_number, check_rows, complain, is_sparse
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
-from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, working_type
+from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
 
 DECIDE_AT_ONCE = 1 << 24  # kernel values held while deciding
@@ -93,6 +93,7 @@ def _solver(
     work = working_type(DTYPES[dtype], rows)
     if is_sparse(rows):
         on_csr = svm_csr32 if single else svm_csr64
+        (rows,) = narrowed(rows)
         return on_csr(spec.native(), rows.shape[1], *csr_arrays(rows, work), cache, *box, tol)
     on_dense = svm_dense32 if single else svm_dense64
     return on_dense(spec.native(), np.ascontiguousarray(rows, work), cache, *box, tol)
