@@ -310,16 +310,21 @@ def len_rows(column: Any, name: str = "X") -> int:
         raise complain(name, "have rows", column, "Give an array, a frame or a list.") from None
 
 
+def check_floats(name: str, values: Any) -> NDArray[np.float64]:
+    """Numbers in double precision, side by side."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise complain(name, "hold numbers", _kind_of(values), str(error)) from error
+
+
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Non-negative finite weights of finite sum, ones if None; at least one must be positive."""
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n, check_number("sample_weight", sample_weight, above=0))
-    try:
-        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise complain("sample_weight", "hold numbers", _kind_of(sample_weight), str(error)) from error
+    weight = check_floats("sample_weight", sample_weight)
     if weight.shape != (n,):
         raise complain("sample_weight", f"have shape ({n},)", weight.shape)
     check_finite("sample_weight", weight)
@@ -333,6 +338,16 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
                 "sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number."
             )
     return weight
+
+
+@contextmanager
+def overflow_blamed_on(name: str, rule: str, got: object, advice: str) -> Iterator[None]:
+    """An overflow of numpy's is a complaint about the argument that led to it, not a warning and an infinity."""
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except FloatingPointError as error:
+        raise complain(name, rule, got, advice) from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -42,7 +43,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         tol = check_number("tol", self.tol, above=0)
         max_iter = check_count("max_iter", self.max_iter)
-        cache = int(check_number("cache_mb", self.cache_mb, above=0) * 2**20)
+        cache = int(min(check_number("cache_mb", self.cache_mb, above=0) * 2**20, sys.maxsize))
         solver = _solver(spec, rows, cache, self.dtype, (c, lo, hi), tol)
         (point,) = path_points(solver, [1.0], tol, max_iter, lambda lam, steps: True)
         if not point.converged:

@@ -14,7 +14,7 @@ from ..costs import as_costs
 from ..errors import CostsError
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
-from .path import MAX_ITER, Floats
+from .path import MAX_ITER, Floats, weights_in_range
 
 
 class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -80,7 +80,9 @@ class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             weight = cost * check_sample_weight(sample_weight, len(codes))
             if not (weight > 0).any():
                 raise complain("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
-            reach = check_number("C", self.C, above=0) * weight
+            C = check_number("C", self.C, above=0)
+            with weights_in_range("C", C):
+                reach = C * weight
             self._train(rows, -sign, np.where(sign > 0, 0.0, -reach), np.where(sign > 0, reach, 0.0))
             self.classes_ = classes
         return self

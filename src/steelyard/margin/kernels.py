@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._checks import Rows, check_choice, check_count, check_finite, check_number, check_table, complain, is_sparse
+from .._checks import (
+    Rows,
+    check_choice,
+    check_count,
+    check_number,
+    check_table,
+    complain,
+    is_sparse,
+    overflow_blamed_on,
+)
 from .._native import (
     GramRows32,
     GramRows64,
@@ -211,8 +220,7 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
     out_type = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
     x = check_table("X", X)
     if spec.kernel == "precomputed":
-        given: Matrix = np.ascontiguousarray(x.toarray() if is_sparse(x) else x, dtype=out_type)
-        return given
+        return _given("X", x, out_type)
     z = x if Z is None else check_table("Z", Z)
     if x.shape[1] != z.shape[1]:
         raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
@@ -225,11 +233,18 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
 
 
 def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
-    values: Matrix = np.ascontiguousarray(kernel(x, z), dtype=out_type)
+    values = check_table("kernel(X, Z)", kernel(x, z))
     if values.shape != (x.shape[0], z.shape[0]):
         raise complain("kernel", f"return an array of shape {(x.shape[0], z.shape[0])}", values.shape)
-    check_finite("kernel(X, Z)", values)
-    return values
+    return _given("kernel(X, Z)", values, out_type)
+
+
+def _given(name: str, values: Rows, out_type: np.dtype[Any]) -> Matrix:
+    """Kernel values that are not ours, in the type that is asked for."""
+    rule, advice = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
+    with overflow_blamed_on(name, rule, _largest(values), advice):
+        matrix: Matrix = np.ascontiguousarray(values.toarray() if is_sparse(values) else values, dtype=out_type)
+    return matrix
 
 
 def _dense_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:

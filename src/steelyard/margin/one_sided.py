@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from .._checks import (
     check_column,
     check_finite,
+    check_floats,
     check_number,
     check_same_length,
     check_sample_weight,
@@ -19,7 +20,7 @@ from .._checks import (
 )
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
-from .path import MAX_ITER, Floats
+from .path import MAX_ITER, Floats, weights_in_range
 
 
 class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -73,7 +74,9 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
             target = _targets(y)
             check_same_length(X=rows, y=target)
             sides = _sides(side, len(target))
-            reach = check_sample_weight(sample_weight, len(target)) / check_number("lam", self.lam, above=0)
+            weight, lam = check_sample_weight(sample_weight, len(target)), check_number("lam", self.lam, above=0)
+            with weights_in_range("lam", lam):
+                reach = weight / lam
             # The decision is r = Kb - F at a free example, so b falls where r may not rise: side +1 has b <= 0.
             self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
         return self
@@ -88,7 +91,7 @@ def _targets(y: Any) -> Floats:
         raise complain(
             "y", "hold one target per row", None, "This estimator requires y to be passed, but the target y is None."
         )
-    target = np.ascontiguousarray(check_column("y", y), np.float64)
+    target = check_floats("y", check_column("y", y))
     check_finite("y", target)
     return target
 
@@ -96,7 +99,7 @@ def _targets(y: Any) -> Floats:
 def _sides(side: Any, n: int) -> NDArray[np.float64]:
     if side is None:
         return np.zeros(n)
-    sides = np.asarray(side, np.float64)
+    sides = check_floats("side", side)
     if sides.shape != (n,):
         raise complain("side", f"have shape ({n},)", sides.shape)
     if not np.isin(sides, (-1.0, 0.0, 1.0)).all():

@@ -224,3 +224,36 @@ def test_empty_columns_of_sparse_rows_cost_nothing(kernel: str) -> None:
 
 def test_rows_without_any_value_have_a_kernel() -> None:
     np.testing.assert_array_equal(gram(sparse.csr_array((2, 5)), kernel="poly", gamma=1.0, coef0=2.0), 8.0)
+
+
+@pytest.mark.parametrize("learner", [CSSVMClassifier, OneSidedClassifier])
+def test_a_kernel_that_is_given_must_fit_the_precision(learner) -> None:
+    X = RNG.normal(size=(20, 2))
+    y = (X[:, 0] > 0).astype(int)
+    huge = 1e39 * X @ X.T
+    words = "must be small enough for float32; got .*Scale the kernel or use dtype='float64'"
+    with pytest.raises(InvalidInputError, match=f"^X {words}"):
+        learner(kernel="precomputed").fit(huge, y)
+    with pytest.raises(InvalidInputError, match=rf"^kernel\(X, Z\) {words}"):
+        learner(kernel=lambda a, b: 1e39 * a @ b.T).fit(X, y)
+    fitted = learner(kernel="precomputed", dtype="float64").fit(huge, y)
+    assert np.isfinite(fitted.decision_function(huge)).all()
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (lambda K: np.full(K.shape, "a"), r"kernel\(X, Z\) must be numbers in rows and columns"),
+        (lambda K: K * 1j, r"kernel\(X, Z\) must be numbers in rows and columns"),
+        (lambda K: K[:, :3], r"kernel must return an array of shape \(8, 8\); got \(8, 3\)"),
+        (lambda K: K * np.nan, r"kernel\(X, Z\) must hold finite numbers; got NaN at row 0"),
+        (lambda K: None, r"kernel\(X, Z\) must have two dimensions"),
+    ],
+)
+def test_what_a_kernel_function_may_not_return(returned, words) -> None:
+    X = RNG.normal(size=(8, 2))
+    with pytest.raises(InvalidInputError, match=words):
+        gram(X, kernel=lambda a, b: returned(a @ b.T))
+    np.testing.assert_array_equal(
+        gram(X, kernel=lambda a, b: sparse.csr_array(a @ b.T)), gram(X, kernel=lambda a, b: a @ b.T)
+    )
