@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
@@ -56,10 +57,17 @@ def check_number(
         (at_most, "<= {}", operator.le),
     ]
     rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_float(value)
     if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
         raise complain(name, rule.rstrip(), value, advice)
     return float(value)  # type: ignore[arg-type]
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def check_count(name: str, value: object, *, at_least: int = 1, advice: str = "") -> int:
@@ -254,14 +262,14 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
             raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
     if labels.dtype.kind in "iu" and labels.size > 0:
         return _count_integers(labels)
-    if labels.dtype.kind == "f" and labels.size > 0 and np.abs(labels).max() < 2**31:
+    if labels.dtype.kind == "f" and labels.size > 0 and float(np.abs(labels).max()) < 2**31:
         whole = labels.astype(np.int64)
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
     try:
         check_classification_targets(labels)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise complain(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
     try:
         classes, codes = np.unique(labels, return_inverse=True)
@@ -285,12 +293,12 @@ def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp
     if high - low > 1024:
         classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.astype(np.intp, copy=False)
-    offsets = (labels - labels.dtype.type(low)).astype(np.intp)  # cannot overflow: the range is short
+    least = labels.dtype.type(low)
+    unsigned = np.dtype(f"u{labels.dtype.itemsize}")  # the range may be too long for int8, and the labels for int64
+    offsets = (labels - least).astype(unsigned).astype(np.intp)
     present = np.bincount(offsets) > 0
-    if present.all():
-        return (np.arange(len(present)) + low).astype(labels.dtype), offsets
-    classes = (np.flatnonzero(present) + low).astype(labels.dtype)
-    return classes, (np.cumsum(present) - 1).astype(np.intp)[offsets]
+    classes = np.flatnonzero(present).astype(labels.dtype) + least
+    return classes, offsets if present.all() else (np.cumsum(present) - 1).astype(np.intp)[offsets]
 
 
 def check_same_length(**columns: Any) -> None:
@@ -360,6 +368,16 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def check_random(random_state: Any) -> np.random.RandomState:
+    """A source of random numbers from what scikit-learn takes as ``random_state``."""
+    try:
+        return check_random_state(random_state)  # type: ignore[no-any-return]
+    except ValueError as error:
+        rule = "be None, a whole number in 0..2**32 - 1 or a numpy RandomState"
+        advice = "Draw a number from a Generator: random_state=int(rng.integers(2**32))."
+        raise complain("random_state", rule, random_state, advice) from error
 
 
 def require(module: str, *, extra: str, why: str) -> ModuleType:

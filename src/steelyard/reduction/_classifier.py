@@ -205,7 +205,7 @@ def read_lams(lams: Any) -> Floats:
         lams = [lams]
     try:
         path = np.unique(np.asarray(lams, dtype=np.float64))[::-1]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise complain("lams", 'be None, "paper" or positive numbers', lams) from None
     check_finite("lams", path)
     if path.ndim != 1 or len(path) == 0 or path[-1] <= 0:
