@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
@@ -368,6 +369,19 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def check_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training, held-out) positions of every fold; there are some in each."""
+    rule, every = "be a number of folds, a scikit-learn splitter or (train, test) pairs", np.arange(len(codes))
+    try:
+        cuts = check_cv(cv, codes, classifier=True).split(X, codes)
+        folds = [(every[train], every[test]) for train, test in cuts]
+    except (IndexError, TypeError, ValueError) as error:
+        raise complain("cv", rule, cv, str(error)) from error
+    if not folds or not all(len(train) and len(test) for train, test in folds):
+        raise complain("cv", rule, cv, "It makes no folds, or one without rows to learn from or to judge by.")
+    return folds
 
 
 def check_random(random_state: Any) -> np.random.RandomState:

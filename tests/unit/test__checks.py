@@ -8,6 +8,7 @@ from steelyard import (
     AdaC2M1Classifier,
     CostSearchCV,
     CSLDMClassifier,
+    CSLDMClassifierCV,
     CSSVMClassifier,
     FilterTreeClassifier,
     InvalidInputError,
@@ -63,3 +64,29 @@ def test_whole_numbers_beyond_all_floats_are_no_numbers() -> None:
 def test_a_seed_that_is_none_is_told(estimator, seed) -> None:
     with pytest.raises(InvalidInputError, match=r"^random_state must be None, a whole number in .* Draw a number from"):
         clone(estimator).set_params(random_state=seed).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        "five",
+        1.5,
+        [],
+        [(np.arange(24), [])],
+        [([], np.arange(24))],
+        [(np.arange(30), np.arange(3))],
+        [np.arange(24)],
+    ],
+    ids=["text", "part", "no folds", "none held out", "none to learn from", "beyond the rows", "no pairs"],
+)
+@pytest.mark.parametrize("search", [CSLDMClassifierCV, OneSidedClassifierCV])
+def test_folds_that_are_none_are_told(search, cv) -> None:
+    with pytest.raises(InvalidInputError, match=r"^cv must be a number of folds, a scikit-learn splitter or .*; got"):
+        search(cv=cv).fit(X, y)
+
+
+def test_folds_may_be_masks_or_positions() -> None:
+    odd = np.arange(24) // 2 % 2 == 1
+    masks = OneSidedClassifierCV(cv=[(odd, ~odd), (~odd, odd)]).fit(X, y)
+    positions = OneSidedClassifierCV(cv=[(np.flatnonzero(odd), np.flatnonzero(~odd)), (~odd, odd)]).fit(X, y)
+    np.testing.assert_array_equal(masks.cv_costs_, positions.cv_costs_)

@@ -211,6 +211,9 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _stream(self, width: int, count: int) -> PairSgd:
         """The stream so far, copied so that a failed call leaves it alone; else one that starts at what is learned."""
         if hasattr(self, "stream_"):
+            if len(self.stream_.weights) != width:
+                advice = "Call fit to begin anew."
+                raise complain("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
             return copy.deepcopy(self.stream_)
         if not hasattr(self, "coef_"):
             return PairSgd.start(np.zeros(width), average_from=count)

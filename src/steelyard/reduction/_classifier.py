@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from .._checks import (
     check_choice,
     check_count,
     check_finite,
+    check_folds,
     check_labels,
     check_number,
     check_rows,
@@ -216,7 +216,7 @@ def read_lams(lams: Any) -> Floats:
 def read_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """(training, held-out) positions. A number deals out the examples of each class in turn."""
     if not isinstance(cv, numbers.Integral):
-        return list(check_cv(cv, codes, classifier=True).split(X, codes))
+        return check_folds(cv, X, codes)
     n_folds = check_count("cv", cv, at_least=2)
     if n_folds > len(codes):
         raise complain("cv", f"be at most the number of examples, {len(codes)}", cv, "Use fewer folds.")
