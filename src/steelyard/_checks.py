@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
@@ -56,10 +58,17 @@ def check_number(
         (at_most, "<= {}", operator.le),
     ]
     rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_float(value)
     if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
         raise complain(name, rule.rstrip(), value, advice)
     return float(value)  # type: ignore[arg-type]
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def check_count(name: str, value: object, *, at_least: int = 1, advice: str = "") -> int:
@@ -254,14 +263,14 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
             raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
     if labels.dtype.kind in "iu" and labels.size > 0:
         return _count_integers(labels)
-    if labels.dtype.kind == "f" and labels.size > 0 and np.abs(labels).max() < 2**31:
+    if labels.dtype.kind == "f" and labels.size > 0 and float(np.abs(labels).max()) < 2**31:
         whole = labels.astype(np.int64)
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
     try:
         check_classification_targets(labels)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise complain(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
     try:
         classes, codes = np.unique(labels, return_inverse=True)
@@ -285,12 +294,12 @@ def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp
     if high - low > 1024:
         classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.astype(np.intp, copy=False)
-    offsets = (labels - labels.dtype.type(low)).astype(np.intp)  # cannot overflow: the range is short
+    least = labels.dtype.type(low)
+    unsigned = np.dtype(f"u{labels.dtype.itemsize}")  # the range may be too long for int8, and the labels for int64
+    offsets = (labels - least).astype(unsigned).astype(np.intp)
     present = np.bincount(offsets) > 0
-    if present.all():
-        return (np.arange(len(present)) + low).astype(labels.dtype), offsets
-    classes = (np.flatnonzero(present) + low).astype(labels.dtype)
-    return classes, (np.cumsum(present) - 1).astype(np.intp)[offsets]
+    classes = np.flatnonzero(present).astype(labels.dtype) + least
+    return classes, offsets if present.all() else (np.cumsum(present) - 1).astype(np.intp)[offsets]
 
 
 def check_same_length(**columns: Any) -> None:
@@ -310,16 +319,21 @@ def len_rows(column: Any, name: str = "X") -> int:
         raise complain(name, "have rows", column, "Give an array, a frame or a list.") from None
 
 
+def check_floats(name: str, values: Any) -> NDArray[np.float64]:
+    """Numbers in double precision, side by side."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise complain(name, "hold numbers", _kind_of(values), str(error)) from error
+
+
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
     """Non-negative finite weights of finite sum, ones if None; at least one must be positive."""
     if sample_weight is None:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n, check_number("sample_weight", sample_weight, above=0))
-    try:
-        weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise complain("sample_weight", "hold numbers", _kind_of(sample_weight), str(error)) from error
+    weight = check_floats("sample_weight", sample_weight)
     if weight.shape != (n,):
         raise complain("sample_weight", f"have shape ({n},)", weight.shape)
     check_finite("sample_weight", weight)
@@ -333,6 +347,51 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
                 "sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number."
             )
     return weight
+
+
+@contextmanager
+def overflow_blamed_on(name: str, rule: str, got: object, advice: str) -> Iterator[None]:
+    """An overflow of numpy's is a complaint about the argument that led to it, not a warning and an infinity."""
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except FloatingPointError as error:
+        raise complain(name, rule, got, advice) from error
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """A call that fails or is interrupted leaves the estimator as it was, what it knows of the columns included."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def check_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training, held-out) positions of every fold; there are some in each."""
+    rule, every = "be a number of folds, a scikit-learn splitter or (train, test) pairs", np.arange(len(codes))
+    try:
+        cuts = check_cv(cv, codes, classifier=True).split(X, codes)
+        folds = [(every[train], every[test]) for train, test in cuts]
+    except (IndexError, TypeError, ValueError) as error:
+        raise complain("cv", rule, cv, str(error)) from error
+    if not folds or not all(len(train) and len(test) for train, test in folds):
+        raise complain("cv", rule, cv, "It makes no folds, or one without rows to learn from or to judge by.")
+    return folds
+
+
+def check_random(random_state: Any) -> np.random.RandomState:
+    """A source of random numbers from what scikit-learn takes as ``random_state``."""
+    try:
+        return check_random_state(random_state)  # type: ignore[no-any-return]
+    except ValueError as error:
+        rule = "be None, a whole number in 0..2**32 - 1 or a numpy RandomState"
+        advice = "Draw a number from a Generator: random_state=int(rng.integers(2**32))."
+        raise complain("random_state", rule, random_state, advice) from error
 
 
 def require(module: str, *, extra: str, why: str) -> ModuleType:

@@ -70,6 +70,17 @@ def test_another_width_is_told(name: str) -> None:
         called(fitted, "predict" if hasattr(fitted, "predict") else "transform", X[:, :2])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(name: str) -> None:
+    named = pd.DataFrame(X, columns=list("abc"))
+    fitted = getattr(steelyard, name)().fit(named, y)
+    before = dict(vars(fitted))
+    with pytest.raises(InvalidInputError, match=r"X must hold finite numbers|have 24 rows like|have 23 rows like"):
+        fitted.fit(X[:, :2] * np.inf, y[1:])  # without names, fewer columns, and neither values nor labels will do
+    assert vars(fitted).keys() == before.keys()
+    assert all(vars(fitted)[key] is value for key, value in before.items())
+
+
 def fitted_name(estimator: Any) -> str:
     """Of the estimator that reads the rows: a search of costs hands them on."""
     return type(estimator.best_estimator_ if isinstance(estimator, CostSearchCV) else estimator).__name__

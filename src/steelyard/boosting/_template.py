@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._checks import check_count, check_labels, check_same_length, check_sample_weight, complain, note_columns
+from .._checks import (
+    check_count,
+    check_labels,
+    check_random,
+    check_same_length,
+    check_sample_weight,
+    complain,
+    note_columns,
+)
 from ..costs import Costs, ExampleCosts, as_costs
 from ..errors import CostsError, InvalidInputError
 from ..tree import C45Classifier
@@ -114,7 +122,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Rounds:
         """Rounds of fit, vote and reweighting until they are done, nothing is wrong, or the base is too weak."""
         base, y = self._base(), classes[codes]
-        random = check_random_state(self.random_state)
+        random = check_random(self.random_state)
         size = total(weight)
         D = weight if (columns.first == 1).all() else scaled(weight * columns.first, size)
         if is_our_tree(base):

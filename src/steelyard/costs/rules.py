@@ -102,6 +102,9 @@ def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = No
             return as_costs(per_example, y, classes)
         if np.ndim(per_example) == 3:
             return Costs.of_matrices(per_example, classes=classes)
+        if np.shape(per_example) == (len(classes), len(classes)) != (len(y), len(classes)):
+            rule, advice = "hold a row per example at fit", "Give a matrix to the constructor or as Costs.of_matrix(C)."
+            raise complain("costs", rule, "a matrix C[true, predicted]", advice, CostsError)
         return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
     return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
 

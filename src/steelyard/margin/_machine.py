@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Rows, check_choice, check_count, check_number, check_rows, complain, is_sparse
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
-from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, working_type
+from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
 
 DECIDE_AT_ONCE = 1 << 24  # kernel values held while deciding
@@ -42,7 +43,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         tol = check_number("tol", self.tol, above=0)
         max_iter = check_count("max_iter", self.max_iter)
-        cache = int(check_number("cache_mb", self.cache_mb, above=0) * 2**20)
+        cache = int(min(check_number("cache_mb", self.cache_mb, above=0) * 2**20, sys.maxsize))
         solver = _solver(spec, rows, cache, self.dtype, (c, lo, hi), tol)
         (point,) = path_points(solver, [1.0], tol, max_iter, lambda lam, steps: True)
         if not point.converged:
@@ -93,6 +94,7 @@ def _solver(
     work = working_type(DTYPES[dtype], rows)
     if is_sparse(rows):
         on_csr = svm_csr32 if single else svm_csr64
+        (rows,) = narrowed(rows)
         return on_csr(spec.native(), rows.shape[1], *csr_arrays(rows, work), cache, *box, tol)
     on_dense = svm_dense32 if single else svm_dense64
     return on_dense(spec.native(), np.ascontiguousarray(rows, work), cache, *box, tol)

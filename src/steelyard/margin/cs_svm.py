@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from .._checks import check_labels, check_number, check_same_length, check_sample_weight, complain
+from .._checks import check_labels, check_number, check_same_length, check_sample_weight, complain, unchanged_on_error
 from ..costs import as_costs
 from ..errors import CostsError
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
-from .path import MAX_ITER, Floats
+from .path import MAX_ITER, Floats, weights_in_range
 
 
 class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -64,23 +64,27 @@ class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
-        rows = self._check_training_rows(X)
-        classes, codes = check_labels(y)
-        check_same_length(X=rows, y=codes)
-        if len(classes) != 2:
-            raise complain(
-                "y",
-                "have two classes",
-                f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
-                "Only binary classification is supported. For more classes use a reduction, e.g. OneVsAllClassifier.",
-            )
-        sign, cost = _cheaper_answer(as_costs(self.costs, y, classes, per_example=costs).table(y), codes)
-        weight = cost * check_sample_weight(sample_weight, len(codes))
-        if not (weight > 0).any():
-            raise complain("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
-        reach = check_number("C", self.C, above=0) * weight
-        self._train(rows, -sign, np.where(sign > 0, 0.0, -reach), np.where(sign > 0, reach, 0.0))
-        self.classes_ = classes
+        with unchanged_on_error(self):
+            rows = self._check_training_rows(X)
+            classes, codes = check_labels(y)
+            check_same_length(X=rows, y=codes)
+            if len(classes) != 2:
+                raise complain(
+                    "y",
+                    "have two classes",
+                    f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
+                    "Only binary classification is supported. "
+                    "For more classes use a reduction, e.g. OneVsAllClassifier.",
+                )
+            sign, cost = _cheaper_answer(as_costs(self.costs, y, classes, per_example=costs).table(y), codes)
+            weight = cost * check_sample_weight(sample_weight, len(codes))
+            if not (weight > 0).any():
+                raise complain("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
+            C = check_number("C", self.C, above=0)
+            with weights_in_range("C", C):
+                reach = C * weight
+            self._train(rows, -sign, np.where(sign > 0, 0.0, -reach), np.where(sign > 0, reach, 0.0))
+            self.classes_ = classes
         return self
 
     def decision_function(self, X: Any) -> Floats:

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._checks import Rows, check_choice, check_count, check_finite, check_number, check_table, complain, is_sparse
+from .._checks import (
+    Rows,
+    check_choice,
+    check_count,
+    check_number,
+    check_table,
+    complain,
+    is_sparse,
+    overflow_blamed_on,
+)
 from .._native import (
     GramRows32,
     GramRows64,
@@ -199,6 +208,7 @@ def _growing(spec: KernelSpec, rows: Rows, out_type: np.dtype[Any]) -> GramRows3
     single, work = out_type == np.float32, working_type(out_type, rows)
     if is_sparse(rows):  # copies: rows that are computed later must be those of now
         on_csr = gram_rows_csr32 if single else gram_rows_csr64
+        (rows,) = narrowed(rows)
         values, indices, starts = csr_arrays(rows, work)
         return on_csr(spec.native(), rows.shape[1], values.copy(), indices.copy(), starts.copy())
     on_dense = gram_rows_dense32 if single else gram_rows_dense64
@@ -210,8 +220,7 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
     out_type = DTYPES[check_choice("dtype", dtype, tuple(DTYPES))]
     x = check_table("X", X)
     if spec.kernel == "precomputed":
-        given: Matrix = np.ascontiguousarray(x.toarray() if is_sparse(x) else x, dtype=out_type)
-        return given
+        return _given("X", x, out_type)
     z = x if Z is None else check_table("Z", Z)
     if x.shape[1] != z.shape[1]:
         raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
@@ -224,11 +233,18 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
 
 
 def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
-    values: Matrix = np.ascontiguousarray(kernel(x, z), dtype=out_type)
+    values = check_table("kernel(X, Z)", kernel(x, z))
     if values.shape != (x.shape[0], z.shape[0]):
         raise complain("kernel", f"return an array of shape {(x.shape[0], z.shape[0])}", values.shape)
-    check_finite("kernel(X, Z)", values)
-    return values
+    return _given("kernel(X, Z)", values, out_type)
+
+
+def _given(name: str, values: Rows, out_type: np.dtype[Any]) -> Matrix:
+    """Kernel values that are not ours, in the type that is asked for."""
+    rule, advice = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
+    with overflow_blamed_on(name, rule, _largest(values), advice):
+        matrix: Matrix = np.ascontiguousarray(values.toarray() if is_sparse(values) else values, dtype=out_type)
+    return matrix
 
 
 def _dense_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
@@ -251,9 +267,7 @@ class CsrArrays(NamedTuple):
 
 def csr_arrays(X: Rows, dtype: Any) -> CsrArrays:
     """Sorted, without duplicates, in the given precision; X itself is left as it is."""
-    rows = (
-        X if getattr(X, "format", None) == "csr" else sparse.csr_array(X)
-    )  # X itself remembers what has been found out about it
+    rows = X  # which remembers what has been found out about it
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -264,8 +278,26 @@ def csr_arrays(X: Rows, dtype: Any) -> CsrArrays:
     )
 
 
+def narrowed(*tables: Rows, columns_a_value: int = 1) -> tuple[Rows, ...]:
+    """Sparse rows without the columns that are empty in all of them, if there are more columns than that to a value.
+
+    The native code spreads a row over all columns; what it adds up, and in which order, stays the same.
+    """
+    rows = [X if getattr(X, "format", None) == "csr" else sparse.csr_array(X) for X in tables]
+    indices = np.concatenate([one.indices for one in rows])
+    if rows[0].shape[1] <= columns_a_value * len(indices):
+        return tuple(rows)
+    used, places = np.unique(indices, return_inverse=True)
+    ends = np.cumsum([len(one.indices) for one in rows])
+    return tuple(
+        sparse.csr_array((one.data, part, one.indptr), shape=(one.shape[0], len(used)))
+        for one, part in zip(rows, np.split(places, ends[:-1]), strict=True)
+    )
+
+
 def _sparse_gram(spec: KernelSpec, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
     work = working_type(out_type, x, z)
+    x, z = narrowed(x, z, columns_a_value=32)  # fewer are cleared sooner than sorted
     mine, its = csr_arrays(x, work), csr_arrays(z, work)
     out: Matrix = np.empty((x.shape[0], z.shape[0]), out_type)
     step = max(16, ROWS_AT_ONCE // max(1, 8 * z.shape[0]))

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import Rows, check_rows, complain
+from .._checks import Rows, check_rows, complain, unchanged_on_error
 from .kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .ldm_balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
 from .ldm_data import TrainingRows, training_rows
@@ -107,15 +107,16 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
-        ready = read_fit(self, X, y, sample_weight, costs)
-        with overflow_named():
-            if ready.solver == "asgd":
-                self._fit_pairs(ready)
-            else:
-                self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
-        self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
-        if ready.spec.kernel == "precomputed" and ready.kept is not None:
-            self.support_ = ready.kept[self.support_]
+        with unchanged_on_error(self):
+            ready = read_fit(self, X, y, sample_weight, costs)
+            with overflow_named():
+                if ready.solver == "asgd":
+                    self._fit_pairs(ready)
+                else:
+                    self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
+            self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
+            if ready.spec.kernel == "precomputed" and ready.kept is not None:
+                self.support_ = ready.kept[self.support_]
         return self
 
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
@@ -215,6 +216,9 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _stream(self, width: int, count: int) -> PairSgd:
         """The stream so far, copied so that a failed call leaves it alone; else one that starts at what is learned."""
         if hasattr(self, "stream_"):
+            if len(self.stream_.weights) != width:
+                advice = "Call fit to begin anew."
+                raise complain("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
             return copy.deepcopy(self.stream_)
         if not hasattr(self, "coef_"):
             return PairSgd.start(np.zeros(width), average_from=count)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from .._checks import complain
 from .ldm_data import Problem, TrainingRows
 from .ldm_problem import Examples, Floats, Solution
 
@@ -100,7 +101,9 @@ def cross_validated_advantage(
 ) -> Advantage:
     """The advantage of the rare class on held-out rows, over five stratified folds."""
     smallest = int(min((examples.sign > 0).sum(), (examples.sign < 0).sum()))
-    folds = StratifiedKFold(max(2, min(FOLDS, smallest)), shuffle=True, random_state=seed)
+    if smallest < 2:
+        raise complain("balance", 'be "train" or None where a class has one row', "cv", "None is left to hold out.")
+    folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
     parts = []
     for train, test in folds.split(np.zeros(len(examples.sign)), examples.sign):
         kept = examples.rows(train)

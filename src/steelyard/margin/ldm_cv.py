@@ -9,11 +9,10 @@ from typing import Any, Literal, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, check_rows, complain
+from .._checks import check_choice, check_folds, check_rows, complain, unchanged_on_error
 from .kernels import Gamma
 from .ldm import CSLDMClassifier, KernelChoice
 from .ldm_data import TrainingRows, training_rows
@@ -94,25 +93,33 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Score the grid on held-out folds, then fit the best point on all rows."""
-        check_rows(self, X, reset=True)
-        grids = self._grids()
-        if not callable(self.scoring):
-            check_choice("scoring", self.scoring, SCORES, "Or give a function of truths and answers.")
-        for values, name in zip(grids, ("lambda1", "lambda2", "C", "rho"), strict=True):
-            for value in values:
-                read_settings(self._model(**{name: value}))
-        ready = read_fit(self._model(), X, y, sample_weight, costs)
-        with overflow_named():
-            scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
-        at = np.unravel_index(int(np.argmax(scores)), scores.shape)
-        best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
-        model = self._model(**best._asdict(), balance=self.balance)
-        model.fit(X, y, sample_weight, costs=costs)
-        self.best_estimator_ = model
-        self.classes_ = model.classes_
-        self.lambda1_, self.lambda2_, self.C_ = best.lambda1, best.lambda2, best.C
-        self.rho_, self.rho_interval_ = model.rho_, model.rho_interval_
-        self.scores_, self.best_score_, self.n_fits_, self.n_iter_ = scores, float(scores.max()), fits, model.n_iter_
+        with unchanged_on_error(self):
+            check_rows(self, X, reset=True)
+            grids = self._grids()
+            if not callable(self.scoring):
+                check_choice("scoring", self.scoring, SCORES, "Or give a function of truths and answers.")
+            for values, name in zip(grids, ("lambda1", "lambda2", "C", "rho"), strict=True):
+                for value in values:
+                    read_settings(self._model(**{name: value}))
+            ready = read_fit(self._model(), X, y, sample_weight, costs)
+            with overflow_named():
+                scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
+            if not np.isfinite(scores).all():
+                raise complain("scoring", "give a finite number on every fold", float(scores[~np.isfinite(scores)][0]))
+            at = np.unravel_index(int(np.argmax(scores)), scores.shape)
+            best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
+            model = self._model(**best._asdict(), balance=self.balance)
+            model.fit(X, y, sample_weight, costs=costs)
+            self.best_estimator_ = model
+            self.classes_ = model.classes_
+            self.lambda1_, self.lambda2_, self.C_ = best.lambda1, best.lambda2, best.C
+            self.rho_, self.rho_interval_ = model.rho_, model.rho_interval_
+            self.scores_, self.best_score_, self.n_fits_, self.n_iter_ = (
+                scores,
+                float(scores.max()),
+                fits,
+                model.n_iter_,
+            )
         return self
 
     def _grids(self) -> list[tuple[float, ...]]:
@@ -135,12 +142,11 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         place = np.full(len(codes), -1)  # of every given row among those of positive weight
         place[slice(None) if ready.kept is None else ready.kept] = np.arange(len(ready.examples.sign))
         total = np.zeros(tuple(len(grid) for grid in grids))
-        folds = 0
-        for train, test in check_cv(self.cv, codes, classifier=True).split(np.zeros(len(codes)), codes):
+        folds = check_folds(self.cv, np.zeros(len(codes)), codes)
+        for train, test in folds:
             kept, held_out = place[train], place[test]
             total += self._fold(ready, data, grids, kept[kept >= 0], held_out[held_out >= 0])
-            folds += 1
-        return total / folds, folds * total.size
+        return total / len(folds), len(folds) * total.size
 
     def _data(self, ready: Ready) -> TrainingRows:
         if ready.spec.kernel == "linear" and ready.rows.shape[0] <= SMALL:
@@ -160,6 +166,8 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise complain(
                 "cv", "leave both classes in every training fold", "a fold with one class", "Use fewer folds."
             )
+        if len(held_out.sign) == 0:
+            raise complain("cv", "hold out rows of positive weight in every fold", "a fold without", "Use fewer folds.")
         prepare = data.prepare(kept, train)
         scores = np.empty(tuple(len(grid) for grid in grids))
         for i, lambda1 in enumerate(grids[0]):

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from .._checks import (
     Rows,
@@ -17,6 +16,7 @@ from .._checks import (
     check_flag,
     check_labels,
     check_number,
+    check_random,
     check_rows,
     check_same_length,
     check_sample_weight,
@@ -172,4 +172,4 @@ def read_examples(model: Any, rows: Rows, y: Any, classes: NDArray[Any], sample_
 
 def seed_of(random_state: Any) -> int:
     """A whole number from whatever scikit-learn takes as random_state."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(check_random(random_state).randint(2**31 - 1))

@@ -8,10 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from .._checks import check_column, check_finite, check_number, check_same_length, check_sample_weight, complain
+from .._checks import (
+    check_column,
+    check_finite,
+    check_floats,
+    check_number,
+    check_same_length,
+    check_sample_weight,
+    complain,
+    unchanged_on_error,
+)
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
-from .path import MAX_ITER, Floats
+from .path import MAX_ITER, Floats, weights_in_range
 
 
 class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -60,13 +69,16 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, side: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides)."""
-        rows = self._check_training_rows(X)
-        target = _targets(y)
-        check_same_length(X=rows, y=target)
-        sides = _sides(side, len(target))
-        reach = check_sample_weight(sample_weight, len(target)) / check_number("lam", self.lam, above=0)
-        # The decision is r = Kb - F at a free example, so b falls where r may not rise: side +1 is b in [-1/lam, 0].
-        self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
+        with unchanged_on_error(self):
+            rows = self._check_training_rows(X)
+            target = _targets(y)
+            check_same_length(X=rows, y=target)
+            sides = _sides(side, len(target))
+            weight, lam = check_sample_weight(sample_weight, len(target)), check_number("lam", self.lam, above=0)
+            with weights_in_range("lam", lam):
+                reach = weight / lam
+            # The decision is r = Kb - F at a free example, so b falls where r may not rise: side +1 has b <= 0.
+            self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -79,7 +91,7 @@ def _targets(y: Any) -> Floats:
         raise complain(
             "y", "hold one target per row", None, "This estimator requires y to be passed, but the target y is None."
         )
-    target = np.ascontiguousarray(check_column("y", y), np.float64)
+    target = check_floats("y", check_column("y", y))
     check_finite("y", target)
     return target
 
@@ -87,7 +99,7 @@ def _targets(y: Any) -> Floats:
 def _sides(side: Any, n: int) -> NDArray[np.float64]:
     if side is None:
         return np.zeros(n)
-    sides = np.asarray(side, np.float64)
+    sides = check_floats("side", side)
     if sides.shape != (n,):
         raise complain("side", f"have shape ({n},)", sides.shape)
     if not np.isin(sides, (-1.0, 0.0, 1.0)).all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import check_count, check_finite, check_number, complain
+from .._checks import check_count, check_finite, check_number, complain, overflow_blamed_on
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
 from .kernels import LazyGram
 
@@ -153,6 +154,8 @@ def solve_path(
     tol = check_number("tol", tol, above=0)
     max_iter = check_count("max_iter", max_iter)
     for problem in problems:
+        with weights_in_range("lambdas", min(grid)):
+            _ = problem.upper / min(grid)
         if problem.index.min() < 0 or problem.index.max() >= matrix.shape[0]:
             raise complain("index", f"lie within the {matrix.shape[0]} rows of gram", problem.index)
     mostly_there = isinstance(matrix, LazyGram) and 4 * matrix.rows_at_hand >= 3 * matrix.shape[0]
@@ -176,6 +179,12 @@ def solve_path(
     if unfinished:
         warn_unconverged(f"{unfinished} of {len(problems) * len(grid)} SVM problems", max_iter)
     return solutions
+
+
+def weights_in_range(name: str, value: float) -> AbstractContextManager[None]:
+    """Within, a weight that the parameter takes beyond all numbers is a complaint about it."""
+    advice = "Regularise more, or scale weights and costs down."
+    return overflow_blamed_on(name, "leave the weights of all examples finite", value, advice)
 
 
 def warn_unconverged(what: str, max_iter: int) -> None:

@@ -6,8 +6,6 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -46,16 +44,6 @@ class Saved:
         with partial.open("wb") as file:
             np.savez(file, state=text, **arrays)
         partial.replace(target)
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **rules: Any) -> Self:

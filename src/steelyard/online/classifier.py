@@ -16,6 +16,7 @@ from .._checks import (
     check_number,
     check_same_length,
     complain,
+    unchanged_on_error,
 )
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
@@ -70,14 +71,14 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self.__dict__.pop("_engine", None)
             self._learn(X, y, None, costs, sample_weight, known_whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning. The first part names both ``classes`` unless it has them."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self._learn(X, y, classes, costs, sample_weight, known_whole=False)
         return self
 
@@ -96,7 +97,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
         assert trace is not None
         return trace
@@ -144,7 +145,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def start(self, n_features: int, classes: Any) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, check_two(classes), None)
         return self

@@ -18,6 +18,7 @@ from .._checks import (
     check_same_length,
     check_sample_weight,
     complain,
+    unchanged_on_error,
 )
 from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
@@ -85,14 +86,14 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self.__dict__.pop("_engine", None)
             self._learn(X, y, None, costs, sample_weight, whole=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Go on learning. The first part names all ``classes`` unless it has them."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self._learn(X, y, classes, costs, sample_weight, whole=False)
         return self
 
@@ -104,12 +105,12 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
 
     def start(self, n_features: int, classes: Any) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, np.unique(np.asarray(classes)), None)
         return self

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_flag, check_rows
+from .._checks import check_flag, check_rows, unchanged_on_error
 from .._native import scale_rows
 from ..errors import StateError
 
@@ -37,7 +37,8 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn means and deviations of these rows afresh."""
-        return self._learned(check_rows(self, X, reset=True, accept_sparse=False, allow_nan=True), new=True)
+        with unchanged_on_error(self):
+            return self._learned(check_rows(self, X, reset=True, accept_sparse=False, allow_nan=True), new=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Go on with more rows."""

@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +18,14 @@ from .._checks import (
     check_choice,
     check_count,
     check_finite,
+    check_folds,
     check_labels,
     check_number,
     check_rows,
     check_same_length,
     check_sample_weight,
     complain,
+    unchanged_on_error,
 )
 from ..costs import as_costs
 from ..margin.kernels import DTYPES, kernel_spec
@@ -77,17 +78,18 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows, labels and costs; ``costs`` (n, K) or :class:`Costs` wins over the parameter."""
-        rows = self._read(X, reset=True)
-        classes, codes = check_labels(y)
-        check_same_length(X=rows, y=codes)
-        if len(classes) < 2:
-            raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
-        weight = check_sample_weight(sample_weight, len(codes))
-        cases = Cases(as_costs(self.costs, y, classes, per_example=costs).table(y), codes, weight)
-        plan = self._plan(classes)
-        fitted = self._learn(rows, cases, plan)
-        for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
-            setattr(self, name, value)
+        with unchanged_on_error(self):
+            rows = self._read(X, reset=True)
+            classes, codes = check_labels(y)
+            check_same_length(X=rows, y=codes)
+            if len(classes) < 2:
+                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+            weight = check_sample_weight(sample_weight, len(codes))
+            cases = Cases(as_costs(self.costs, y, classes, per_example=costs).table(y), codes, weight)
+            plan = self._plan(classes)
+            fitted = self._learn(rows, cases, plan)
+            for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
+                setattr(self, name, value)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -203,7 +205,7 @@ def read_lams(lams: Any) -> Floats:
         lams = [lams]
     try:
         path = np.unique(np.asarray(lams, dtype=np.float64))[::-1]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise complain("lams", 'be None, "paper" or positive numbers', lams) from None
     check_finite("lams", path)
     if path.ndim != 1 or len(path) == 0 or path[-1] <= 0:
@@ -214,7 +216,7 @@ def read_lams(lams: Any) -> Floats:
 def read_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """(training, held-out) positions. A number deals out the examples of each class in turn."""
     if not isinstance(cv, numbers.Integral):
-        return list(check_cv(cv, codes, classifier=True).split(X, codes))
+        return check_folds(cv, X, codes)
     n_folds = check_count("cv", cv, at_least=2)
     if n_folds > len(codes):
         raise complain("cv", f"be at most the number of examples, {len(codes)}", cv, "Use fewer folds.")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .._checks import check_shape, complain, note_columns
+from .._checks import check_shape, complain, is_sparse, note_columns
 from .plan import Cases, Floats, Plan, SubProblem
 
 
@@ -117,10 +117,10 @@ def check_takes_weight(estimator: Any) -> None:
 
 
 def readable(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Rows as they came, frames too, for a base learner that reads them itself; lists become arrays."""
+    """Rows as they came, frames too, for a base learner that reads them itself, in a form that some can be taken of."""
     rows = check_shape(X)
     note_columns(estimator, rows, reset=reset)
-    return rows
+    return rows.tocsr() if is_sparse(rows) and rows.format in ("bsr", "coo", "dia") else rows
 
 
 def take(X: Any, rows: NDArray[np.intp]) -> Any:

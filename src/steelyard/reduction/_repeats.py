@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import is_sparse
-from ..margin.kernels import csr_arrays
+from ..margin.kernels import csr_arrays, narrowed
 from .plan import Cases, Floats
 
 
@@ -47,5 +47,6 @@ def _bytes_of(rows: Any) -> Iterator[bytes]:
     """Every row as bytes that are equal where the rows are."""
     if not is_sparse(rows):
         return ((row + 0.0).tobytes() for row in rows)
+    (rows,) = narrowed(rows)
     values, indices, starts = csr_arrays(rows, rows.dtype)
     return ((values[i:j] + 0.0).tobytes() + indices[i:j].tobytes() for i, j in pairwise(starts))

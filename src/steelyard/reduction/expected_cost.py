@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice, check_labels, check_same_length, check_sample_weight, complain
+from .._checks import check_choice, check_labels, check_same_length, check_sample_weight, complain, unchanged_on_error
 from ..costs import CostRule, Costs, ExampleCosts, as_costs
 from ._learners import check_takes_weight, readable
 from .plan import Floats
@@ -50,20 +50,21 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
         """Learn probabilities from rows and labels, and keep the costs for later."""
-        X = readable(self, X, reset=True)
-        classes, codes = check_labels(y)
-        check_same_length(X=X, y=codes)
-        if len(classes) < 2:
-            raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
-        weight = check_sample_weight(sample_weight, len(codes))
-        agreed = class_level(as_costs(self.costs, y, classes, per_example=costs), y, weight)
-        estimator = self._probabilistic()
-        metadata = {}
-        if sample_weight is not None:
-            check_takes_weight(estimator)
-            metadata["sample_weight"] = weight
-        self.estimator_ = estimator.fit(X, classes[codes], **metadata)
-        self.classes_, self.costs_ = classes, agreed
+        with unchanged_on_error(self):
+            X = readable(self, X, reset=True)
+            classes, codes = check_labels(y)
+            check_same_length(X=X, y=codes)
+            if len(classes) < 2:
+                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+            weight = check_sample_weight(sample_weight, len(codes))
+            agreed = class_level(as_costs(self.costs, y, classes, per_example=costs), y, weight)
+            estimator = self._probabilistic()
+            metadata = {}
+            if sample_weight is not None:
+                check_takes_weight(estimator)
+                metadata["sample_weight"] = weight
+            self.estimator_ = estimator.fit(X, classes[codes], **metadata)
+            self.classes_, self.costs_ = classes, agreed
         return self
 
     def predict_proba(self, X: Any) -> Floats:

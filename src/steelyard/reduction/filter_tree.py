@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from .._checks import complain
+from .._checks import check_random, complain
 from ..costs import Costs
 from ..errors import InvalidInputError
 from ._classifier import ReductionClassifier, ReductionClassifierCV
@@ -86,7 +85,7 @@ def read_tournament(tournament: Any, classes: NDArray[Any], random_state: Any) -
     """The tournament as nested pairs of class codes."""
     codes = list(range(len(classes)))
     if isinstance(tournament, str) and tournament == "random":
-        return balanced(check_random_state(random_state).permutation(codes).tolist())
+        return balanced(check_random(random_state).permutation(codes).tolist())
     if isinstance(tournament, str) and tournament == "balanced":
         return balanced(codes)
     seen: list[int] = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +18,7 @@ from .._checks import (
     check_flag,
     check_labels,
     check_number,
+    check_random,
     check_same_length,
     complain,
     require,
@@ -101,7 +102,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         candidate = Candidate(self._searched(), self.parameter, classes)
         measure = read_measure(self.scoring, classes[codes], classes)
-        random = check_random_state(self.random_state)
+        random = check_random(self.random_state)
         plan = self._plan(classes, codes, int(random.randint(2**31 - 1)))
         searches = self._searches(X, classes, codes, int(random.randint(2**31 - 1)))
         about = self._about(candidate.estimator, plan)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.utils import check_random_state
 
-from .._checks import check_count, check_labels, check_number, check_same_length, complain
+from .._checks import check_count, check_labels, check_number, check_random, check_same_length, complain
 from ..costs import Costs
 from ..evaluate import Interval
 from ._fitness import Measure, read_measure, rows
@@ -88,7 +87,7 @@ def nested_evaluate(
     if np.bincount(codes).min() < 2:
         raise complain("y", "have two or more rows of every class to test on", "n_samples=1", "Drop or merge classes.")
     share = check_number("test_size", test_size, above=0, below=1)
-    random = check_random_state(random_state)
+    random = check_random(random_state)
     cutter = StratifiedShuffleSplit(n_splits, test_size=share, random_state=random.randint(2**31 - 1))
     measure = read_measure(search.scoring, labels, classes)
     contestants: dict[str, Any] = {"search": search, **(rivals or {})}

@@ -20,6 +20,7 @@ from .._checks import (
     check_same_length,
     check_sample_weight,
     complain,
+    unchanged_on_error,
 )
 from .._native import TreeOptions, TreeTable
 from . import export
@@ -87,7 +88,8 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> C45Classifier:
         """Grow and prune a tree."""
-        return self.fit_prepared(self.prepare(X, y), sample_weight)
+        with unchanged_on_error(self):
+            return self.fit_prepared(self.prepare(X, y), sample_weight)
 
     def prepare(self, X: Any, y: Any) -> Prepared:
         """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters."""

@@ -70,10 +70,10 @@ def encode(estimator: Any, X: Any, nominal: Sequence[int | str] | None) -> tuple
 def _columns(estimator: Any, X: Any, *, reset: bool) -> list[NDArray[Any]] | None:
     """The columns one by one if any of them may hold other things than numbers, else None."""
     if not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X):
+        note_columns(estimator, check_shape(X), reset=reset)  # which also tells what is wrong with their names
         frame = nw.from_native(X, eager_only=True)
         if all(kind.is_numeric() for kind in frame.schema.values()):
             return None
-        note_columns(estimator, check_shape(X), reset=reset)
         columns = [frame[:, j] for j in range(frame.shape[1])]
         return [(c.cast(nw.Float64) if c.dtype.is_numeric() else c).to_numpy() for c in columns]
     if hasattr(X, "toarray"):

@@ -71,3 +71,10 @@ def test_rules_are_rules_and_need_two_classes(rule) -> None:  # type: ignore[no-
 def test_parameters_out_of_range(rule) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidInputError, match=r"(eta_pos|power|relative_to) must be"):
         rule.costs_for([0, 1])
+
+
+def test_a_matrix_at_fit_is_told_from_rows() -> None:
+    C, classes = 1.0 - np.eye(2), np.array([0, 1])
+    with pytest.raises(CostsError, match=r"^costs must hold a row per example at fit; got .*Costs\.of_matrix\(C\)"):
+        as_costs(None, [0, 1, 1], classes, per_example=C)
+    np.testing.assert_array_equal(as_costs(None, [0, 1], classes, per_example=C).table([0, 1]), C)

@@ -109,3 +109,10 @@ def test_bad_input_is_named() -> None:
         CSSVMClassifier(C=-1.0).fit(X, CODES)
     with pytest.raises(InvalidInputError, match="kernel must be one of"):
         CSSVMClassifier(kernel="sigmoid").fit(X, CODES)
+
+
+def test_numbers_beyond_the_machine() -> None:
+    with pytest.raises(InvalidInputError, match=r"^C must leave the weights of all examples finite; got 1e\+300"):
+        CSSVMClassifier(C=1e300).fit(X, LABELS, sample_weight=WEIGHT * 1e10)
+    unlimited, usual = CSSVMClassifier(cache_mb=1e300).fit(X, LABELS), CSSVMClassifier().fit(X, LABELS)
+    np.testing.assert_array_equal(unlimited.decision_function(X), usual.decision_function(X))

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from steelyard import CSSVMClassifier
+from steelyard import CSSVMClassifier, OneSidedClassifier
 from steelyard.errors import InvalidInputError
 from steelyard.margin.kernels import LazyGram, gram, kernel_spec
 
@@ -203,3 +203,57 @@ def test_rows_whose_kernel_would_overflow_are_refused(kernel, longest, dtype, wr
             call()
     almost = {"perceptron": 1e30, "linear": 1e15, "poly": 1e5, "rbf": 1e100}[kernel]
     assert np.isfinite(gram(wrap([[almost, 1.0], [-almost, 2.0]]), **settings)).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "perceptron"])
+def test_empty_columns_of_sparse_rows_cost_nothing(kernel: str) -> None:
+    """Hashed features have more columns than fit into memory, and columns that differ by 2^32 are not the same."""
+    narrow = sparse.random_array((30, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    columns = np.array([0, 7, 2**31, 2**32, 2**32 + 7, 2**40 - 1])
+    wide = sparse.csr_array((narrow.data, columns[narrow.indices], narrow.indptr), shape=(30, 2**40))
+    settings = {"kernel": kernel, "gamma": 0.5, "coef0": 1.0, "dtype": "float64"}
+    whole = gram(narrow, **settings)
+    np.testing.assert_array_equal(gram(wide, **settings), whole)
+    np.testing.assert_array_equal(gram(wide[:9], wide[9:], **settings), whole[:9, 9:])
+    np.testing.assert_array_equal(LazyGram(wide, **settings).part(np.arange(30), np.arange(30)), whole)
+    y = np.arange(30) % 2
+    for learner in (CSSVMClassifier, OneSidedClassifier):
+        model, plain = learner(**settings).fit(wide, y), learner(**settings).fit(narrow, y)
+        np.testing.assert_array_equal(model.decision_function(wide), plain.decision_function(narrow))
+
+
+def test_rows_without_any_value_have_a_kernel() -> None:
+    np.testing.assert_array_equal(gram(sparse.csr_array((2, 5)), kernel="poly", gamma=1.0, coef0=2.0), 8.0)
+
+
+@pytest.mark.parametrize("learner", [CSSVMClassifier, OneSidedClassifier])
+def test_a_kernel_that_is_given_must_fit_the_precision(learner) -> None:
+    X = RNG.normal(size=(20, 2))
+    y = (X[:, 0] > 0).astype(int)
+    huge = 1e39 * X @ X.T
+    words = "must be small enough for float32; got .*Scale the kernel or use dtype='float64'"
+    with pytest.raises(InvalidInputError, match=f"^X {words}"):
+        learner(kernel="precomputed").fit(huge, y)
+    with pytest.raises(InvalidInputError, match=rf"^kernel\(X, Z\) {words}"):
+        learner(kernel=lambda a, b: 1e39 * a @ b.T).fit(X, y)
+    fitted = learner(kernel="precomputed", dtype="float64").fit(huge, y)
+    assert np.isfinite(fitted.decision_function(huge)).all()
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (lambda K: np.full(K.shape, "a"), r"kernel\(X, Z\) must be numbers in rows and columns"),
+        (lambda K: K * 1j, r"kernel\(X, Z\) must be numbers in rows and columns"),
+        (lambda K: K[:, :3], r"kernel must return an array of shape \(8, 8\); got \(8, 3\)"),
+        (lambda K: K * np.nan, r"kernel\(X, Z\) must hold finite numbers; got NaN at row 0"),
+        (lambda K: None, r"kernel\(X, Z\) must have two dimensions"),
+    ],
+)
+def test_what_a_kernel_function_may_not_return(returned, words) -> None:
+    X = RNG.normal(size=(8, 2))
+    with pytest.raises(InvalidInputError, match=words):
+        gram(X, kernel=lambda a, b: returned(a @ b.T))
+    np.testing.assert_array_equal(
+        gram(X, kernel=lambda a, b: sparse.csr_array(a @ b.T)), gram(X, kernel=lambda a, b: a @ b.T)
+    )

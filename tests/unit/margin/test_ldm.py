@@ -177,3 +177,24 @@ def test_the_balance_point_balances_the_machine_that_is_kept(monkeypatch, kernel
     model = CSLDMClassifier(C, lambda1, lambda2, kernel=kernel, balance="train").fit(X, y)
     right = model.predict(X) == y
     assert abs(right[y].mean() - right[~y].mean()) <= 2 / y.sum()
+
+
+def test_what_cannot_be_validated_is_told(data):
+    X, y = data
+    with pytest.raises(
+        InvalidInputError, match=r"^cv must be a number of folds.*; got 100\. Cannot have number of spl"
+    ):
+        CSLDMClassifierCV(cv=100).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"^cv must hold out rows of positive weight in every fold"):
+        CSLDMClassifierCV(cv=[(np.arange(10, 90), np.arange(10))]).fit(X, y, sample_weight=np.arange(90) >= 10)
+    with pytest.raises(InvalidInputError, match=r"^scoring must give a finite number on every fold; got nan"):
+        CSLDMClassifierCV(cv=2, scoring=lambda truths, answers: np.nan).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r'^balance must be "train" or None where a class has one row; got'):
+        CSLDMClassifier(balance="cv").fit(X, np.arange(90) == 5)
+
+
+def test_a_stream_keeps_its_intercept(data):
+    X, y = data
+    model = CSLDMClassifier(random_state=0).partial_fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"^fit_intercept must stay the same while a stream goes on; got False"):
+        model.set_params(fit_intercept=False).partial_fit(X, y)

@@ -150,3 +150,12 @@ def test_bad_settings_are_named_and_change_nothing(settings, side, complaint) ->
 def test_targets_must_be_finite_numbers() -> None:
     with pytest.raises(InvalidInputError, match="y must hold finite numbers"):
         OneSidedSVR().fit(X, np.r_[Y[:-1], np.inf])
+
+
+def test_texts_for_numbers_and_weights_beyond_all_numbers_are_told() -> None:
+    with pytest.raises(InvalidInputError, match=r"^y must hold numbers; got .*could not convert"):
+        OneSidedSVR().fit(X, ["dear"] * 80)
+    with pytest.raises(InvalidInputError, match=r"^side must hold numbers; got 'list'. could not convert"):
+        OneSidedSVR().fit(X, Y, side=["above"] * 80)
+    with pytest.raises(InvalidInputError, match=r"^lam must leave the weights of all examples finite; got 1e-300"):
+        OneSidedSVR(lam=1e-300).fit(X, Y, sample_weight=np.full(80, 1e10))

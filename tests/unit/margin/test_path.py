@@ -252,3 +252,9 @@ def test_bad_grids_and_matrices_are_named() -> None:
         solve_path(np.eye(2), [problem], [0.0])
     with pytest.raises(InvalidInputError, match="gram must be a square matrix"):
         solve_path(np.ones((2, 3)), [problem], [1.0])
+
+
+def test_a_lambda_that_takes_weights_beyond_all_numbers_is_refused() -> None:
+    problem = SVMProblem.classification([0, 1], [-1, 1], [1e10, 1.0])
+    with pytest.raises(InvalidInputError, match=r"^lambdas must leave the weights of all examples finite; got 1e-300"):
+        solve_path(np.eye(2), [problem], [1.0, 1e-300])

@@ -84,3 +84,15 @@ def test_frames_reach_the_base_learner() -> None:
     np.testing.assert_allclose(
         dropped.fit(frame, Y, sample_weight=weight).decision_function(frame), dropped.fit(*few).decision_function(frame)
     )
+
+
+@pytest.mark.parametrize("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("cls", [OneVsAllClassifier, *WEIGHTED])
+def test_sparse_rows_of_any_layout(cls: type, layout: str) -> None:
+    rows = sparse.csr_array(X).asformat(layout)
+    weight = np.ones(60)
+    weight[::7] = 0.0  # some rows must be left out
+    options = {"random_state": 0} if cls is FilterTreeClassifier else {}
+    model = cls(LogisticRegression(), **options).fit(rows, Y, sample_weight=weight)
+    plain = cls(LogisticRegression(), **options).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(model.predict(rows), plain.predict(X))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import C45Classifier, InvalidInputError
+from steelyard import AdaC2M1Classifier, C45Classifier, InvalidInputError
 
 ROWS = [["red", 1.0, True], ["blue", 2.0, False], ["red", 3.5, True], ["green", 0.5, False]] * 5
 Y = [1, 0, 1, 0] * 5
@@ -92,3 +92,11 @@ def test_other_columns_are_refused() -> None:
 def test_no_rows_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="at least one row"):
         C45Classifier().fit(in_pandas().iloc[:0], [])
+
+
+@pytest.mark.parametrize("learner", [C45Classifier, AdaC2M1Classifier])
+def test_columns_of_the_same_name_are_told(learner: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    twice = pd.DataFrame([[1.0, "a", 2.0], [2.0, "b", 1.0]] * 4, columns=["u", "v", "u"])
+    with pytest.raises(InvalidInputError, match=r"^X must be numbers in rows and columns; got .*unique column names"):
+        learner().fit(twice, [0, 1] * 4)
