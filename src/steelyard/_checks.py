@@ -71,11 +71,22 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def check_count(name: str, value: object, *, at_least: int = 1, advice: str = "") -> int:
-    """A whole number not smaller than ``at_least``."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or int(value) < at_least:
-        raise complain(name, f"be a whole number >= {at_least}", value, advice)
+def check_count(name: str, value: object, *, at_least: int = 1, at_most: int | None = None, advice: str = "") -> int:
+    """A whole number not smaller than ``at_least`` and not larger than ``at_most``."""
+    rule = f"be a whole number >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise complain(name, rule, value, advice)
+    if int(value) < at_least or (at_most is not None and int(value) > at_most):
+        raise complain(name, rule, value, advice)
     return int(value)
+
+
+def check_jobs(n_jobs: object) -> int | None:
+    """How many to run at the same time, as joblib counts them: None is one, -1 all cores."""
+    ok = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if n_jobs is not None and not ok:
+        raise complain("n_jobs", "be None or a whole number other than 0", n_jobs, "-1 uses all cores.")
+    return None if n_jobs is None else int(n_jobs)  # type: ignore[call-overload]
 
 
 def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") -> T:

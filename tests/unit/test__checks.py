@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from steelyard import (
     AdaC2M1Classifier,
@@ -13,6 +14,7 @@ from steelyard import (
     FilterTreeClassifier,
     InvalidInputError,
     OneSidedClassifierCV,
+    OneVsAllClassifier,
 )
 from steelyard._checks import check_labels, check_number
 
@@ -90,3 +92,15 @@ def test_folds_may_be_masks_or_positions() -> None:
     masks = OneSidedClassifierCV(cv=[(odd, ~odd), (~odd, odd)]).fit(X, y)
     positions = OneSidedClassifierCV(cv=[(np.flatnonzero(odd), np.flatnonzero(~odd)), (~odd, odd)]).fit(X, y)
     np.testing.assert_array_equal(masks.cv_costs_, positions.cv_costs_)
+
+
+@pytest.mark.parametrize("jobs", [0, "two", 1.5, True])
+@pytest.mark.parametrize("base", [None, LogisticRegression()])
+def test_jobs_that_cannot_be_counted_are_named(jobs, base) -> None:
+    with pytest.raises(InvalidInputError, match="n_jobs must be None or a whole number other than 0"):
+        OneVsAllClassifier(base, n_jobs=jobs).fit(X, y)
+
+
+def test_a_degree_beyond_the_kernels_numbers_is_named() -> None:
+    with pytest.raises(InvalidInputError, match="degree must be a whole number >= 0 and <= 2147483647; got 2147483648"):
+        CSSVMClassifier(kernel="poly", degree=2**31).fit(X, y)

@@ -74,7 +74,9 @@ def kernel_spec(kernel: Any, X: Rows, *, gamma: Any = None, degree: Any = 3, coe
         value = 1.0 / (features * variance) if variance > 0 else 1.0 / features
     else:
         value = check_number("gamma", gamma, above=0)
-    return KernelSpec(kernel, value, check_count("degree", degree, at_least=0), check_number("coef0", coef0))
+    return KernelSpec(
+        kernel, value, check_count("degree", degree, at_least=0, at_most=2**31 - 1), check_number("coef0", coef0)
+    )
 
 
 def _variance(X: Rows) -> float:

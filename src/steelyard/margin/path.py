@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import check_count, check_finite, check_number, complain, overflow_blamed_on
+from .._checks import check_count, check_finite, check_jobs, check_number, complain, overflow_blamed_on
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
 from .kernels import LazyGram
 
@@ -152,7 +152,7 @@ def solve_path(
     if not grid:
         raise complain("lambdas", "hold one or more numbers", lambdas)
     tol = check_number("tol", tol, above=0)
-    max_iter = check_count("max_iter", max_iter)
+    max_iter, jobs = check_count("max_iter", max_iter), check_jobs(n_jobs)
     for problem in problems:
         with weights_in_range("lambdas", min(grid)):
             _ = problem.upper / min(grid)
@@ -172,7 +172,7 @@ def solve_path(
 
     tasks = (delayed(solve)(k, problem) for k, problem in enumerate(problems))
     try:
-        solutions = cast("list[PathSolution]", Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(tasks))
+        solutions = cast("list[PathSolution]", Parallel(n_jobs=jobs, prefer="threads", require="sharedmem")(tasks))
     finally:
         stop.set()  # an interrupt reaches the main thread only: the others end after their slice of work
     unfinished = sum(not point.converged for solution in solutions for point in solution.points)

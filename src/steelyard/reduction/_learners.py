@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .._checks import check_shape, complain, is_sparse, note_columns
+from .._checks import check_jobs, check_shape, complain, is_sparse, note_columns
 from .plan import Cases, Floats, Plan, SubProblem
 
 
@@ -79,10 +79,10 @@ def train(plan: Plan, X: Any, cases: Cases, estimator: Any, n_jobs: int | None) 
     if plan.weighted or (cases.weight != cases.weight[0]).any():
         check_takes_weight(estimator)
     parts: list[Solution] = []
-    scores = np.empty((len(cases), 0))
+    scores, jobs = np.empty((len(cases), 0)), check_jobs(n_jobs)
     for stage in range(plan.n_stages):
         problems = plan.problems(stage, cases, scores)
-        solved = Parallel(n_jobs=n_jobs)(delayed(solve)(estimator, X, problem) for problem in problems)
+        solved = Parallel(n_jobs=jobs)(delayed(solve)(estimator, X, problem) for problem in problems)
         parts += solved
         if stage + 1 < plan.n_stages:
             scores = np.column_stack([scores, Solutions(solved).scores(X)])

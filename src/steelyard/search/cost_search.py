@@ -16,6 +16,7 @@ from .._checks import (
     check_choice,
     check_count,
     check_flag,
+    check_jobs,
     check_labels,
     check_number,
     check_random,
@@ -102,7 +103,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         rows = X.tocsr() if hasattr(X, "tocsr") else X
         candidate = Candidate(self._searched(), self.parameter, classes)
         measure = read_measure(self.scoring, classes[codes], classes)
-        random = check_random(self.random_state)
+        random, jobs = check_random(self.random_state), check_jobs(self.n_jobs)
         plan = self._plan(classes, codes, int(random.randint(2**31 - 1)))
         searches = self._searches(X, classes, codes, int(random.randint(2**31 - 1)))
         about = self._about(candidate.estimator, plan)
@@ -113,7 +114,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                judge = Judge(candidate, measure, rows, classes[codes], splits, self.n_jobs)
+                judge = Judge(candidate, measure, rows, classes[codes], splits, jobs)
                 _study.run(study, one, judge, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
@@ -130,7 +131,11 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return self
 
     def _searched(self) -> Any:
-        return AdaC2M1Classifier() if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return AdaC2M1Classifier()
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "get_params"):
+            raise complain("estimator", "be an estimator with get_params and fit, or None", self.estimator)
+        return self.estimator
 
     def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> Plan:
         sampler = check_choice("sampler", self.sampler, SAMPLERS)
@@ -162,7 +167,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return [(name, [cut]) for name, cut in zip(names, cuts, strict=True)]
 
     def _splits(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[Split]:
-        if hasattr(self.splits, "split"):
+        if hasattr(self.splits, "split") and not isinstance(self.splits, str):
             return [Split(*cut) for cut in self.splits.split(X, classes[codes])]
         return stratified_splits(check_count("splits", self.splits, at_least=2), codes, seed)
 

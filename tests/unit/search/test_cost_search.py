@@ -229,11 +229,19 @@ def test_a_class_of_one_row_is_trained_on_only(blobs):
         ({"scoring": "beauty"}, "scoring must be"),
         ({"timeout": 0}, "timeout must be"),
         ({"parameter": "wishes"}, "have a parameter 'wishes'"),
+        ({"splits": "x"}, "splits must be a whole number >= 2; got 'x'"),
+        ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0; got 0"),
     ],
 )
 def test_what_cannot_be_used_is_named(blobs, options, match):
     with pytest.raises(InvalidInputError, match=match):
         searched(blobs, **options)
+
+
+@pytest.mark.parametrize("estimator", ["forest", AdaC2M1Classifier])
+def test_what_is_no_estimator_is_named(blobs, estimator):
+    with pytest.raises(InvalidInputError, match="estimator must be an estimator with get_params and fit, or None"):
+        CostSearchCV(estimator).fit(*blobs)
 
 
 def test_errors_of_the_estimator_come_through_and_the_study_knows(blobs, tmp_path):
