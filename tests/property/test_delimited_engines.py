@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from steelyard.data import engines
 from steelyard.data.columns import Column
 from steelyard.data.delimited import plain_columns
-from steelyard.data.layout import Layout
+from steelyard.data.layout import MISSING, Layout
 from steelyard.errors import DataFileError
 
 numbers = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.integers(-(10**20), 10**20).map(str),
-    st.sampled_from(["", "?", "NA", "nan", "+1", " 2", "2 ", ".5", "5.", "1e5", "-0"]),
+    st.sampled_from(["", "?", "NA", "N/A", "NULL", "nan", "+1", " 2", "2 ", ".5", "5.", "1e5", "-0"]),
 )
 odd_numbers = st.one_of(
     numbers, st.sampled_from(["inf", "-Infinity", "NAN", "0x10", "1_0", "1e999", "a", "true", "1,5"])
@@ -25,7 +25,7 @@ odd_numbers = st.one_of(
 texts = st.one_of(
     st.sampled_from(["red", "green", " red", "?", "", "NA", "a b", "1"]), st.text("ab,\"'\n é", max_size=4)
 )
-MISSING = st.sampled_from([("", "?", "NA", "NaN", "nan", "null"), ("?",), ("", "-")])
+MARKS = st.sampled_from([MISSING, ("?",), ("", "-")])
 
 
 def comparable(columns: list[Column]) -> list[tuple[object, ...]]:
@@ -43,7 +43,7 @@ def written(rows: list[list[str]], quoting: int) -> bytes:
 @given(
     st.lists(st.tuples(numbers, texts, odd_numbers).map(list), min_size=1, max_size=6),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-    MISSING,
+    MARKS,
     st.sampled_from([b"", b"1,2\n", b"1,2,3,4\n", b"\n", b"1,a,2"]),
 )
 @example([["0.0", "red", "true"]], csv.QUOTE_MINIMAL, ("?",), b"")

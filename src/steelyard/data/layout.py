@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MISSING = ("", "?", "NA", "NaN", "nan", "null")
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null")
 
 
 @dataclass(frozen=True)
