@@ -30,12 +30,16 @@ class Form:
         return float(self.finish(self.total(answers), answers.positive, **params))
 
     def total(self, answers: Answers) -> Floats:
-        """Sums over all examples; counts without a sheet, whose columns grow with the square of the classes."""
+        """Sums over all examples; counts without a sheet, whose columns grow with the classes."""
         cells = collapsed(answers)
-        if self.sheet is not counted:
+        if self.sheet not in (counted, recalled):
             return np.asarray(cells.size @ self.sheet(cells.answers))
-        weight = cells.size * _weights(cells.answers)
-        return np.bincount(_cell(cells.answers), weights=weight, minlength=answers.n_classes**2).astype(float)
+        weight, K = cells.size * _weights(cells.answers), answers.n_classes
+        counts = np.bincount(_cell(cells.answers), weights=weight, minlength=K**2).astype(float)
+        if self.sheet is counted:
+            return counts
+        table = counts.reshape(K, K)
+        return np.concatenate([np.diagonal(table), table.sum(axis=1)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import steelyard as sy
-from steelyard.evaluate._forms import OURS
+from steelyard.evaluate._answers import read_answers
+from steelyard.evaluate._forms import FORMS, OURS
 
 ALL = pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)
 
@@ -39,6 +40,16 @@ def test_g_mean_counts_only_classes_with_examples() -> None:
     assert sy.g_mean_score(["a", "b"], ["a", "b"], classes=["a", "b", "c"]) == 1
     assert sy.g_mean_score(["a", "a"], ["a", "c"], classes=["a", "b", "c"]) == 0.5
     assert sy.g_mean_score(["a", "b"], ["a", "a"]) == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("measure", FORMS, ids=lambda m: m.__name__)
+def test_sums_made_without_a_sheet_are_those_of_the_sheet(measure, weighted) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    truth, answer = rng.integers(0, 4, (2, 50))
+    weight = rng.random(50) if weighted else None
+    answers = read_answers(truth, answer, classes=range(5), sample_weight=weight)  # of class 4 there is nothing
+    np.testing.assert_allclose(FORMS[measure].total(answers), FORMS[measure].sheet(answers).sum(axis=0))
 
 
 def test_savings_where_one_answer_is_free() -> None:

@@ -1,5 +1,7 @@
 """CSLDMClassifier: what it accepts, refuses, shows and keeps."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,6 +18,7 @@ from steelyard import (
 )
 from steelyard.margin import ldm
 from steelyard.margin.ldm_balance import balance_point
+from steelyard.margin.ldm_reading import Ready
 
 
 @pytest.fixture
@@ -177,6 +180,23 @@ def test_the_balance_point_balances_the_machine_that_is_kept(monkeypatch, kernel
     model = CSLDMClassifier(C, lambda1, lambda2, kernel=kernel, balance="train").fit(X, y)
     right = model.predict(X) == y
     assert abs(right[y].mean() - right[~y].mean()) <= 2 / y.sum()
+
+
+@pytest.mark.parametrize("few", [0, 2000], ids=["sought roughly first", "from scratch"])
+def test_no_balance_is_looked_at_twice(monkeypatch, data, few) -> None:
+    monkeypatch.setattr(ldm, "FEW_ROWS", few)
+    solved = Counter()
+    solve = Ready.solve
+
+    def counted(self, problem, asked, examples, rho, start, tol):
+        solved[rho, tol] += 1
+        return solve(self, problem, asked, examples, rho, start, tol)
+
+    monkeypatch.setattr(Ready, "solve", counted)
+    model = CSLDMClassifier(balance="train").fit(*data)
+    solved[model.rho_, model.tol] -= 1  # the machine that is kept
+    assert max(solved.values()) == 1
+    assert len(solved) > 20
 
 
 def test_what_cannot_be_validated_is_told(data):
