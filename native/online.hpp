@@ -7,6 +7,7 @@
 #include <cstring>
 #include <variant>
 
+#include "clones.hpp"
 #include "queries.hpp"
 #include "rows.hpp"
 #include "second_order.hpp"

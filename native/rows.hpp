@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "clones.hpp"
 #include "lanes.hpp"
 #include "simd.hpp"
 
