@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -146,6 +146,7 @@ def blobs(seed: int, n_classes: int = 3, n: int = 36) -> tuple[NDArray[np.float6
 
 @pytest.mark.kernel
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 1.0, 30.0]), st.integers(2, 4))
+@example(1797900, 30.0, 4)  # an example that is free in three machines at once: its three best classes are equal
 @settings(max_examples=15, deadline=None)
 def test_one_vs_all_is_one_sided_regression_of_insensitive_costs(seed: int, lam: float, n_classes: int) -> None:
     """Paper 002, sec. 4: c[k] = 2 [y != k] - 1, here scaled to [0, 1]: half the loss, a quarter of |w|^2, so 2 lam."""
@@ -156,7 +157,11 @@ def test_one_vs_all_is_one_sided_regression_of_insensitive_costs(seed: int, lam:
     mine, its = all_of_them.solution_, one_sided.solution_
     np.testing.assert_allclose(mine.scores(X) - mine.bias, 2 * (its.scores(X) - its.bias), atol=1e-6)
     if np.ptp(mine.bias + 1 - 2 * (its.bias + 1)) < 1e-6:  # the bias is unique but where no example is free
-        assert (all_of_them.predict(X) == one_sided.predict(X)).all()
+        scores, answer = all_of_them.decision_function(X).reshape(len(X), -1), one_sided.predict(X)
+        if n_classes == 2:
+            scores = np.column_stack([-scores, scores])
+        # The same answers, up to classes that are equal for both: there rounding decides.
+        assert (scores[np.arange(len(X)), answer] >= scores.max(axis=1) - 1e-6).all()
 
 
 @pytest.mark.kernel
