@@ -5,6 +5,7 @@ NB_MODULE(_native, m) {
   m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
+  steelyard::bind_forest(m);
   steelyard::bind_ldm(m);
   steelyard::bind_multiclass(m);
   steelyard::bind_online(m);
