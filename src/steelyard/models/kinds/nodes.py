@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import Forest
+from ..._native import Forest
 from .fields import Fields
 
 __all__ = [

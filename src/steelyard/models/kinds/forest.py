@@ -10,9 +10,9 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._native import Forest
-from ..errors import StateError
-from ..files import Node
+from ..._native import Forest
+from ...errors import StateError
+from ...files import Node
 from .fields import Fields, write_labels
 from .foreign_trees import from_hist_gradient_boosting, from_lightgbm, from_sklearn_forest
 from .kind import Kind, State, Write, feature_params, fitted_features

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import StateError
-from ..files import Node
+from ...errors import StateError
+from ...files import Node
 
 __all__ = ["MOST_FEATURES", "Fields", "Labels", "plain_settings", "write_labels", "write_rows"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..files import Node
+from ...files import Node
 from .fields import Fields, write_labels
 
 __all__ = ["Kind", "State", "Write", "feature_params", "fitted_features"]

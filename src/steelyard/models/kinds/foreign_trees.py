@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
+from ...errors import StateError
 from .nodes import CATEGORICAL, MISSING_LEFT, NAN_IS_ZERO, ZERO_IS_MISSING, Nodes
 
 __all__ = ["from_hist_gradient_boosting", "from_lightgbm", "from_sklearn_forest"]
