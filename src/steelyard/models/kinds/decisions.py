@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
 from ...costs import Costs
+from ...decision import ExpectedCostClassifier
+from ...decision.calibration import CalibratedClassifier
 from ...errors import StateError
-from ...files import Node
-from ...reduction import ExpectedCostClassifier
-from .fields import Fields, plain_settings, write_labels
+from ...files import Fields, Node, plain_settings, write_labels
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
@@ -81,11 +82,46 @@ def _build_threshold(state: State, parts: list[Any]) -> FixedThresholdClassifier
     settings = {name: state[name] for name in ("threshold", "response_method")}
     made = FixedThresholdClassifier(parts[0], pos_label=state["positive"], **settings)
     made.estimator_ = parts[0]
-    return fitted_features(made, _features_of(parts[0]))  # type: ignore[no-any-return]
+    return fitted_features(made, _features_of(parts[0]))
 
 
 def _features_of(model: Any) -> dict[str, Any]:
     return {name: getattr(model, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(model, name)}
+
+
+# -- calibration -----------------------------------------------------------------------------------------------------
+
+
+def _write_calibrated(model: CalibratedClassifier, write: Write) -> Node:
+    arrays = write_labels("classes", model.classes_)
+    arrays["slopes"] = np.array([float(curve.coef_[0, 0]) for curve in model.curves_])
+    arrays["offsets"] = np.array([float(curve.intercept_[0]) for curve in model.curves_])
+    return Node("CalibratedClassifier/1", {}, arrays, [write(model.classifier)])
+
+
+def _check_calibrated(fields: Fields) -> State:
+    classes = fields.classes()
+    n_curves = 1 if len(classes) == 2 else len(classes)
+    state: State = {"classes": classes, "slopes": fields.floats("slopes", n_curves)}
+    state["offsets"] = fields.floats("offsets", n_curves)
+    fields.done(parts=1)
+    return state
+
+
+def _build_calibrated(state: State, parts: list[Any]) -> CalibratedClassifier:
+    if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
+        raise StateError("must calibrate the classes of its classifier; they differ.")
+    made = CalibratedClassifier(parts[0])
+    made.classes_ = state["classes"]
+    made.curves_ = [_curve(a, b) for a, b in zip(state["slopes"].tolist(), state["offsets"].tolist(), strict=True)]
+    return made
+
+
+def _curve(slope: float, offset: float) -> LogisticRegression:
+    made = LogisticRegression(C=100.0)
+    made.classes_, made.coef_, made.intercept_ = np.array([0, 1]), np.array([[slope]]), np.array([offset])
+    made.n_features_in_ = 1
+    return made
 
 
 # -- costs -----------------------------------------------------------------------------------------------------------
@@ -151,6 +187,7 @@ KINDS = (
     ),
     Kind("Frozen/1", (FrozenEstimator,), _write_frozen, _check_one_part, _build_frozen),
     Kind("FixedThreshold/1", (FixedThresholdClassifier,), _write_threshold, _check_threshold, _build_threshold),
+    Kind("CalibratedClassifier/1", (CalibratedClassifier,), _write_calibrated, _check_calibrated, _build_calibrated),
     Kind("Costs/1", (Costs,), _write_costs, _check_costs, _build_costs),
     Kind("ExpectedCostClassifier/1", (ExpectedCostClassifier,), _write_expected, _check_expected, _build_expected),
 )

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._native import Forest
 from ...errors import StateError
-from ...files import Node
-from .fields import Fields, write_labels
+from ...files import Fields, Node, write_labels
 from .foreign_trees import from_hist_gradient_boosting, from_lightgbm, from_sklearn_forest
 from .kind import Kind, State, Write, feature_params, fitted_features
 from .nodes import Nodes, check_nodes

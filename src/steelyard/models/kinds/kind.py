@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...files import Node
-from .fields import Fields, write_labels
+from ...files import Fields, Node, write_labels
 
 __all__ = ["Kind", "State", "Write", "feature_params", "fitted_features"]
 
@@ -36,10 +35,8 @@ def feature_params(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Number and names of the columns an estimator was fitted on, as parameters and arrays."""
     if not hasattr(estimator, "n_features_in_"):
         return {}, {}
-    names = getattr(estimator, "feature_names_in_", None)
-    arrays = (
-        {} if names is None or len(names) == 0 else write_labels("feature_names_in_", [str(name) for name in names])
-    )
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    arrays = write_labels("feature_names_in_", names) if names else {}
     return {"n_features_in_": int(estimator.n_features_in_)}, arrays
 
 

@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from ...errors import StateError
-from ...files import Node
-from .fields import Fields, plain_settings, write_labels
+from ...files import Fields, Node, plain_settings, write_labels
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import Forest
-from .fields import Fields
+from ...files import Fields
 
 __all__ = [
     "CATEGORICAL",

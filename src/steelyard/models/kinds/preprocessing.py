@@ -9,8 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from ...errors import StateError
-from ...files import Node
-from .fields import Fields, plain_settings
+from ...files import Fields, Node, plain_settings
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
@@ -37,13 +36,13 @@ def _scaler(kind: type) -> Kind:
     def check(fields: Fields) -> State:
         features = fields.features()
         found = {name: fields.floats(name, "features") for name, due in columns.items() if due or fields.has(name)}
-        found["n_samples_seen_"] = fields.whole("n_samples_seen_")
+        seen = fields.whole("n_samples_seen_")
         given = {"feature_range": _bounds(fields)} if fields.has("feature_range") else {}
         settings = given | fields.settings(kind)
-        if settings.get("with_mean") and "mean_" not in found or settings.get("with_std") and "scale_" not in found:
+        if (settings.get("with_mean") and "mean_" not in found) or (settings.get("with_std") and "scale_" not in found):
             fields.refuse("mean_ and scale_", "are there where they are used", "none")
         fields.done(parts=0)
-        return {"settings": settings, "fitted": found | features}
+        return {"settings": settings, "fitted": found | {"n_samples_seen_": seen} | features}
 
     def build(state: State, parts: list[Any]) -> Any:
         made = kind(**state["settings"])

@@ -8,10 +8,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from ...errors import StateError
-from ...files import Node
+from ..errors import StateError
+from .container import Node
 
 __all__ = ["MOST_FEATURES", "Fields", "Labels", "plain_settings", "write_labels", "write_rows"]
 
@@ -189,6 +188,8 @@ class Fields:
             size = self.sizes.setdefault(wanted, given) if isinstance(wanted, str) else wanted
             if size is not None and size != given:
                 self.refuse(name, f"has shape {tuple(map(self._size, shape))}", (len(indptr) - 1, width))
+        from scipy import sparse
+
         return sparse.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, width))
 
     def features(self) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def write_labels(name: str, labels: Any) -> dict[str, NDArray[Any]]:
         strange = values[kinds.index(None)]
         raise StateError(f"labels and categories must be numbers or texts to be saved; got {strange!r}.")
     pieces = [value.encode() if isinstance(value, str) else repr(value).encode() for value in values]
-    found = {
+    found: dict[str, NDArray[Any]] = {
         f"{name}.text": np.frombuffer(b"".join(pieces), dtype=np.uint8),
         f"{name}.ends": np.cumsum([len(piece) for piece in pieces], dtype=np.int64),
     }
@@ -253,9 +254,9 @@ def write_labels(name: str, labels: Any) -> dict[str, NDArray[Any]]:
 
 def write_rows(name: str, rows: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Rows as parameters and arrays, dense or sparse."""
-    if not sparse.issparse(rows):
+    if not hasattr(rows, "tocsr"):
         return {}, {name: np.asarray(rows)}
-    csr = sparse.csr_matrix(rows)
+    csr = rows.tocsr()
     arrays = {f"{name}.data": csr.data, f"{name}.indices": csr.indices, f"{name}.indptr": csr.indptr}
     return {f"{name}.columns": int(csr.shape[1])}, arrays
 
