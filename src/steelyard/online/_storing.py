@@ -135,7 +135,7 @@ class Stored(Saved):
             setting, update, query = _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query
             if setting.n_features != len(arrays["weights"]):
                 raise StateError(f"state must have {setting.n_features} weights; got {len(arrays['weights'])}.")
-            update.checked()
+            update.validate()
             check_query(query or active.AskAll())
             engine = Engine(setting, update, query or active.AskAll())
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
@@ -222,7 +222,7 @@ def _read(value: Any) -> Any:
         return value
     parameters = {name: _read(inner) for name, inner in value.items() if name != "use"}
     if value["use"] == "Costs":
-        return Costs.of_matrix(**parameters)
+        return Costs.from_matrix(**parameters)
     if value["use"] == "Budget":
         return Budget(*(math.inf if v is None else v for v in (parameters["limit"], parameters["rate"])))
     rule = _RULES.get(value["use"]) if isinstance(value["use"], str) else None
