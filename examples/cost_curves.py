@@ -1,4 +1,9 @@
-"""Cost curves: which learner is cheaper depends on how dear a miss is; the curve shows it for every price at once."""
+"""
+Cost curves
+===========
+
+Which learner is cheaper depends on what a miss costs; the curve shows it for every price at once.
+"""
 
 from pathlib import Path
 
