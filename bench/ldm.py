@@ -18,9 +18,9 @@ from sklearn.svm import LinearSVC
 from harness import Goal, contender
 from steelyard import CSLDMClassifier, CSLDMClassifierCV
 from steelyard._native import ldm_algorithm1_sweep
-from steelyard.margin.ldm_cv import solve_boxes
-from steelyard.margin.ldm_kernel import Spectrum
-from steelyard.margin.ldm_problem import Examples, certify
+from steelyard.margin.ldm.cross_validation import solve_boxes
+from steelyard.margin.ldm.dual import Examples, certify
+from steelyard.margin.ldm.kernel import Spectrum
 
 warnings.simplefilter("ignore")  # LinearSVC says that it has not converged
 GAP = 1e-3

@@ -45,7 +45,7 @@ def options(command: Any) -> list[str]:
 
 def usage(title: str, command: Any) -> str:
     """The line to type."""
-    given = " ".join(p.human_readable_name.upper() for p in command.params if p.param_type_name == "argument")
+    given = " ".join(p.name.upper() for p in command.params if p.param_type_name == "argument")
     return f"{title} {given} [OPTIONS]".replace("  ", " ")
 
 
@@ -56,7 +56,7 @@ def table(command: Any, kind: str) -> str:
         return ""
     lines = [f"| {kind} | what it is | default |", "|---|---|---|"]
     for p in rows:
-        name = ", ".join(f"`{o}`" for o in p.opts) if kind == "option" else f"`{p.human_readable_name.upper()}`"
+        name = ", ".join(f"`{o}`" for o in p.opts) if kind == "option" else f"`{p.name.upper()}`"
         lines.append(f"| {name}{kind_of(p)} | {cell(p.help)} | {default_of(p)} |")
     return "\n".join(lines) + "\n"
 
@@ -65,7 +65,14 @@ def kind_of(parameter: Any) -> str:
     """What follows the name of an option: a word for its type, nothing for a flag."""
     if getattr(parameter, "is_flag", False) or parameter.param_type_name == "argument":
         return ""
-    return f" {parameter.type.name.upper().replace('|', '/')}"
+    kind = parameter.type_descriptor.annotation
+    if parameter.multiple:
+        return " TEXT ..."
+    word = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "Path": "FILE"}.get(kind.__name__, kind.__name__.upper())
+    low, high = parameter.min, parameter.max
+    if low is not None and high is not None:
+        return f" {word}, {low} to {high}"
+    return f" {word}, from {low}" if low is not None else f" {word}"
 
 
 def default_of(parameter: Any) -> str:

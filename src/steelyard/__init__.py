@@ -6,30 +6,52 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import active, boosting, costs, data, errors, evaluate, margin, online, reduction, search, trace, tree
+from . import (
+    active,
+    boosting,
+    costs,
+    data,
+    decision,
+    errors,
+    evaluate,
+    margin,
+    online,
+    reduction,
+    report,
+    rules,
+    search,
+    trace,
+    tree,
+)
+from ._version import __version__ as __version__
 from .active import *
 from .boosting import *
 from .costs import *
 from .data import *
+from .decision import *
 from .errors import *
 from .evaluate import *
 from .margin import *
 from .online import *
 from .reduction import *
+from .report import *
+from .rules import *
 from .search import *
 from .trace import *
 from .tree import *
 
 if TYPE_CHECKING:
-    from .lab.compare import compare as compare
+    from .comparison import compare as compare
 
-__version__ = "0.1.0"
 
 __all__: list[str] = []
 __all__ += errors.__all__
 __all__ += trace.__all__
 __all__ += costs.__all__
 __all__ += data.__all__
+__all__ += decision.__all__
+__all__ += report.__all__
+__all__ += rules.__all__
 __all__ += evaluate.__all__
 __all__ += active.__all__
 __all__ += online.__all__
@@ -42,7 +64,7 @@ __all__ += search.__all__
 
 def __getattr__(name: str) -> Any:
     if name == "compare":
-        from .lab.compare import compare
+        from .comparison import compare
 
         return compare
     raise AttributeError(f"module 'steelyard' has no attribute {name!r}")

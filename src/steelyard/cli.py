@@ -104,7 +104,7 @@ def _stream(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn in one pass: decide every row, ask for labels within the budget, keep the score of it."""
-    from .lab.stream.command import Settings, run_stream
+    from .streaming.command import Settings, run_stream
 
     settings = Settings(
         update, query, budget, costs, classes, positive, threshold, after_budget, intercept, seed, scale, hash_bits
@@ -139,7 +139,7 @@ def _reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .lab.reproduce import reproduce
+    from .reproduction.command import reproduce
 
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
     for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
@@ -166,7 +166,7 @@ def _compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
-    from .lab.compare.command import run_compare
+    from .comparison.command import run_compare
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
     settings = {"drop": drop or [], "time": time, "folds": folds, "jobs": jobs, "seed": seed, "resume": resume}
@@ -184,7 +184,7 @@ def _predict(
     out: Annotated[Path | None, typer.Option(help="Where to write; otherwise to standard output.")] = None,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
-    from .lab.compare.command import run_predict
+    from .comparison.command import run_predict
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
     run_predict(model, file, columns, out)
@@ -197,7 +197,7 @@ def _demo(
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
 ) -> None:
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
-    from .lab.compare.command import run_demo
+    from .comparison.command import run_demo
 
     run_demo(time=time, jobs=jobs, out=out)
 

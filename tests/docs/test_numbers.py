@@ -4,12 +4,12 @@ import csv
 from pathlib import Path
 
 import pytest
+from fill_numbers import with_numbers
 
-from steelyard.lab.claims import read_claims
-from steelyard.lab.readme import with_numbers
-from steelyard.lab.recipe import Recipe, find_recipes
-from steelyard.lab.runs import protocol_of, read_runs
-from steelyard.lab.tables import read_summary
+from steelyard.reproduction.claims import read_claims
+from steelyard.reproduction.recipe import Recipe, find_recipes
+from steelyard.reproduction.runs import protocol_of, read_runs
+from steelyard.reproduction.tables import read_summary
 
 ROOT = Path(__file__).parents[2]
 LISTED = {
@@ -24,7 +24,7 @@ RECIPES = [recipe for paper in LISTED for recipe in find_recipes(paper)]
 
 def test_readme_shows_the_kept_results() -> None:
     text = (ROOT / "README.md").read_text()
-    assert with_numbers(text, ROOT) == text, "run: python -m steelyard.lab.readme"
+    assert with_numbers(text, ROOT) == text, "run: python docs/tools/fill_numbers.py"
 
 
 @pytest.mark.parametrize("paper", LISTED)

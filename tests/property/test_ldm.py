@@ -20,11 +20,11 @@ from steelyard._native import (
     ldm_smooth_hinge,
     ldm_smooth_hinge_slope,
 )
-from steelyard.margin.ldm_data import with_constant
-from steelyard.margin.ldm_kernel import Spectrum
-from steelyard.margin.ldm_linear import MetricProblem, SdcaProblem, native_csr
-from steelyard.margin.ldm_problem import Box, Examples
-from steelyard.margin.ldm_sgd import _Drawer, _window
+from steelyard.margin.ldm.dual import Box, Examples
+from steelyard.margin.ldm.inputs import with_constant
+from steelyard.margin.ldm.kernel import Spectrum
+from steelyard.margin.ldm.linear import MetricProblem, SdcaProblem, native_csr
+from steelyard.margin.ldm.sgd import _Drawer, _window
 
 POWERS = st.sampled_from([0.0, 2.0**-10, 0.25, 1.0, 16.0, 2.0**10])
 

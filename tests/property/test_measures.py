@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import steelyard as sy
-from steelyard.evaluate._answers import read_answers
 from steelyard.evaluate._forms import FORMS, OURS
+from steelyard.evaluate._predictions import read_answers
 
 imblearn_metrics = pytest.importorskip("imblearn.metrics")
 

@@ -21,13 +21,13 @@ from steelyard import (
     random_costs,
 )
 from steelyard.margin.kernels import gram, kernel_spec
-from steelyard.reduction._svm import SharedGram
 from steelyard.reduction.all_pairs import AllPairs
 from steelyard.reduction.filter_tree import FilterTree, balanced
 from steelyard.reduction.one_sided import OneSided
 from steelyard.reduction.one_vs_all import OneVsAll
-from steelyard.reduction.plan import Cases, Plan
+from steelyard.reduction.scheme import Cases, Plan
 from steelyard.reduction.secoc import SECOC, hadamard_code
+from steelyard.reduction.svm_backend import SharedGram
 
 costs_of_two_or_more = st.integers(2, 6).flatmap(
     lambda k: arrays(float, st.tuples(st.integers(1, 12), st.just(k)), elements=st.integers(0, 50).map(float))

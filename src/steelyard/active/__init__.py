@@ -1,6 +1,5 @@
 """Which labels to ask for, and how many. Paper 001; policies only: no model, no data, no clock."""
 
-from ._rule import Rule
 from .budget import Budget
 from .draws import draw
 from .queries import (
@@ -28,6 +27,5 @@ __all__ = [
     "Budget",
     "Glance",
     "QueryRule",
-    "Rule",
     "draw",
 ]

@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any, NamedTuple, Self
 
-from .._checks import check_count, check_number
+from ..validation.values import check_count, check_number
 
 __all__ = ["Budget"]
 

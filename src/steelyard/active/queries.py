@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from .._checks import check_count, check_number, complain
-from .._native import (
-    AskAllKernel,
-    AskAsymmetricKernel,
-    AskPredictedPositiveKernel,
-    AskRandomKernel,
-    AskUncertainKernel,
-)
-from ._rule import Rule
+from .._native import AskAllKernel, AskAsymmetricKernel, AskPredictedPositiveKernel, AskRandomKernel, AskUncertainKernel
+from ..rules import Rule
+from ..validation.values import check_count, check_number, complain
 
 __all__ = [
     "AskAll",

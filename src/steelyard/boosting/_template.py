@@ -12,19 +12,12 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._checks import (
-    check_count,
-    check_labels,
-    check_random,
-    check_same_length,
-    check_sample_weight,
-    complain,
-    note_columns,
-)
 from ..costs import Costs, ExampleCosts, as_costs
 from ..errors import CostsError, InvalidInputError
 from ..tree import C45Classifier
 from ..tree.model import first_largest
+from ..validation.arrays import check_labels, check_random, check_same_length, check_sample_weight, note_columns
+from ..validation.values import check_count, complain
 from ._trees import STOP_REASONS, StopReason, boosted_trees, is_our_tree, read_rows
 from .rules import Floats, WeightColumns, WeightRule, balance, reweighted, scaled, total, vote
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._checks import check_count
 from .._native import BoostFirstRound, boost_answers
 from ..tree import C45Classifier
+from ..validation.values import check_count
 from ._trees import is_our_tree, stacked
 from .multiclass import AdaC2M1Classifier
 from .rules import Floats, adac2

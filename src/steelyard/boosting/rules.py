@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import complain
 from ..errors import CostsError
+from ..validation.values import complain
 
 Floats = NDArray[np.float64]
 Right = NDArray[np.bool_]

@@ -15,8 +15,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_finite, check_labels, check_number, complain
 from ..errors import CostsError
+from ..validation.arrays import check_finite, check_labels
+from ..validation.values import check_number, complain
 from ._reading import (
     ORIENTATION,
     USE_MATRIX,

@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import complain
 from ..errors import CostsError, CostsWarning
+from ..validation.values import complain
 
 Floats = NDArray[np.float64]
 

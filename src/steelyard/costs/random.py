@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_choice, check_labels, check_number, complain
 from ..errors import CostsError
+from ..validation.arrays import check_labels
+from ..validation.values import check_choice, check_number, complain
 from ._costs import Costs
 
 

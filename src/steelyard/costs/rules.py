@@ -9,8 +9,9 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_labels, check_number, complain
 from ..errors import CostsError
+from ..validation.arrays import check_labels
+from ..validation.values import check_choice, check_number, complain
 from ._costs import Costs
 from ._reading import in_order, positive_index
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from .._checks import check_choice, complain, is_sparse
 from ..costs import Costs
+from ..validation.arrays import is_sparse
+from ..validation.values import check_choice, complain
 from .dataset import Dataset
 from .fetch import DataFile, find
 from .files import fault, opened

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._checks import check_count, complain
+from ..validation.values import check_count, complain
 from .columns import Table, check_frame, target_name
 from .dataset import Dataset
 from .delimited import HEAD, DelimitedReader, records_of

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .._checks import check_choice, complain, require
 from ..errors import DataFileError
+from ..validation.values import check_choice, complain, require
 from .dataset import Dataset
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)

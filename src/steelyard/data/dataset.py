@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import len_rows
+from ..validation.arrays import len_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._checks import check_flag, complain
 from ..errors import DataFileError
+from ..validation.values import check_flag, complain
 from .columns import (
     Column,
     Table,

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._checks import complain
 from ..errors import DataFileError, DataNotFoundError, SteelyardError
+from ..validation.values import complain
 
 Source = str | os.PathLike[str] | BinaryIO
 COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}

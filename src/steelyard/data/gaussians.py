@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count
 from ..costs import Costs
+from ..validation.values import check_count
 
 CENTRES = np.array([[-1.0, 0.0], [0.5, np.sqrt(0.75)], [0.5, -np.sqrt(0.75)]])
 VARIANCE = 0.25

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from .._checks import check_count, check_flag, complain
 from .._native import LibsvmParser32, LibsvmParser64
+from ..validation.values import check_count, check_flag, complain
 from .dataset import Dataset
 from .files import Source, blocks, fault, name_of, opened
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._checks import require
+from ..validation.values import require
 from .columns import (
     Column,
     Table,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._checks import complain
+from ..validation.values import complain
 from .arff import read_arff
 from .dataset import Dataset
 from .delimited import read_csv

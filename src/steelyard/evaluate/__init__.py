@@ -17,7 +17,6 @@ from .measures import (
     total_cost,
     weighted_sum_score,
 )
-from .report import Report, Section
 from .scorers import get_scorer, get_scorer_names
 from .stream_display import StreamDisplay
 from .streams import cumulative, stream_value
@@ -34,10 +33,8 @@ __all__ = [
     "FriedmanComparison",
     "Interval",
     "PairedComparison",
-    "Report",
     "RocHull",
     "RocHullDisplay",
-    "Section",
     "StreamDisplay",
     "ThresholdCurve",
     "ThresholdDisplay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import require
+from ..validation.values import require
 
 ACCENT = "#c0392b"  # where the given costs work
 FAINT = "#8a8f98"

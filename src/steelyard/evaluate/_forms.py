@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn import metrics
 
-from .._checks import complain
+from ..validation.values import complain
 from . import _formulas as formulas
 from . import measures
 from ._sums import Form

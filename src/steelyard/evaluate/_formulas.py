@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_number
-from ._answers import Floats
+from ..validation.values import check_number
+from ._predictions import Floats
 from ._sums import Form, counted, paid, priced, recalled
 
 Positive = Callable[[], int]  # asked only by measures that have a positive class

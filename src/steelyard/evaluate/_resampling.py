@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ._answers import Codes, Floats
+from ._predictions import Codes, Floats
 
 _CELLS = 1 << 17  # resampled weights held at a time: few enough for the cache
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ._answers import Answers, Codes, Floats
+from ._predictions import Answers, Codes, Floats
 
 Finish = Callable[..., Floats]  # (sums (..., columns), () -> position of the positive class, **params) -> values (...)
 

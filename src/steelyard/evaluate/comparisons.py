@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .._checks import check_choice, check_count, check_flag, check_number, complain, require
-from ._answers import Floats, numbers
+from ..validation.values import check_choice, check_count, check_flag, check_number, complain, require
+from ._predictions import Floats, numbers
 from ._resampling import Sheet, bca_limits
 from .intervals import Interval
 from .measures import costs_paid

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from .._checks import check_same_length, complain
-from ._answers import Answers, Codes, Floats, numbers, read_answers
+from ..validation.arrays import check_same_length
+from ..validation.values import complain
 from ._forms import Measure, form_of
 from ._formulas import ratio
+from ._predictions import Answers, Codes, Floats, numbers, read_answers
 from .measures import mean_cost
 
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._checks import complain
 from ..costs.rules import read_costs
-from ._answers import Floats
+from ..validation.values import complain
 from ._drawing import ACCENT, FAINT, axes, finish, words
+from ._predictions import Floats
 from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
 
 

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice, check_same_length, complain
 from ..costs import CostRule, ExampleCosts
 from ..costs.rules import read_costs
 from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
-from ._answers import Answers, Floats
+from ..validation.arrays import check_same_length
+from ..validation.values import check_choice, complain
 from ._forms import Measure, form_of
 from ._formulas import ratio
+from ._predictions import Answers, Floats
 from ._sums import paid, priced
 from .streams import trace_answers
 

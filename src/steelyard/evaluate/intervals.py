@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, check_flag, check_number, check_same_length, complain
-from ._answers import Floats, read_answers
+from ..validation.arrays import check_same_length
+from ..validation.values import check_count, check_flag, check_number, complain
 from ._forms import FORMS, OURS, Measure
+from ._predictions import Floats, read_answers
 from ._resampling import Sheet, bca_limits
 from ._sums import collapsed
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._answers import Floats, read_answers
 from ._formulas import G_MEAN, MEAN_COST, PRECISION, SAVINGS, SENSITIVITY, SPECIFICITY, TOTAL_COST, WEIGHTED_SUM, F
+from ._predictions import Floats, read_answers
 
 
 def sensitivity_score(

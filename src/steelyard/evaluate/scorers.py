@@ -7,7 +7,7 @@ from typing import Any
 import sklearn
 from sklearn import metrics
 
-from .._checks import complain
+from ..validation.values import complain
 from ._forms import OURS
 
 _BY_NAME = {measure.__name__: measure for measure in OURS}

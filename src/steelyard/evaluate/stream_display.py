@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..trace import Trace
-from ._answers import Codes, Floats
 from ._drawing import axes, finish, words
 from ._forms import Measure
+from ._predictions import Codes, Floats
 from .measures import mean_cost
 from .streams import cumulative
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_choice, complain
 from ..trace import Trace
-from ._answers import Answers, Codes, Floats, read_answers
+from ..validation.values import check_choice, complain
 from ._forms import Measure, form_of
+from ._predictions import Answers, Codes, Floats, read_answers
 
 _CELLS = 1 << 20  # running sums held at a time
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
-from .._checks import check_number
-from ._answers import Answers, Floats, read_answers
+from ..validation.values import check_number
+from ._predictions import Answers, Floats, read_answers
 
 
 def cost_confusion_matrix(

@@ -2,9 +2,7 @@
 
 from .cs_svm import CSSVMClassifier
 from .kernels import LazyGram, gram
-from .ldm import CSLDMClassifier
-from .ldm_curves import RhoCurveDisplay, RhoCurves, RhoMetrics, rho_curves
-from .ldm_cv import CSLDMClassifierCV
+from .ldm import CSLDMClassifier, CSLDMClassifierCV, RhoCurveDisplay, RhoCurves, RhoMetrics, rho_curves
 from .one_sided import OneSidedSVR
 from .path import PathPoint, PathSolution, SVMProblem, solve_path
 

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import Rows, check_choice, check_count, check_number, check_rows, complain, is_sparse
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
+from ..validation.arrays import Rows, check_rows, is_sparse
+from ..validation.values import check_choice, check_count, check_number, complain
 from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
 

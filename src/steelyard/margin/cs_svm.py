@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from .._checks import check_labels, check_number, check_same_length, check_sample_weight, complain, unchanged_on_error
 from ..costs import as_costs
 from ..errors import CostsError
+from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.values import check_number, complain
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range

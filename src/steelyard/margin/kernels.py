@@ -9,16 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._checks import (
-    Rows,
-    check_choice,
-    check_count,
-    check_number,
-    check_table,
-    complain,
-    is_sparse,
-    overflow_blamed_on,
-)
 from .._native import (
     GramRows32,
     GramRows64,
@@ -30,6 +20,8 @@ from .._native import (
     gram_rows_dense32,
     gram_rows_dense64,
 )
+from ..validation.arrays import Rows, check_table, is_sparse, overflow_blamed_on
+from ..validation.values import check_choice, check_count, check_number, complain
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
 KernelFunction = Callable[[Any, Any], Any]

@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from .._checks import (
+from ..validation.arrays import (
     check_column,
     check_finite,
     check_floats,
-    check_number,
     check_same_length,
     check_sample_weight,
-    complain,
     unchanged_on_error,
 )
+from ..validation.values import check_number, complain
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range

@@ -14,8 +14,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import check_count, check_finite, check_jobs, check_number, complain, overflow_blamed_on
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
+from ..validation.arrays import check_finite, overflow_blamed_on
+from ..validation.values import check_count, check_jobs, check_number, complain
 from .kernels import LazyGram
 
 Floats = NDArray[np.float64]

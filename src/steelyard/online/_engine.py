@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import Rows, check_finite, check_rows, complain, is_sparse
 from .._native import Stream, large_block
 from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
 from ..errors import DivergedError, InvalidInputError
+from ..validation.arrays import Rows, check_finite, check_rows, is_sparse
+from ..validation.values import complain
 from .adaptive import ClassCosts, RowCosts
 from .second_order import Doubt, SecondOrderRule, Turn
 from .updates import Seen, Step, UpdateRule

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_column, check_finite, check_labels, complain
 from .._native import tell_apart
 from ..errors import InvalidInputError
+from ..validation.arrays import check_column, check_finite, check_labels
+from ..validation.values import complain
 
 Labels = NDArray[Any]
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import Rows, complain
 from .._native import CostStream
 from ..active import Budget, Glance, QueryRule
+from ..validation.arrays import Rows
+from ..validation.values import complain
 from ._engine import Setting, arrays_of, chance_of, complaint_about, stream_of
 from .adaptive import ClassCosts
 from .updates import Lack, UpdateRule

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from .. import active
 from .. import costs as costs_room
-from ..active import Budget, Rule
+from ..active import Budget
 from ..costs import Balanced, Costs, ExampleCosts, InverseFrequency
 from ..errors import StateError
+from ..rules import Rule
 from . import adaptive, second_order, updates
 from ._engine import Engine, Setting
 from .adaptive import ClassCosts

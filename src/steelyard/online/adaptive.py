@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_number, check_sample_weight, complain
 from ..costs import Balanced, CostRule, Costs, ExampleCosts, as_costs
 from ..errors import CostsError
+from ..validation.arrays import check_sample_weight
+from ..validation.values import check_number, complain
 
 __all__ = ["AdaptiveBalanced"]
 

@@ -9,17 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from .._checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
-    check_same_length,
-    complain,
-    unchanged_on_error,
-)
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
+from ..validation.arrays import check_same_length, unchanged_on_error
+from ..validation.values import check_choice, check_count, check_flag, check_number, complain
 from ._engine import Engine, Setting, always_asked, check_query, one_row, readable
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored

@@ -14,7 +14,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import murmurhash3_32
 
-from .._checks import check_count, complain, is_sparse
+from ..validation.arrays import is_sparse
+from ..validation.values import check_count, complain
 
 __all__ = ["RecordHasher"]
 

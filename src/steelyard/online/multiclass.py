@@ -9,21 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from .._checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_labels,
-    check_number,
-    check_same_length,
-    check_sample_weight,
-    complain,
-    unchanged_on_error,
-)
 from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
 from ..errors import StateError
 from ..trace import Decision, Trace
+from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.values import check_choice, check_count, check_flag, check_number, complain
 from ._engine import always_asked, check_query, one_row, readable
 from ._labels import as_column, uniform_draws
 from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many

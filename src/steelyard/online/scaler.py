@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_flag, check_rows, unchanged_on_error
 from .._native import scale_rows
 from ..errors import StateError
+from ..validation.arrays import check_rows, unchanged_on_error
+from ..validation.values import check_flag
 
 __all__ = ["StreamScaler"]
 

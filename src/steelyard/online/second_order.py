@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
-from .._checks import check_choice, check_flag, check_number, complain
 from .._native import update_kernel
+from ..validation.values import check_choice, check_flag, check_number, complain
 from .updates import UpdateRule
 
 __all__ = ["ACOG", "AROW", "SCW1", "SCW2", "Doubt", "SecondOrderRule", "Turn"]

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .._checks import check_choice, check_flag, check_number
 from .._native import update_kernel
-from ..active import Rule
+from ..rules import Rule
+from ..validation.values import check_choice, check_flag, check_number
 
 __all__ = [
     "CPAPB",

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from .._checks import check_jobs, check_shape, complain, is_sparse, note_columns
-from .plan import Cases, Floats, Plan, SubProblem
+from ..validation.arrays import check_takes_weight, take_rows
+from ..validation.values import check_jobs
+from .scheme import Cases, Floats, Plan, SubProblem
 
 
 class Solution(Protocol):
@@ -75,7 +74,7 @@ class Solutions:
 def train(plan: Plan, X: Any, cases: Cases, estimator: Any, n_jobs: int | None) -> Solutions:
     """Solve all sub-problems, stage after stage; cases of no weight are dropped."""
     kept = np.flatnonzero(cases.weight > 0)
-    X, cases = take(X, kept), cases.take(kept)
+    X, cases = take_rows(X, kept), cases.take(kept)
     if plan.weighted or (cases.weight != cases.weight[0]).any():
         check_takes_weight(estimator)
     parts: list[Solution] = []
@@ -97,35 +96,9 @@ def solve(estimator: Any, X: Any, problem: SubProblem) -> Solution:
     metadata: dict[str, Any] = {}
     if has_fit_parameter(estimator, "sample_weight"):
         metadata["sample_weight"] = problem.weight
-    rows = take(X, problem.rows)
+    rows = take_rows(X, problem.rows)
     if problem.target is None:
         return Classified(clone(estimator).fit(rows, problem.sign.astype(int), **metadata))
     if has_fit_parameter(estimator, "side"):
         metadata["side"] = problem.sign.astype(int)
     return Regressed(clone(estimator).fit(rows, problem.target, **metadata))
-
-
-def check_takes_weight(estimator: Any) -> None:
-    """Base learners of weighted problems must read ``sample_weight``."""
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise complain(
-            "estimator",
-            "accept sample_weight in fit, through which it learns what mistakes cost",
-            estimator,
-            "Use another base learner, or move the steps before it out of the reduction.",
-        )
-
-
-def readable(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Rows as they came, frames too, for a base learner that reads them itself, in a form that some can be taken of."""
-    rows = check_shape(X)
-    note_columns(estimator, rows, reset=reset)
-    return rows.tocsr() if is_sparse(rows) and rows.format in ("bsr", "coo", "dia") else rows
-
-
-def take(X: Any, rows: NDArray[np.intp]) -> Any:
-    """These rows of an array, sparse matrix or frame; the very same object where all are taken."""
-    if len(rows) == X.shape[0]:
-        return X
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return nw.to_native(frame[rows.tolist(), :]) if isinstance(frame, nw.DataFrame) else X[rows]

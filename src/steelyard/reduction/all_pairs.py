@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_choice
-from ._classifier import ReductionClassifier, ReductionClassifierCV
-from .plan import Cases, Floats, Plan, SubProblem, above
+from ..validation.values import check_choice
+from .base import ReductionClassifier, ReductionClassifierCV
+from .scheme import Cases, Floats, Plan, SubProblem, above
 
 WEIGHTINGS = ("integral", "difference")
 

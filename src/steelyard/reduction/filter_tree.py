@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_random, complain
 from ..costs import Costs
 from ..errors import InvalidInputError
-from ._classifier import ReductionClassifier, ReductionClassifierCV
-from .plan import Cases, Floats, Plan, SubProblem
+from ..validation.arrays import check_random
+from ..validation.values import complain
+from .base import ReductionClassifier, ReductionClassifierCV
+from .scheme import Cases, Floats, Plan, SubProblem
 
 ADVICE = 'Use "random", "balanced" or nested pairs with every class once, e.g. (("a", "b"), "c").'
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._classifier import ReductionClassifier, ReductionClassifierCV
-from .plan import Cases, Floats, Plan, SubProblem
+from .base import ReductionClassifier, ReductionClassifierCV
+from .scheme import Cases, Floats, Plan, SubProblem
 
 
 @dataclass(frozen=True)

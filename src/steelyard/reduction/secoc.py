@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_count, complain
-from ._classifier import ReductionClassifier, ReductionClassifierCV
-from .plan import Cases, Floats, Plan, SubProblem, above
+from ..validation.values import check_count, complain
+from .base import ReductionClassifier, ReductionClassifierCV
+from .scheme import Cases, Floats, Plan, SubProblem, above
 
 
 def hadamard_code(n_classes: int) -> NDArray[np.bool_]:

@@ -12,23 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_jobs,
-    check_labels,
-    check_number,
-    check_random,
-    check_same_length,
-    complain,
-    require,
-)
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
-from ._fitness import Candidate, Judge, class_costs, normalised, read_measure
-from ._plan import RUNGS, SAMPLERS, Plan
-from ._splits import Split, paper_splits, stratified_splits
+from ..validation.arrays import check_labels, check_random, check_same_length
+from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, complain, require
+from .objective import Candidate, Judge, Split, class_costs, normalised, paper_splits, read_measure, stratified_splits
+from .plan import RUNGS, SAMPLERS, Plan
 
 Codes = NDArray[np.intp]
 
@@ -95,7 +84,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def fit(self, X: Any, y: Any) -> CostSearchCV:
         """Search on rows ``X`` and labels ``y``, then fit the estimator with the best costs on all of them."""
         require("optuna", extra="search", why="CostSearchCV")
-        from . import _study
+        from . import study as _study
 
         classes, codes = check_labels(y)
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
@@ -219,7 +208,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def plot_convergence(self, ax: Any = None) -> Any:
         """The best validation fitness so far over the vectors judged, one line a study; returns the axes."""
         check_is_fitted(self)
-        from ._study import history
+        from .study import history
 
         if ax is None:
             ax = require("matplotlib.pyplot", extra="plot", why="plot_convergence").subplots()[1]

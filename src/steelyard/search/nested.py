@@ -12,12 +12,12 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from .._checks import check_count, check_labels, check_number, check_random, check_same_length, complain
 from ..costs import Costs
 from ..evaluate import Interval
-from ._fitness import Measure, read_measure, rows
-from ._splits import Split
+from ..validation.arrays import check_labels, check_random, check_same_length
+from ..validation.values import check_count, check_number, complain
 from .cost_search import CostSearchCV
+from .objective import Measure, Split, read_measure, rows
 
 Floats = NDArray[np.float64]
 

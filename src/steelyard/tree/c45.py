@@ -12,17 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import (
-    check_count,
-    check_flag,
-    check_labels,
-    check_number,
-    check_same_length,
-    check_sample_weight,
-    complain,
-    unchanged_on_error,
-)
 from .._native import TreeOptions, TreeTable
+from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.values import check_count, check_flag, check_number, complain
 from . import export
 from .encoding import Encoding, encode
 from .model import Tree, first_largest

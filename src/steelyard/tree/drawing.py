@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._checks import require
+from ..validation.values import require
 from .encoding import Encoding
 from .export import answer_of, counts, parents, summary
 from .model import Tree

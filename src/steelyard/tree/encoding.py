@@ -11,7 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_finite, check_rows, check_shape, complain, note_columns
+from ..validation.arrays import check_finite, check_rows, check_shape, note_columns
+from ..validation.values import complain
 
 UNSEEN = -1.0  # stands for a category that training did not show; no branch bears it
 

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import steelyard as sy
-from steelyard.evaluate._answers import read_answers
 from steelyard.evaluate._forms import FORMS, OURS
+from steelyard.evaluate._predictions import read_answers
 
 ALL = pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)
 

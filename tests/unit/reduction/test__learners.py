@@ -17,7 +17,8 @@ from steelyard import (
     OneVsAllClassifier,
     SECOCClassifier,
 )
-from steelyard.reduction._learners import Classified, Constant, Regressed, take
+from steelyard.reduction._learners import Classified, Constant, Regressed
+from steelyard.validation.arrays import take_rows
 
 rng = np.random.default_rng(0)
 Y = np.repeat(["a", "b", "c"], 20)
@@ -62,12 +63,12 @@ def test_scores_of_solutions() -> None:
 
 @pytest.mark.parametrize("wrap", [pd.DataFrame, lambda a: pl.DataFrame(a, schema=["u", "v"]), sparse.csr_array])
 def test_rows_are_taken_from_frames_and_matrices(wrap) -> None:  # type: ignore[no-untyped-def]
-    taken = take(wrap(X), np.array([3, 1]))
+    taken = take_rows(wrap(X), np.array([3, 1]))
     assert type(taken) is type(wrap(X))
     dense = taken.toarray() if sparse.issparse(taken) else np.asarray(taken)
     np.testing.assert_allclose(dense, X[[3, 1]])
     everything = wrap(X)
-    assert take(everything, np.arange(60)) is everything
+    assert take_rows(everything, np.arange(60)) is everything
 
 
 def test_frames_reach_the_base_learner() -> None:

@@ -4,7 +4,7 @@ from scipy.integrate import quad
 
 from steelyard import AllPairsClassifier, InvalidInputError
 from steelyard.reduction.all_pairs import AllPairs, integral_weights
-from steelyard.reduction.plan import Cases
+from steelyard.reduction.scheme import Cases
 
 
 def test_integral_weights_are_the_integral() -> None:

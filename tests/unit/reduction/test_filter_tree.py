@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import FilterTreeClassifier, InvalidInputError
 from steelyard.reduction.filter_tree import FilterTree, Match, balanced, matches, read_tournament
-from steelyard.reduction.plan import Cases
+from steelyard.reduction.scheme import Cases
 
 
 def test_matches_come_lower_rounds_first() -> None:

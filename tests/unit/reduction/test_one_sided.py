@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from steelyard import OneSidedClassifier
 from steelyard.reduction.one_sided import OneSided, to_unit_interval
-from steelyard.reduction.plan import Cases
+from steelyard.reduction.scheme import Cases
 
 
 def test_sides_and_labels_of_algorithm_1() -> None:

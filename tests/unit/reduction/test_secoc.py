@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard import InvalidInputError, SECOCClassifier
-from steelyard.reduction.plan import Cases
+from steelyard.reduction.scheme import Cases
 from steelyard.reduction.secoc import SECOC, hadamard_code
 
 

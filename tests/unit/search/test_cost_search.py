@@ -14,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
 from steelyard.errors import InvalidInputError, MissingDependencyError, StateError
-from steelyard.search._plan import RUNGS, power_family
-from steelyard.search._study import history, open_storage
+from steelyard.search.plan import RUNGS, power_family
+from steelyard.search.study import history, open_storage
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_fitness_is_the_mean_over_the_splits(blobs):
     search = searched(blobs, sampler="ladder")
     X, y = blobs
     from steelyard.evaluate import g_mean_score
-    from steelyard.search._splits import stratified_splits
+    from steelyard.search.objective import stratified_splits
 
     random = np.random.RandomState(0)
     random.randint(2**31 - 1)

@@ -1,0 +1,61 @@
+"""Finished folds as files, so that a comparison can go on where it was left."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .candidates import Contender
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """Answers of one contender on one test fold as class codes, probabilities where it has them, and what it took.
+
+    ``rows`` is what it was taught with; ``team_seconds`` what the fold took with those it shares work with.
+    """
+
+    fold: int
+    predicted: NDArray[np.intp]
+    proba: NDArray[np.float32] | None
+    fit_seconds: float
+    predict_seconds: float
+    team_seconds: float
+    rows: int
+    cost: float  # mean over the fold
+
+
+def _slug(contender: Contender) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", contender.name.lower()).strip("-")
+
+
+def keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
+    """Write one fold; whoever looks finds it whole or not at all."""
+    if state is None:
+        return
+    state.mkdir(parents=True, exist_ok=True)
+    proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
+    target = state / f"{_slug(contender)}.{result.fold}.npz"
+    took = json.dumps([result.fit_seconds, result.predict_seconds, result.team_seconds, result.rows, result.cost])
+    partial = target.with_suffix(".partial")
+    with partial.open("wb") as file:
+        np.savez(file, predicted=result.predicted, took=np.array(took), **proba)
+    partial.replace(target)
+
+
+def kept(state: Path | None, contender: Contender) -> dict[int, FoldResult]:
+    """The folds a contender has finished before."""
+    found: dict[int, FoldResult] = {}
+    if state is None:
+        return found
+    for path in state.glob(f"{_slug(contender)}.*.npz"):
+        with np.load(path, allow_pickle=False) as file:
+            fold = int(path.suffixes[-2][1:])
+            found[fold] = FoldResult(fold, file["predicted"], file.get("proba"), *json.loads(str(file["took"])))
+    return found

@@ -1,0 +1,323 @@
+"""report.html: the comparison as one page that works offline and on a phone."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from numpy.typing import NDArray
+from sklearn.calibration import calibration_curve
+
+from .._version import __version__
+from ..errors import MissingDependencyError
+from ..evaluate import ConfusionTable, CostCurveDisplay, ThresholdDisplay, confusion_table, costs_paid
+from ..report import Report, Section
+from ..validation.values import require
+from .candidates import Contender
+from .data import Problem
+from .evaluation import Entry, Race
+from .fold import as_in_the_race
+from .leaderboard import Standing, winner_of
+
+_CURVE_ROWS = 20_000  # enough to see where a learning curve goes
+_SHOWN = 4  # contenders whose confusion and curves are drawn: the best ones
+_SQUARE = 20  # classes up to which a table of truths and answers can be read; of more, the dearest confusions alone
+
+
+def comparison_page(
+    race: Race,
+    lines: Sequence[Standing],
+    said: Sequence[str],
+    noticed: Sequence[str],
+    *,
+    brief: bool = False,
+    seconds: float = 10.0,
+) -> Report:
+    """Everything about a comparison; ``brief`` leaves out what takes time, ``seconds`` limit the learning curve."""
+    problem = race.problem
+    report = Report(
+        "What to use, and what it will cost",
+        subtitle=f"{len(problem.y):,} examples, {len(problem.columns.used)} columns, {len(problem.classes)} classes",
+        footer=f"Made by steelyard {__version__}.",
+    )
+    advice = report.section("In short")
+    for sentence in said:
+        advice.text(sentence)
+    advice.numbers(_key_figures(lines[0], problem))
+    board = report.section("Leaderboard", _LEADERBOARD_TEXT)
+    board.table([_row(s) for s in lines])
+    board.text("What it took, and who was stopped:").table([_effort(s) for s in lines])
+    _prices(report.section("What mistakes cost"), problem)
+    if noticed:
+        section = report.section("Noticed in the data")
+        for sentence in noticed:
+            section.note(sentence)
+    if not brief:
+        shown = [s.name for i, s in enumerate(lines) if i == 0 or s.family != "constant"][:_SHOWN]
+        best = [e for name in shown for e in race.entries if e.contender.name == name]
+        _confusions(report, race, best)
+        _pictures(report, race, best, winner_of(race, list(lines)), seconds)
+    _method(report, race)
+    return report
+
+
+_LEADERBOARD_TEXT = (
+    "Mean cost per example on rows the contender was not taught with, with 95% bootstrap intervals; lower is better. "
+    "A contender marked * is not distinguishable from the best: chance alone could have put it behind; p is how often "
+    "it would put it as far behind as this or farther. Saved: against the cheapest constant answer. "
+    "sens. and spec.: sensitivity and specificity. Who was stopped is judged on the folds it ran and stands last."
+)
+
+
+def _key_figures(best: Standing, problem: Problem) -> dict[str, Any]:
+    return {
+        "mean cost per example": f"{best.mean_cost.value:.4g}",
+        "95% interval": f"{best.mean_cost.low:.4g} to {best.mean_cost.high:.4g}",
+        "saved against the best constant": f"{best.savings.value:.0%}",
+        "G-mean": f"{best.g_mean.value:.3f}",
+    }
+
+
+def _row(s: Standing) -> dict[str, Any]:
+    mark = " *" if s.behind is not None and s.like_the_best else ""
+    row: dict[str, Any] = {
+        "contender": s.name + mark,
+        "mean cost": s.mean_cost,
+        "saved %": round(100 * s.savings.value, 1),
+        "G-mean": round(s.g_mean.value, 3),
+    }
+    if s.f1 is not None and s.sensitivity is not None and s.specificity is not None:
+        row |= {
+            "F1": round(s.f1.value, 3),
+            "sens.": round(s.sensitivity.value, 3),
+            "spec.": round(s.specificity.value, 3),
+        }
+    return row | {"p": None if s.behind is None else round(s.behind, 3)}
+
+
+def _effort(s: Standing) -> dict[str, Any]:
+    return {
+        "contender": s.name,
+        "note": "; ".join(_notes(s)),
+        "total cost": s.total_cost,
+        "fit s": round(s.fit_seconds, 3),
+        "predict s": round(s.predict_seconds, 3),
+        "kind": s.family,
+    }
+
+
+def _notes(s: Standing) -> list[str]:
+    taught = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
+    return taught + ([] if s.stopped is None else [s.stopped])
+
+
+def _prices(section: Section, problem: Problem) -> None:
+    if len(problem.classes) <= _SQUARE:
+        section.show(problem.costs)
+        return
+    table, truth = problem.costs.table(problem.y), problem.costs.codes(problem.y)
+    wrong = table[np.arange(table.shape[1]) != truth[:, None]]
+    section.text(
+        f"{len(problem.classes)} classes, too many for a table: a wrong answer costs {wrong.min():.4g} to "
+        f"{wrong.max():.4g}, {wrong.mean():.4g} on average over the rows and the wrong answers."
+    )
+
+
+def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
+    square = len(race.problem.classes) <= _SQUARE
+    said = "Answers by truth: how many, and what they cost." if square else "The confusions that cost most."
+    section = report.section("Where the costs come from", said)
+    for entry in best:
+        rows, predicted = race.answers(entry)
+        part = race.problem.without_columns().part(rows)
+        found = confusion_table(part.y, predicted, costs=part.costs)
+        section.text(entry.contender.name)
+        section.show(found) if square else section.table(_dearest(found))
+
+
+def _dearest(found: ConfusionTable) -> list[dict[str, Any]]:
+    """The cells of a confusion table that cost most, as lines."""
+    order = np.argsort(-found.costs, axis=None, kind="stable")[:_SQUARE]
+    whole = float(found.costs.sum())
+    return [
+        {
+            "truth": str(found.classes[i]),
+            "answer": str(found.classes[j]),
+            "count": float(found.counts[i, j]),
+            "cost": float(found.costs[i, j]),
+            "% of all": round(100 * float(found.costs[i, j]) / whole, 1),
+        }
+        for i, j in zip(*np.unravel_index(order, found.costs.shape), strict=True)
+        if found.costs[i, j] > 0
+    ]
+
+
+def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, seconds: float) -> None:
+    """Curves; left out where matplotlib is not installed."""
+    try:
+        pyplot = require("matplotlib.pyplot", extra="plot", why="drawing curves")
+    except MissingDependencyError as error:
+        report.section("Curves").note(str(error))
+        return
+    scored = [(e.contender.name, *found) for e in best if (found := _scores(race, e)) is not None]
+    if scored and len(race.problem.classes) == 2:
+        _curve_section(report, race, scored, pyplot)
+        _what_if(report, race, *scored[0])
+    problem = race.problem.capped(race.taught_with(winner)).capped(_CURVE_ROWS)
+    figure = _learning_curve(problem, winner.contender, seconds, pyplot)
+    if figure is not None:
+        report.section(
+            "More data?", "Mean cost on a held-out quarter when the winner is taught with more and more rows."
+        ).figure(figure, alt="learning curve")
+    pyplot.close("all")
+
+
+def _scores(race: Race, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
+    """Rows and out-of-fold probabilities of the positive class, where a contender gives them."""
+    if len(race.problem.classes) != 2 or any(f.proba is None for f in entry.folds.values()):
+        return None
+    done = sorted(entry.folds)
+    rows = np.concatenate([race.splits[f][1] for f in done])
+    proba = np.concatenate([np.asarray(entry.folds[f].proba) for f in done])
+    return rows, proba[:, race.problem.costs.positive_index()]
+
+
+def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
+    section = report.section("Curves", "From out-of-fold probabilities of the best contenders that give them.")
+    cost_figure, cost_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
+    threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
+    calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
+    for name, rows, score in scored:
+        part = race.problem.without_columns().part(rows)
+        positive = race.problem.positive
+        CostCurveDisplay.from_predictions(part.y, score, name=name, ax=cost_ax, positive=positive)
+        ThresholdDisplay.from_predictions(
+            part.y, score, name=name, ax=threshold_ax, costs=part.costs, positive=positive
+        )
+        truth = (part.y == positive).astype(int)
+        observed, told = calibration_curve(truth, np.clip(score, 0, 1), n_bins=8, strategy="quantile")
+        calibration_ax.plot(told, observed, "o-", ms=4, label=name)
+    calibration_ax.plot([0, 1], [0, 1], ":", color="gray")
+    calibration_ax.set(xlabel="probability told", ylabel="share that came true")
+    for ax in (cost_ax, threshold_ax, calibration_ax):
+        _legend_below(ax)
+    section.figures(
+        {
+            "Cost curve: normalised expected cost over operating conditions": cost_figure,
+            "Mean cost over the threshold": threshold_figure,
+            "Calibration": calibration_figure,
+        }
+    )
+
+
+def _legend_below(ax: Any) -> None:
+    """One legend under the axes, every label once."""
+    handles, labels = ax.get_legend_handles_labels()
+    if ax.get_legend() is not None:
+        ax.get_legend().remove()
+    once = dict(zip(labels, handles, strict=True))
+    ax.figure.legend(list(once.values()), list(once), loc="outside lower center", fontsize="small", frameon=False)
+
+
+def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]) -> None:
+    """A slider over thresholds with what each would have cost; a few lines of script, no network."""
+    part = race.problem.without_columns().part(rows)
+    positive, other = race.problem.positive, race.problem.classes[1 - race.problem.costs.positive_index()]
+    steps = []
+    for threshold in np.unique(np.quantile(score, np.linspace(0, 1, 101))):
+        answer = np.where(score >= threshold, positive, other)
+        found = (answer == positive) & (part.y == positive)
+        steps.append(
+            [
+                round(float(threshold), 4),
+                round(float(costs_paid(part.y, answer, costs=part.costs).mean()), 5),
+                round(float(found.sum() / max((part.y == positive).sum(), 1)), 4),
+                int((answer == positive).sum()),
+            ]
+        )
+    best = int(np.argmin([step[1] for step in steps]))
+    report.section("What if the threshold moved?", f"{name}: answer {positive} from this probability on.").show(
+        _Slider(steps, best)
+    )
+
+
+class _Slider:
+    """An HTML range input over precomputed thresholds."""
+
+    def __init__(self, steps: list[list[float]], start: int) -> None:
+        self._steps = steps
+        self._start = start
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="whatif"><input type="range" min="0" max="{len(self._steps) - 1}" value="{self._start}" '
+            'style="width:100%" aria-label="threshold"><p><output></output></p></div><script>(()=>{'
+            f"const s={json.dumps(self._steps)};const d=document.currentScript.previousElementSibling;"
+            "const i=d.querySelector('input'),o=d.querySelector('output');"
+            "const show=()=>{const [t,c,r,n]=s[+i.value];o.textContent="
+            "`threshold ${t}: mean cost ${c}, sensitivity ${r}, ${n} answered positive`};"
+            "i.addEventListener('input',show);show()})()</script>"
+        )
+
+
+def _learning_curve(problem: Problem, winner: Contender, seconds: float, pyplot: Any) -> Any:
+    """Mean cost on a fixed quarter after an eighth, a quarter, half and all of the rest, as far as time allows.
+
+    None for a constant, and where there are not two points.
+    """
+    if winner.family == "constant":
+        return None
+    end, taken = time.monotonic() + seconds, 0.0
+    order = np.random.default_rng(problem.seed).permutation(len(problem.y))
+    quarter = len(order) // 4
+    held_out, rest = problem.part(np.sort(order[:quarter])), order[quarter:]
+    sizes, means = [], []
+    for share in (0.125, 0.25, 0.5, 1.0):
+        training = problem.part(np.sort(rest[: int(share * len(rest))]))
+        if len(np.unique(training.y)) < len(problem.classes) or np.unique(training.y, return_counts=True)[1].min() < 6:
+            continue
+        if time.monotonic() + 2 * taken > end:
+            break
+        start = time.monotonic()
+        with as_in_the_race():
+            answers = winner.ask(winner.teach(training), held_out)
+        taken = time.monotonic() - start
+        sizes.append(len(training.y))
+        means.append(costs_paid(held_out.y, answers, costs=held_out.costs).mean())
+    if len(sizes) < 2:
+        return None
+    figure, ax = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
+    ax.plot(sizes, means, "o-")
+    ax.set(xlabel="rows taught with", ylabel="mean cost", xscale="log")
+    return figure
+
+
+def _method(report: Report, race: Race) -> None:
+    problem = race.problem
+    capped = {e.contender.name: rows for e in race.entries if (rows := race.taught_with(e)) is not None}
+    caps = "; ".join(f"{name}: {rows:,}" for name, rows in capped.items())
+    absent = "; ".join(f"{e.contender.name}: {e.stopped}" for e in race.entries if not e.folds and e.stopped)
+    report.section(
+        "How it was done",
+        f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
+        "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of "
+        "each fold. Contenders significantly behind the leader after two folds were stopped. "
+        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
+        "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
+        + (f"\n\nTaught with so many rows, for time or memory: {caps}." if caps else "")
+        + (f"\n\nWithout a line above: {absent}." if absent else ""),
+    ).table(
+        [
+            {"what": "steelyard", "version": __version__},
+            {"what": "Python", "version": platform.python_version()},
+            {"what": "numpy", "version": np.__version__},
+            {"what": "scipy", "version": scipy.__version__},
+            {"what": "scikit-learn", "version": sklearn.__version__},
+        ]
+    )

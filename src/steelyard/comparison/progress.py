@@ -1,0 +1,73 @@
+"""What the terminal shows: what runs, how far it is, and the standings so far."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .evaluation import Race
+from .leaderboard import Standing
+
+
+class Watch:
+    """A progress bar over contenders and folds, with the leader so far; silent without a console."""
+
+    def __init__(self, console: Console | None, contenders: int) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = None if console is None else Progress(*columns, console=console, transient=True)
+        self._contenders = contenders
+
+    def __enter__(self) -> Self:
+        if self._progress is not None:
+            self._progress.start()
+            self._bar = self._progress.add_task("comparing", total=None)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, race: Race, name: str) -> None:
+        """Called after every finished fold."""
+        if self._progress is None:
+            return
+        running = [e for e in race.entries if e.stopped is None]
+        done = sum(len(e.folds) for e in running)
+        answered = [e for e in race.entries if e.folds]
+        leader = min(answered, key=lambda e: e.cost, default=None)
+        standing = "" if leader is None else f"best: {leader.cost:.4g} {leader.contender.name}"
+        self._progress.update(
+            self._bar,
+            total=len(running) * len(race.splits),
+            completed=done,
+            description=escape(f"{name:26.26s} {standing:44.44s}"),
+        )
+
+
+def leaderboard_table(lines: list[Standing]) -> Table:
+    """The leaderboard for a terminal of 80 columns; the page has the rest."""
+    two = lines[0].sensitivity is not None
+    title = "Mean cost per example, out of fold; * not distinguishable from the best"
+    table = Table(title=title, box=None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("contender", no_wrap=True, max_width=36)
+    heads = ["cost", "95% interval", "saved", "sens", "spec"] if two else ["cost", "95% interval", "saved", "G-mean"]
+    for head in [*heads, "fit s"]:
+        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
+    for line in lines:
+        table.add_row(*_cells(line, lines[0], two), style="dim" if line.stopped is not None else None)
+    return table
+
+
+def _cells(line: Standing, best: Standing, two: bool) -> list[str]:
+    mark = "*" if line.like_the_best and line is not best else " "
+    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name)
+    cost = line.mean_cost
+    cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
+    shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)
+    cells += ["" if value is None else f"{value.value:.2f}" for value in shown]
+    return [*cells, f"{line.fit_seconds:.2f}"]

@@ -1,0 +1,128 @@
+"""Expected cost: the cheapest answer under the class probabilities of any classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..costs import CostRule, Costs, ExampleCosts, as_costs
+from ..validation.arrays import (
+    check_base_rows,
+    check_labels,
+    check_same_length,
+    check_sample_weight,
+    check_takes_weight,
+    unchanged_on_error,
+)
+from ..validation.values import check_choice, complain
+
+Floats = NDArray[np.float64]
+CALIBRATIONS = (None, "sigmoid", "isotonic", "temperature")
+
+
+class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The Bayes decision: answer argmin_k of sum_i P(i | x) C[i, k], with P from any probabilistic classifier.
+
+    Costs play no part in learning P, so they may change from one prediction to the next: ``predict(X, costs=)`` takes
+    a matrix for all rows or one per row. Ties go to the first class. Paper 002, sec. 1 (the MetaCost line).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba`` (with ``decision_function`` if calibrated), None for logistic
+        regression
+    calibration : None, "sigmoid", "isotonic" or "temperature": how cross-validated scores become probabilities
+    cv : folds of the calibration, as in scikit-learn's CalibratedClassifierCV
+    costs : None for 0/1, :class:`Costs`, a rule, C[true, predicted] or {class: cost}; ``fit(costs=)`` wins. Of costs
+        per training example the mean of each true class is kept, since for new rows the truth is not known.
+
+    >>> model = ExpectedCostClassifier(costs=[[0, 1], [9, 0]])
+    >>> model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[1.0]])
+    array([1])
+    >>> model.predict([[1.0], [1.0]], costs=[[[0, 1], [1, 0]], [[0, 1], [9, 0]]])
+    array([0, 1])
+    """
+
+    def __init__(self, estimator: Any = None, *, calibration: str | None = None, cv: Any = None, costs: Any = None):
+        self.estimator = estimator
+        self.calibration = calibration
+        self.cv = cv
+        self.costs = costs
+
+    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+        """Learn probabilities from rows and labels, and keep the costs for later."""
+        with unchanged_on_error(self):
+            X = check_base_rows(self, X, reset=True)
+            classes, codes = check_labels(y)
+            check_same_length(X=X, y=codes)
+            if len(classes) < 2:
+                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+            weight = check_sample_weight(sample_weight, len(codes))
+            agreed = class_level(as_costs(self.costs, y, classes, per_example=costs), y, weight)
+            estimator = self._probabilistic()
+            metadata = {}
+            if sample_weight is not None:
+                check_takes_weight(estimator)
+                metadata["sample_weight"] = weight
+            self.estimator_ = estimator.fit(X, classes[codes], **metadata)
+            self.classes_, self.costs_ = classes, agreed
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)), dtype=np.float64)
+
+    def expected_costs(self, X: Any, *, costs: Any = None) -> Floats:
+        """Expected cost of every answer, (n, K)."""
+        proba = self.predict_proba(X)
+        return self._costs_of(costs).expected(proba)
+
+    def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:
+        """The answer of least expected cost; ``costs`` C[true, predicted], or one such matrix per row, (n, K, K)."""
+        answers = self.expected_costs(X, costs=costs).argmin(axis=1)
+        return np.asarray(self.classes_[answers])
+
+    def _costs_of(self, costs: Any) -> Costs:
+        if costs is None:
+            return self.costs_
+        if isinstance(costs, CostRule):
+            raise complain("costs", "be known before the truth is", costs, "Give rules to the constructor or fit.")
+        if not isinstance(costs, Costs) and np.ndim(costs) == 3:
+            return Costs.of_matrices(costs, classes=self.classes_)
+        return as_costs(costs, None, self.classes_)
+
+    def _probabilistic(self) -> Any:
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
+        if self.calibration is not None:
+            return CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
+        if not hasattr(estimator, "predict_proba"):
+            raise complain(
+                "estimator",
+                "have predict_proba",
+                estimator,
+                'Use calibration="sigmoid" to make probabilities of scores.',
+            )
+        return estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(LogisticRegression() if self.estimator is None else self.estimator).input_tags
+        return tags
+
+
+def class_level(costs: Costs, y: Any, weight: Floats) -> Costs:
+    """The costs themselves, or the mean cost of every answer for each true class where they differ by example."""
+    if not isinstance(costs, ExampleCosts):
+        return costs
+    table, codes = costs.table(y), costs.codes(y)
+    weight = weight + np.finfo(float).tiny  # a class of no weight at all keeps its plain mean
+    means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(costs.n_classes)]
+    return Costs(costs.classes, np.array(means))

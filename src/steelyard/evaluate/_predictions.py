@@ -1,0 +1,164 @@
+"""Truths and answers as every measure reads them: codes over one list of classes, with costs and the positive class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs import Costs, ExampleCosts
+from ..costs._reading import positions
+from ..costs.rules import read_costs
+from ..errors import CostsError, InvalidInputError
+from ..validation.arrays import check_finite, check_labels, check_same_length, check_sample_weight
+from ..validation.values import complain
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """``truth[i]`` and ``answer[i]`` are positions in ``classes``; ``prices[i]`` the (K,) costs of each answer."""
+
+    classes: NDArray[Any]
+    truth: Codes
+    answer: Codes
+    weight: Floats | None = None
+    matrix: Floats | None = None  # class-level costs C[true, predicted], or
+    prices: Floats | None = None  # per-example costs c[i, answer]
+    plus: int | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def table(self) -> Floats:
+        """Cost of each answer for each example, (n, K)."""
+        if self.prices is not None:
+            return self.prices
+        assert self.matrix is not None
+        return self.matrix[self.truth]
+
+    def paid(self) -> Floats:
+        """What the answers given cost, (n,), before weights."""
+        return self.table()[np.arange(len(self.truth)), self.answer]
+
+    def take(self, rows: Any) -> Answers:
+        """The same for some of the rows."""
+        return replace(
+            self,
+            truth=self.truth[rows],
+            answer=self.answer[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            prices=None if self.prices is None else self.prices[rows],
+        )
+
+    def positive(self) -> int:
+        """Position of the positive class; an error if it was never settled."""
+        if self.plus is None:
+            names = ", ".join(repr(v) for v in self.classes.tolist()[:12])
+            raise InvalidInputError(
+                f"positive must name the positive class when the classes are not two; got None with {names}. "
+                "Give positive=, or both classes with classes=."
+            )
+        return self.plus
+
+
+def read_answers(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    costs: Any = None,
+    positive: Any = None,
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> Answers:
+    """Check and encode what a measure was given."""
+    truths, truth = _labels("y_true", y_true)
+    answers, answer = _labels("y_pred", y_pred)
+    check_same_length(y_true=truth, y_pred=answer)
+    stated = None if costs is None else read_costs(costs, y_true)
+    known = _classes(truths, answers, stated, classes)
+    bound = _over(known, stated)
+    return Answers(
+        known,
+        _positions("y_true", known, truths)[truth],
+        _positions("y_pred", known, answers)[answer],
+        weight=None if sample_weight is None else check_sample_weight(sample_weight, len(truth)),
+        matrix=bound.matrix,
+        prices=bound.table(y_true) if isinstance(bound, ExampleCosts) else None,
+        plus=_positive(known, positive, bound.positive),
+    )
+
+
+def numbers(name: str, values: Any, ndim: int) -> Floats:
+    """Finite numbers with so many axes, as a copy."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise complain(name, "hold numbers", values) from None
+    if array.ndim != ndim:
+        what = "a flat column of numbers" if ndim == 1 else "a table of numbers"
+        raise complain(name, f"be {what}", f"shape {array.shape}")
+    check_finite(name, array)
+    return array
+
+
+def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
+    shape = np.asarray(y).shape
+    if y is not None and not (len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)):
+        raise complain(name, "be a flat list of labels", f"shape {shape}")
+    classes, codes = check_labels(y, name)
+    if len(codes) == 0:
+        raise complain(name, "hold at least one label", "an empty array")
+    return classes, codes
+
+
+def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, classes: Any) -> NDArray[Any]:
+    """The classes measured over: as given, else those the costs name, else all that occur."""
+    if classes is not None:
+        return np.asarray(classes)
+    if costs is not None and costs.classes is not None:
+        return costs.classes
+    if isinstance(truths.tolist()[0], str) != isinstance(answers.tolist()[0], str):
+        raise complain(
+            "y_pred",
+            f"hold labels of the type of y_true ({truths.dtype})",
+            answers.tolist()[:3],
+            "Convert one of them.",
+        )
+    seen = np.union1d(truths, answers)
+    if len(seen) == 1 and seen.dtype.kind == "b":
+        return np.array([False, True])
+    if len(seen) == 1 and seen.dtype.kind in "iuf" and seen[0] in (0, -1):  # only negatives of {0, 1} or {-1, 1}
+        return np.append(seen, seen.dtype.type(1))
+    return seen
+
+
+def _positions(name: str, known: NDArray[Any], present: NDArray[Any]) -> Codes:
+    try:
+        return positions(known, present)
+    except CostsError as error:
+        unknown = [v for v in present.tolist() if v not in known.tolist()]
+        raise complain(
+            name, f"hold only known classes ({', '.join(map(repr, known.tolist()))})", unknown, "Extend classes=."
+        ) from error
+
+
+def _over(known: NDArray[Any], costs: Costs | None) -> Costs:
+    if costs is not None:
+        return costs.aligned(known)
+    # a single class seen and none named: every answer is right
+    return Costs.zero_one(known) if len(known) > 1 else Costs(known, np.zeros((1, 1)))
+
+
+def _positive(known: NDArray[Any], positive: Any, from_costs: Any) -> int | None:
+    if positive is None:
+        positive = from_costs
+    if positive is not None:
+        return int(_positions("positive", known, np.asarray([positive]))[0])
+    return 1 if len(known) == 2 else None

@@ -1,0 +1,55 @@
+"""One writer at a time: a lock beside the file it protects, free again when its owner ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import StateError
+
+__all__ = ["lock_file"]
+
+
+@contextmanager
+def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of ``path`` for the length of the block; raise at once if another process holds it.
+
+    The lock is the operating system's, so that of a dead process does not block. It lies beside the real target
+    (``.NAME.lock``) and names its owner for whoever comes second.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to protect; it need not exist.
+
+    Raises
+    ------
+    StateError
+        If another process, or another block of this one, holds the lock.
+    """
+    from filelock import FileLock, Timeout
+
+    target = Path(os.path.realpath(path))
+    place = target.with_name(f".{target.name}.lock")
+    lock = FileLock(place, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StateError(f"{os.fspath(path)} is in use by {_owner(place)}.") from None
+    try:
+        place.write_text(f"{os.getpid()} {time.strftime('%H:%M')}\n", encoding="ascii")
+        yield
+    finally:
+        lock.release()
+
+
+def _owner(place: Path) -> str:
+    """Who holds a lock, as far as its file tells."""
+    try:
+        process, since = place.read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return "another process"
+    return f"process {int(process)} since {since}" if process.isdigit() else "another process"

@@ -1,1 +1,0 @@
-"""Recipes, runs, tables and comparisons. No algorithm."""

@@ -1,0 +1,305 @@
+"""CS-LDM and LDM: large margins whose whole distribution counts. Paper 004."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from functools import cache
+from typing import Any, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ...validation.arrays import Rows, check_rows, unchanged_on_error
+from ...validation.values import complain
+from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
+from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
+from .dual import Examples, Floats, Solution, polished, primal_objective
+from .inputs import (
+    Ready,
+    Settings,
+    TrainingRows,
+    check_in_range,
+    overflow_named,
+    read_examples,
+    read_fit,
+    read_settings,
+    seed_of,
+    training_rows,
+    two_classes,
+)
+from .sgd import PairRows, PairSgd, Pulls
+
+KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
+DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
+EPOCHS = 5  # T of the paper's Algorithm 2
+SWEEP_TOL = 1e-3  # relative gap while rho is sought
+NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the recalls; rows that are quick to solve
+
+
+class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
+
+    min 1/2 |w|^2 + lambda1 variance - (lambda2 / m) sum_i theta_i gamma_i + C sum_i theta_i max(0, 1 - gamma_i), with
+    margins gamma_i = y_i f(x_i) and theta = (m- / m+)^rho for positives, its inverse for negatives, times the cost of a
+    mistake on example i. The variance is the paper's: twice the usual one.
+
+    Parameters: ``C``, ``lambda1``, ``lambda2`` >= 0; ``rho`` any number; ``kernel``, ``gamma``, ``degree``, ``coef0``
+    as in :func:`gram`, positive semi-definite (so not "perceptron"); ``solver`` "auto" or, for kernels, "greedy",
+    "algorithm1", "interior", and for linear also "newton", "cd", "sdca", "asgd"; ``fit_intercept`` adds a feature of 1;
+    ``tol`` duality gap relative to the objective's terms; ``max_iter`` sweeps (None: 1000, 5 for asgd); ``costs`` as
+    in :class:`CSSVMClassifier`; ``balance`` "train" or "cv" finds the rho where both classes are recognised equally.
+
+    Attributes: ``coef_`` (linear) or ``dual_coef_``, ``support_``, ``support_vectors_``; ``intercept_``, ``rho_``,
+    ``rho_interval_``, ``solver_``, ``objective_``, ``duality_gap_`` (None for asgd), ``n_iter_``.
+
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0, 0, 0, 0, 1]
+    >>> model = CSLDMClassifier(C=10.0, rho=1.0).fit(X, y)
+    >>> model.predict(X), model.solver_
+    (array([0, 0, 0, 1, 1]), 'newton')
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        lambda1: float = 1.0,
+        lambda2: float = 1.0,
+        rho: float = 0.5,
+        kernel: KernelChoice = "linear",
+        *,
+        gamma: Gamma = None,
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-5,
+        max_iter: int | None = None,
+        costs: Any = None,
+        balance: Literal["train", "cv"] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.rho = rho
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.costs = costs
+        self.balance = balance
+        self.random_state = random_state
+
+    objective_: float | None
+    duality_gap_: float | None
+    support_: NDArray[np.intp]
+    dual_coef_: Floats
+    coef_: Floats
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+        """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
+        with unchanged_on_error(self):
+            ready = read_fit(self, X, y, sample_weight, costs)
+            with overflow_named():
+                if ready.solver == "asgd":
+                    self._fit_pairs(ready)
+                else:
+                    self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
+            self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
+            if ready.spec.kernel == "precomputed" and ready.kept is not None:
+                self.support_ = ready.kept[self.support_]
+        return self
+
+    def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
+        problem = data.prepare(ready.examples)(ready.settings.lambda1)
+        rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
+        if self.balance is not None:
+            rho, interval, _ = self._balanced(ready, data, problem)
+        found = ready.solve(problem, self.solver, ready.examples, rho, None, ready.settings.tol)
+        if found.solver != "sdca":
+            found = polished(problem, found, ready.settings.box(ready.examples, rho))
+        self._warn_unless_converged(found, ready.settings)
+        self.rho_, self.rho_interval_ = rho, interval
+        self.solver_, self.n_iter_ = found.solver, max(1, found.n_iter)
+        self.objective_, self.duality_gap_ = found.certificate.objective, found.certificate.gap
+        learned = problem.coefficients(found.nu) if found.w is None else found.w
+        self._keep(learned, ready.rows, ready.spec, is_weights=found.w is not None)
+
+    def _balanced(self, ready: Ready, data: TrainingRows, problem: Any) -> Balance:
+        """The balance point; of many rows sought on rough solutions that begin with their neighbours'.
+
+        Under a small C nearly all of the objective is the hinge's constant: a neighbour's solution then passes as it
+        is, and the search is lost. Where solutions from scratch contradict what it found, all are made from scratch.
+        """
+
+        few = len(ready.examples.sign) <= FEW_ROWS
+        # Where Newton stalls, its weights are better than its certificate: recalls do not need the interior point.
+        solver = "newton" if ready.solver == "newton" and not few else self.solver
+
+        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
+            return ready.solve(problem, solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
+
+        def from_scratch(problem: Any, examples: Examples, rho: float, _: Solution | None) -> Solution:
+            return ready.solve(problem, solver, examples, rho, None, ready.settings.tol)
+
+        def advantage(solve: Solve) -> Advantage:
+            if self.balance == "train":
+                return cache(training_advantage(problem, ready.examples, solve))
+            return cache(cross_validated_advantage(data, ready.examples, ready.settings.lambda1, solve, ready.seed))
+
+        closely = advantage(from_scratch)
+        if few:
+            return balance_point(closely)
+        found = balance_point(advantage(nearly))
+        low, high = found.interval
+        crosses = closely(low) <= NEARLY_EVEN and closely(high) >= -NEARLY_EVEN
+        agrees = crosses and abs(closely(found.rho)) <= abs(found.advantage) + NEARLY_EVEN
+        return found if agrees else balance_point(closely)
+
+    def _fit_pairs(self, ready: Ready) -> None:
+        if self.balance is not None:
+            raise complain("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
+        settings, examples = ready.settings, ready.examples
+        epochs = settings.max_iter or EPOCHS
+        data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
+        count = len(data.sign)
+        stream = PairSgd.start(np.zeros(data.width), average_from=count)
+        pulls = Pulls(examples.size, settings.C, settings.lambda1, settings.lambda2)
+        packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
+        w = stream.average()
+        terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
+        objective = primal_objective(w, packed.margins(w), examples, **terms)
+        check_in_range(objective)
+        self._keep_stream(stream, epochs, settings.rho)
+        self.objective_ = objective
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, costs: Any = None) -> Self:
+        """One pass of averaged stochastic gradient descent over a chunk of a stream; linear kernel only.
+
+        ``classes`` names both labels, at the first call or earlier than they both occur. m and theta are those of all
+        rows seen so far; the pairs behind the variance are drawn within the chunk.
+        """
+        if self.kernel != "linear":
+            raise complain("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
+        first = not hasattr(self, "classes_")
+        settings = read_settings(self)
+        rows = check_rows(self, X, reset=first, dtype=np.float64)
+        known = getattr(self, "classes_", None if classes is None else np.unique(np.asarray(classes)))
+        known = two_classes(y, known)
+        examples = read_examples(self, rows, y, known, sample_weight, costs)
+        keep = examples.weight > 0
+        rows, examples = rows[keep], examples.rows(np.flatnonzero(keep))
+        seen = getattr(self, "_seen", np.zeros(2)) + _class_weights(examples)
+        power = (seen[0] / seen[1]) ** (settings.rho * examples.sign) if seen.all() else 1.0
+        data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
+        count = len(data.sign)
+        stream = self._stream(data.width, count)
+        pulls = Pulls(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
+        rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
+        with overflow_named():
+            stream.run(data, pulls, examples.weight, count, rng)
+            check_in_range(stream.average())
+        self.classes_, self._seen = known, seen
+        self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
+        self.objective_ = None
+        return self
+
+    def _stream(self, width: int, count: int) -> PairSgd:
+        """The stream so far, copied so that a failed call leaves it alone; else one that starts at what is learned."""
+        if hasattr(self, "stream_"):
+            if len(self.stream_.weights) != width:
+                advice = "Call fit to begin anew."
+                raise complain("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
+            return copy.deepcopy(self.stream_)
+        if not hasattr(self, "coef_"):
+            return PairSgd.start(np.zeros(width), average_from=count)
+        start = np.append(self.coef_[0], self.intercept_) if self.fit_intercept else self.coef_[0]
+        stream = PairSgd.start(start, average_from=int(self._seen.sum()))
+        stream.steps = stream.average_from
+        return stream
+
+    # -- keeping -----------------------------------------------------------------------------------------------------
+
+    def _keep(self, found: Floats, rows: Rows, spec: KernelSpec, *, is_weights: bool) -> None:
+        """Weights, or coefficients over the training rows; of a linear kernel the weights either way."""
+        for name in ("coef_", "dual_coef_", "support_", "support_vectors_", "stream_"):
+            self.__dict__.pop(name, None)
+        if spec.kernel == "linear":
+            if not is_weights:
+                found = np.append(rows.T @ found, found.sum()) if self.fit_intercept else np.asarray(rows.T @ found)
+            self._keep_weights(found)
+            return
+        self.intercept_ = np.array([found.sum() if self.fit_intercept else 0.0])
+        self.support_ = np.flatnonzero(found)
+        self.dual_coef_ = found[self.support_]
+        self.support_vectors_ = None if spec.kernel == "precomputed" else rows[self.support_]
+        self.kernel_ = spec
+
+    def _keep_weights(self, w: Floats) -> None:
+        self.coef_ = (w[:-1] if self.fit_intercept else w)[None, :].copy()
+        self.intercept_ = np.array([w[-1] if self.fit_intercept else 0.0])
+
+    def _keep_stream(self, stream: PairSgd, epochs: int, rho: float) -> None:
+        self._keep_weights(stream.average())
+        self.stream_ = stream
+        self.rho_, self.rho_interval_ = rho, (rho, rho)
+        self.solver_, self.n_iter_, self.duality_gap_ = "asgd", epochs, None
+
+    def _warn_unless_converged(self, found: Solution, settings: Settings) -> None:
+        if not found.certificate.holds(settings.tol):
+            relative = found.certificate.gap / found.certificate.scale
+            warnings.warn(
+                f"{type(self).__name__}: the {found.solver} solver stopped after {found.n_iter} sweeps at a relative "
+                f"gap of {relative:.1e}, above tol={settings.tol:g}. Raise max_iter or tol, lower C, scale features, "
+                "or use solver='interior'.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- deciding ----------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x): positive for ``classes_[1]``."""
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False, dtype=np.float64)
+        if hasattr(self, "coef_"):
+            return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
+        scores = np.full(rows.shape[0], self.intercept_[0])
+        step = max(1, DECIDE_AT_ONCE // max(1, len(self.support_)))
+        for start in range(0, len(scores), step):
+            scores[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
+        return scores
+
+    def _kernel_to_support(self, rows: Rows) -> Any:
+        if self.kernel_.kernel == "precomputed":
+            return rows[:, self.support_]
+        return gram_of(self.kernel_, rows, self.support_vectors_, dtype="float64")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class on whose side of f = 0 each row lies."""
+        positive = self.decision_function(X) > 0
+        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return answer
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return cast("Tags", tags)
+
+
+def _class_weights(examples: Examples) -> Floats:
+    """Weight of the negative and the positive rows."""
+    positive = float(examples.weight[examples.sign > 0].sum())
+    return np.array([examples.size - positive, positive])

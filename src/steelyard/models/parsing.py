@@ -1,0 +1,103 @@
+"""What a user spells on the command line: rules, costs, budgets. Nothing of it is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from pathlib import Path
+from typing import Any
+
+from .. import active, online
+from ..active import QueryRule
+from ..costs import Costs
+from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
+from ..rules import Rule
+from ..validation.values import complain
+
+_BASES = (UpdateRule, QueryRule, SecondOrderRule)
+
+
+def update_rule(text: str) -> UpdateRule:
+    """``CSOGD2``, ``CSOGD2(0.1)`` or ``CSOGD2(eta=0.1)``."""
+    return _spelled("--update", text, UpdateRule, online)  # type: ignore[no-any-return]
+
+
+def query_rule(text: str) -> QueryRule:
+    """``AskAsymmetric(c_pos=0.01, c_neg=0.1)``; ``Ask`` may be left out."""
+    return _spelled("--query", text, QueryRule, active)  # type: ignore[no-any-return]
+
+
+def _spelled(option: str, text: str, kind: type[Rule], room: Any) -> Any:
+    known = {name: rule for name in room.__all__ if _is_rule(rule := getattr(room, name), kind)}
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise complain(option, "be a rule such as Name(parameter=number)", text) from None
+    made = _built(option, tree, known)
+    made.checked()
+    return made
+
+
+def _is_rule(thing: Any, kind: type[Rule]) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, kind) and thing not in _BASES
+
+
+def _built(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
+    """A rule from its syntax: a name, or a name with constants and rules in brackets."""
+    name = tree.func if isinstance(tree, ast.Call) else tree
+    if not isinstance(name, ast.Name) or (name.id not in known and f"Ask{name.id}" not in known):
+        raise complain(option, f"be one of {', '.join(known)}", ast.unparse(tree))
+    make = known.get(name.id) or known[f"Ask{name.id}"]
+    if not isinstance(tree, ast.Call):
+        return make()
+    positional = [_value(option, value, known) for value in tree.args]
+    named = {str(k.arg): _value(option, k.value, known) for k in tree.keywords}
+    try:
+        return make(*positional, **named)
+    except TypeError:
+        takes = ", ".join(inspect.signature(make).parameters) or "nothing"
+        raise complain(option, f"give {make.__name__} its parameters ({takes})", ast.unparse(tree)) from None
+
+
+def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
+    if isinstance(tree, ast.Call) or (isinstance(tree, ast.Name) and tree.id not in ("inf", "nan")):
+        return _built(option, tree, known)
+    try:
+        return ast.literal_eval(tree)
+    except ValueError:
+        raise complain(option, "give parameters as numbers, texts or True and False", ast.unparse(tree)) from None
+
+
+def stream_costs(text: str | None) -> Any:
+    """``fn=5,fp=1`` (a miss, a false alarm), ``balanced``, a file of C[true, predicted], or None: a mistake costs 1."""
+    if text is None:
+        return None
+    if text.strip() == "balanced":
+        return AdaptiveBalanced()
+    if Path(text).suffix.lower() in (".csv", ".toml"):
+        return Costs.read(text)
+    pair: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        try:
+            pair[name] = float(number)
+        except ValueError:
+            pair[name] = math.nan
+        if not equals or name not in ("fn", "fp") or not math.isfinite(pair[name]) or pair[name] <= 0:
+            raise complain("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
+    return Costs.of_pair(miss=pair.get("fn", 1.0), alarm=pair.get("fp", 1.0))
+
+
+def label_budget(text: str | None) -> int | float | None:
+    """Labels in all (``1250``), or per row (``0.05``)."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise complain("--budget", "be a number of labels, or of labels per row below 1", text) from None

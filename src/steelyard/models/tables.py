@@ -1,0 +1,141 @@
+"""A comparison from the command line: the user's file, target and costs as rows, labels and a Costs object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs import Costs
+from ..data import Dataset, read_table
+from ..data.files import suffix_of
+from ..data.table import SUFFIXES
+from ..errors import CostsError
+from ..validation.values import complain
+from .schema import Columns
+
+
+def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+    """Rows, labels, and the named cost columns, which are taken out of the rows."""
+    kind = _kind(path)
+    if kind == "libsvm" and target is not None:
+        raise complain("--target", "not be given for LIBSVM, where labels come first on each line", target)
+    dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
+    if dataset.y is None:
+        columns_seen = ", ".join(dataset.features[:20])
+        raise complain("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    X = _named(dataset)
+    taken: dict[str, Any] = {}
+    for name in dict.fromkeys(columns):  # one column may hold both costs
+        X, taken[name] = _without(X, dataset.features, name)
+    return X, dataset.y, taken
+
+
+def _kind(path: Path) -> str:
+    """The format of a file by its name."""
+    kind = SUFFIXES.get(suffix_of(path))
+    if kind is None:
+        endings = ", ".join(sorted(SUFFIXES))
+        raise complain("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
+    return kind
+
+
+def _named(dataset: Dataset) -> Any:
+    """The rows as a frame, so that columns go by their names; an array where that cannot be."""
+    X = dataset.X
+    library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
+    if not isinstance(X, np.ndarray) or not dataset.features or library is None:
+        return X
+    return nw.from_dict(dict(zip(dataset.features, X.T, strict=True)), backend=library).to_native()
+
+
+def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64]]:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
+        raise complain("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
+    if not frame[name].dtype.is_numeric():
+        raise complain(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
+    return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
+
+
+def read_costs(
+    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+) -> Any:
+    """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
+    pair = _pair(text) if text and "=" in text else {}
+    matrix = Costs.read(text) if text and not pair else None
+    if roles and (matrix is not None or pair.keys() & roles.keys()):
+        raise complain("--costs", "leave out what a column of the data gives", text, error=CostsError)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
+    if len(classes) > 2:
+        if pair or roles:
+            raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
+        if positive is not None:
+            raise complain("--positive", "be left out where there are more than two classes", positive)
+        return matrix
+    named = None if positive is None else _label(classes, positive)
+    if matrix is not None:
+        return matrix if named is None else replace(matrix.aligned(classes), positive=named)
+    miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
+    return Costs.of_pair(miss, alarm, classes=classes.tolist(), positive=named)
+
+
+def _pair(text: str) -> dict[str, float]:
+    pair: dict[str, float] = {}
+    for part in text.split(","):
+        key, _, value = part.partition("=")
+        if key.strip() not in ("fn", "fp") or key.strip() in pair:
+            raise complain("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
+        try:
+            pair[key.strip()] = float(value)
+        except ValueError:
+            raise complain("--costs", "give numbers, as in fn=5,fp=1", text, error=CostsError) from None
+    return pair
+
+
+def _label(classes: NDArray[Any], positive: str) -> Any:
+    """The label a command line means: its text is compared with the text of each class."""
+    for label in classes.tolist():
+        if str(label) == positive:
+            return label
+    raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
+
+
+def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+    """New rows for a model of these columns, and the named cost columns.
+
+    Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
+    one of those the model does not know.
+    """
+    kind = _kind(path)
+    if columns.sparse is not (kind == "libsvm"):
+        raise complain("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
+    if kind == "libsvm":
+        if taken:
+            raise complain("cost column", "not be given for LIBSVM", taken[0], error=CostsError)
+        return read_table(path, n_features=len(columns.numeric)).X, {}
+    nominal = [name for name in columns.nominal if isinstance(name, str)]
+    dataset = read_table(path, target=None, nominal=nominal)
+    X = _named(dataset)
+    found = {name: _without(X, dataset.features, name)[1] for name in taken}
+    return X, found
+
+
+def row_costs(typical: Costs, taken: dict[str, Any], roles: dict[str, str]) -> Costs | None:
+    """Costs of new rows from their columns (``roles``: fn and fp column names), the rest as in training."""
+    if not roles:
+        return None
+    if typical.n_classes != 2 or typical.matrix is None or typical.classes is None:
+        raise complain("cost columns", "be given for two classes", f"{typical.n_classes} classes", error=CostsError)
+    positive = typical.positive_index()
+    usual = {"fn": typical.matrix[positive, 1 - positive], "fp": typical.matrix[1 - positive, positive]}
+    miss, alarm = (taken[roles[k]] if k in roles else usual[k] for k in ("fn", "fp"))
+    return Costs.of_pair(miss, alarm, classes=typical.classes.tolist(), positive=typical.classes[positive].item())

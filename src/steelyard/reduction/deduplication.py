@@ -1,0 +1,52 @@
+"""Examples that occur more than once: to a support vector machine m equal ones are one of m times the weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..margin.kernels import csr_arrays, narrowed
+from ..validation.arrays import is_sparse
+from .scheme import Cases, Floats
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """``first``: where every distinct case appears first, in that order; ``of``: the distinct case of every example."""
+
+    first: NDArray[np.intp]
+    of: NDArray[np.intp]
+
+    @staticmethod
+    def none(n: int) -> Repeats:
+        """Each of n examples is a case of its own."""
+        return Repeats(np.arange(n), np.arange(n))
+
+    @staticmethod
+    def found(rows: Any, cases: Cases) -> Repeats:
+        """Examples are the same case if all features, all costs and the class are equal."""
+        told = np.column_stack([cases.table, cases.codes]) + 0.0  # -0.0 becomes 0.0
+        seen: dict[bytes, int] = {}
+        keys = (row + case.tobytes() for row, case in zip(_bytes_of(rows), told, strict=True))
+        of = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.intp, len(cases))
+        return Repeats(np.unique(of, return_index=True)[1], of)
+
+    def merged(self, cases: Cases, among: NDArray[np.intp] | None = None) -> Cases:
+        """The distinct cases, each with the weight of its examples ``among`` these (all by default)."""
+        counted = slice(None) if among is None else among
+        weight: Floats = np.asarray(np.bincount(self.of[counted], cases.weight[counted], len(self.first)), float)
+        return Cases(cases.table[self.first], cases.codes[self.first], weight)
+
+
+def _bytes_of(rows: Any) -> Iterator[bytes]:
+    """Every row as bytes that are equal where the rows are."""
+    if not is_sparse(rows):
+        return ((row + 0.0).tobytes() for row in rows)
+    (rows,) = narrowed(rows)
+    values, indices, starts = csr_arrays(rows, rows.dtype)
+    return ((values[i:j] + 0.0).tobytes() + indices[i:j].tobytes() for i, j in pairwise(starts))

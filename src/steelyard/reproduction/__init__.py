@@ -1,0 +1,1 @@
+"""The papers' experiments: recipes, protocols, runs, tables, claims and pages. No algorithm."""

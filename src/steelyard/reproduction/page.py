@@ -1,0 +1,57 @@
+"""The page of a paper: verdicts, tables and pictures of everything kept so far, in one HTML file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..report import Report
+from .claims import Verdict
+from .recipe import Recipe
+from .tables import Line
+
+COLUMNS = ["learner", "measure", "ours", "+-", "runs", "printed", "+- printed", "difference", "equal"]
+
+
+def cells(line: Line) -> list[str]:
+    """A line as text: ours, its spread, runs, the printed pair, the gap in standard errors, and equality."""
+    ours = [f"{line.mean:.4f}" if abs(line.mean) < 10 else f"{line.mean:.3f}", f"{line.std:.3f}", str(line.runs)]
+    if line.printed is None:
+        return [*ours, "", "", "", ""]
+    spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
+    return [*ours, f"{line.printed.mean:g}", spread, f"{line.gap:+.1f} s.e.", "yes" if line.equal else ""]
+
+
+def write_page(
+    folder: Path,
+    found: Sequence[tuple[Recipe, Sequence[Line]]],
+    verdicts: Sequence[Verdict],
+    skipped: Mapping[str, str],
+) -> Path:
+    """Write ``results/index.html`` of a paper from what its recipes gave."""
+    report = Report(
+        f"Paper {folder.name[:3]}: ours beside the printed",
+        subtitle="A difference is in standard errors of the difference between our mean and the paper's.",
+        footer=f"Made by: steelyard reproduce {folder.name[:3]}",
+    )
+    claims = [{"item": v.item, "claim": v.claim, "verdict": v.word, "because": v.reason} for v in verdicts]
+    report.section("What holds").table(claims)
+    for recipe, lines in found:
+        section = report.section(recipe.claim)
+        picture = recipe.results.with_suffix(".png")
+        if picture.exists():
+            section.figure(picture.read_bytes(), alt=recipe.claim)
+        section.table([[line.learner, line.measure, *cells(line)] for line in lines], columns=COLUMNS)
+    if skipped:
+        rows = [{"recipe": name, "why": why} for name, why in skipped.items()]
+        report.section("Not run here").table(rows)
+    return report.write(folder / "results" / "index.html")
+
+
+def write_verdicts(folder: Path, verdicts: Sequence[Verdict]) -> None:
+    """``results/verdicts.csv``: one line a claim."""
+    with (folder / "results" / "verdicts.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["item", "claim", "verdict", "because"])
+        writer.writerows([v.item, v.claim, v.word, v.reason] for v in verdicts)

@@ -1,0 +1,314 @@
+"""How a recipe's learners meet its data. Each protocol answers: what came of this learner in this run?"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import lru_cache
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from ..costs import Costs, as_costs, random_costs
+from ..data import load_orders
+from ..data.gaussians import make_three_gaussians, rotating_costs, three_gaussians_posterior
+from ..trace import Trace
+from ..validation.arrays import take_rows
+from .recipe import build, named
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every run of a recipe shares: rows, labels, preparation, costs and measures, ready to use."""
+
+    X: Any
+    y: NDArray[Any]
+    prepare: tuple[Mapping[str, Any], ...] = ()
+    costs: Any = None
+    measures: tuple[Mapping[str, Any], ...] = ()
+
+    def costs_of_run(self, y: NDArray[Any], seed: int) -> Costs:
+        """The costs of one run; a rule that draws at random gets the run's own seed."""
+        rule = self.costs
+        if is_dataclass(rule) and not isinstance(rule, type) and hasattr(rule, "seed"):
+            rule = replace(rule, seed=seed)
+        return as_costs(rule, y, np.unique(y))
+
+
+@dataclass(frozen=True)
+class RandomCosts:
+    """A random matrix of costs for every run, drawn by the run's own seed. Paper 002, sec. 5.2."""
+
+    kind: str = "plain"
+    seed: int = 0
+
+    def costs_for(self, y: Any) -> Costs:
+        """The costs of the run."""
+        return random_costs(y, self.seed, self.kind)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The measured values of one learner in one run, its time, and a curve where the protocol draws one."""
+
+    values: Mapping[str, float]
+    seconds: float
+    curve: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class RunProtocol(Protocol):
+    """The shape of a protocol: a number of runs, each of which can be done alone."""
+
+    runs: int
+
+    def ready(self, task: Task) -> Task:
+        """The task with everything done that all runs share."""
+        ...
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once."""
+        ...
+
+
+def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs: Costs) -> dict[str, float]:
+    """Values of a recipe's measures, by name; ``scale`` turns fractions into a table's percentages."""
+    values = {}
+    for spec in specs:
+        function = named(str(spec["use"]))
+        extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale", "item")}
+        if "costs" in inspect.signature(function).parameters:
+            extra["costs"] = costs
+        values[str(spec.get("name", spec["use"]))] = float(function(y, predicted, **extra)) * spec.get("scale", 1)
+    return values
+
+
+def estimator_of(learner: Mapping[str, Any], costs: Costs | None, seed: int) -> Any:
+    """A learner's estimator; it gets the costs and the seed of the run where it takes them and the recipe is silent."""
+    made = build({k: v for k, v in learner.items() if k != "name"})
+    takes = made.get_params(deep=False)
+    given = {"costs": costs, "seed": seed, "random_state": seed}
+    return made.set_params(**{k: v for k, v in given.items() if k in takes and k not in learner})
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One pass over the data in a random or given order: predict, count, then update. Papers 000 and 001.
+
+    ``orders`` names the published permutations; without it run r shuffles by ``seed + r``. ``held_out`` streams only a
+    random part of that size. ``shown`` says what counts as a positive answer. ``points`` of F1 over time are kept.
+    Preparation sees the whole data set, as the papers' does: it looks into the future, which reproduction needs and a
+    live stream must not do.
+    """
+
+    runs: int = 20
+    orders: str | None = None
+    seed: int = 0
+    held_out: float | None = None
+    shown: str = "push"
+    points: int = 0
+
+    def ready(self, task: Task) -> Task:
+        """The rows prepared, once."""
+        X = task.X
+        for step in task.prepare:
+            X = build(step).fit_transform(X)
+        return replace(task, X=X, prepare=())
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once."""
+        order = self._order(len(task.y), run)
+        rows, y = task.X[order], task.y[order]
+        costs = task.costs_of_run(y, self.seed + run)
+        estimator = estimator_of(learner, costs, self.seed + run)
+        start = time.perf_counter()
+        trace: Trace = estimator.run(rows, y)
+        seconds = time.perf_counter() - start
+        answered = self._answers(trace, costs)
+        return Outcome(measured(task.measures, y, answered, costs), seconds, self._curve(trace, answered, costs))
+
+    def _order(self, n: int, run: int) -> NDArray[np.intp]:
+        if self.orders is not None:
+            return np.asarray(_orders(self.orders)[run], dtype=np.intp)
+        order = np.random.default_rng(self.seed + run).permutation(n)
+        return order if self.held_out is None else order[: round(n * self.held_out)]
+
+    def _answers(self, trace: Trace, costs: Costs) -> NDArray[Any]:
+        """What the user is shown as positive: the predicted ones, and in push-and-query also those asked about."""
+        if self.shown == "push":
+            return trace.predicted
+        assert costs.classes is not None
+        return np.where(trace.asked, costs.classes[costs.positive_index()], trace.predicted)
+
+    def _curve(self, trace: Trace, answered: NDArray[Any], costs: Costs) -> dict[str, NDArray[Any]]:
+        if not self.points:
+            return {}
+        assert costs.classes is not None
+        positive = costs.classes[costs.positive_index()]
+        true, shown = trace.y == positive, answered == positive
+        found, wrong = np.cumsum(true & shown), np.cumsum(true ^ shown)
+        at = np.unique(np.linspace(0, len(true) - 1, self.points).round().astype(int))
+        f1 = 2 * found[at] / np.maximum(2 * found[at] + wrong[at], 1)
+        return {"examples": at + 1, "f1": f1, "labels": np.cumsum(trace.asked)[at]}
+
+
+@lru_cache
+def _orders(name: str) -> NDArray[Any]:
+    return np.asarray(load_orders(name))
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """Fit on a random part, measure on the rest. Papers 002, 003 and 004.
+
+    Preparation is fitted on the training part. ``train`` is its share; ``stratify`` keeps class shares.
+    """
+
+    runs: int = 20
+    train: float = 0.75
+    stratify: bool = False
+    seed: int = 0
+
+    def ready(self, task: Task) -> Task:
+        """Nothing is shared: preparation sees the training part only."""
+        return task
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once."""
+        costs = task.costs_of_run(task.y, self.seed + run)
+        fit_on, test_on = self.split(task.y, run)
+        estimator = self.prepared(task, estimator_of(learner, costs, self.seed + run))
+        start = time.perf_counter()
+        estimator.fit(take_rows(task.X, fit_on), task.y[fit_on])
+        seconds = time.perf_counter() - start
+        predicted = estimator.predict(take_rows(task.X, test_on))
+        return Outcome(measured(task.measures, task.y[test_on], predicted, costs), seconds)
+
+    def split(self, y: NDArray[Any], run: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Row numbers of the training and the test part of a run, the same for all learners."""
+        fit_on, test_on = train_test_split(
+            np.arange(len(y)),
+            train_size=self.train,
+            stratify=y if self.stratify else None,
+            random_state=self.seed + run,
+        )
+        return fit_on, test_on
+
+    def prepared(self, task: Task, estimator: Any) -> Pipeline:
+        """The estimator behind the recipe's preparation."""
+        return make_pipeline(*[clone(build(step)) for step in task.prepare], estimator)
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """How many rows each class has: a paper's table of its data."""
+
+    runs: int = 1
+
+    def ready(self, task: Task) -> Task:
+        """Nothing to do."""
+        return task
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Count."""
+        labels, counts = np.unique(task.y, return_counts=True)
+        return Outcome({str(label): float(count) for label, count in zip(labels, counts, strict=True)}, 0.0)
+
+
+# -- Measures on the training and the test part while one parameter moves. Paper 004, Figures 3 and 4 -----------------
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Fit one learner at every value of ``parameter``; keep each measure on both parts as a curve.
+
+    The value of the run is the parameter's value at which ``balance``, two measures' names, come nearest on the
+    training part.
+    """
+
+    parameter: str
+    values: tuple[float, ...] | list[float]
+    balance: tuple[str, str] | list[str]
+    runs: int = 10
+    train: float = 0.5
+    seed: int = 0
+
+    def ready(self, task: Task) -> Task:
+        """Nothing is shared: preparation sees the training part only."""
+        return task
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once, at every value."""
+        holdout = Holdout(self.runs, self.train, seed=self.seed)
+        parts = holdout.split(task.y, run)
+        costs = task.costs_of_run(task.y, self.seed + run)
+        curve: dict[str, list[float]] = {self.parameter: []}
+        start = time.perf_counter()
+        for value in self.values:
+            estimator = estimator_of(learner, None, self.seed + run).set_params(**{self.parameter: value})
+            model = holdout.prepared(task, clone(estimator)).fit(take_rows(task.X, parts[0]), task.y[parts[0]])
+            curve[self.parameter].append(float(value))
+            for part, rows in zip(("train", "test"), parts, strict=True):
+                found = measured(task.measures, task.y[rows], model.predict(take_rows(task.X, rows)), costs)
+                for name, measure in found.items():
+                    curve.setdefault(f"{part} {name}", []).append(measure)
+        one, other = (np.array(curve[f"train {name}"]) for name in self.balance)
+        balanced = float(self.values[int(np.argmin(np.abs(one - other)))])
+        seconds = time.perf_counter() - start
+        return Outcome({f"balanced {self.parameter}": balanced}, seconds, {k: np.array(v) for k, v in curve.items()})
+
+
+# -- Paper 002, Figure 2: three Gaussians whose best boundaries are known, and what learners make of them -------------
+
+
+class BayesRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The cheapest answer under the true posterior: what no learner can beat."""
+
+    def __init__(self, costs: Costs | None = None) -> None:
+        self.costs = costs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Nothing is learned: the posterior is known."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The Bayes answers."""
+        assert self.costs is not None
+        return self.costs.cheapest(three_gaussians_posterior(X))
+
+
+@dataclass(frozen=True)
+class ThreeGaussians:
+    """Fit on a fresh sample, measure on a large one, and keep each learner's answers over the plane."""
+
+    runs: int = 5
+    n_per_class: int = 500
+    test_per_class: int = 20_000
+    side: int = 120
+    seed: int = 0
+
+    def ready(self, task: Task) -> Task:
+        """A large test sample, shared by all runs."""
+        X, y = make_three_gaussians(self.test_per_class, self.seed + 1_000_000)
+        return replace(task, X=X, y=y, costs=rotating_costs())
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Run one learner once."""
+        X, y = make_three_gaussians(self.n_per_class, self.seed + run)
+        model = estimator_of(learner, task.costs, self.seed + run)
+        start = time.perf_counter()
+        model.fit(X, y)
+        seconds = time.perf_counter() - start
+        values = measured(task.measures, task.y, model.predict(task.X), task.costs)
+        return Outcome(values, seconds, self._plane(model) if run == 0 else {})
+
+    def _plane(self, model: Any) -> dict[str, NDArray[Any]]:
+        axis = np.linspace(-2.5, 2.5, self.side)
+        x, y = (grid.ravel() for grid in np.meshgrid(axis, axis))
+        return {"x": x, "y": y, "answer": model.predict(np.column_stack([x, y])).astype(float)}

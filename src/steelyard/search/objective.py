@@ -1,0 +1,192 @@
+"""What a cost vector is worth: the mean of a measure over several splits into training and validation rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+
+from ..boosting.population import Population
+from ..costs import CostRule, Costs, as_costs
+from ..evaluate import get_scorer, get_scorer_names
+from ..validation.values import complain
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+OfAnswers = Callable[[Codes, Codes], float]  # truths and answers as positions in classes
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is maximised: a function of truths and answers, or a scikit-learn scorer of a fitted model."""
+
+    of_answers: OfAnswers | None
+    of_model: Callable[[Any, Any, Any], float] | None = None
+
+    def __call__(self, model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any]) -> float:
+        """The value of a fitted model on rows it has not seen."""
+        if self.of_answers is None:
+            assert self.of_model is not None
+            return float(self.of_model(model, X, y))
+        answers = np.searchsorted(classes, np.asarray(model.predict(X)))
+        return self.of_answers(np.searchsorted(classes, y), answers)
+
+
+def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measure:
+    """``"g_mean"`` (39), ``"f:CLASS"`` (38), costs (their mean is minimised), or a scorer or its name."""
+    if isinstance(scoring, str) and scoring == "g_mean":
+        return Measure(lambda truths, answers: g_mean(_confusion(truths, answers, len(classes))))
+    if isinstance(scoring, str) and scoring.startswith("f:"):
+        k = _class_named(scoring[2:], classes)
+        return Measure(lambda truths, answers: f_measure(_confusion(truths, answers, len(classes)), k))
+    if isinstance(scoring, str) and scoring in get_scorer_names():
+        return Measure(None, get_scorer(scoring))
+    if isinstance(scoring, (Costs, CostRule, Mapping, np.ndarray)):
+        matrix = as_costs(scoring, y, classes).matrix
+        if matrix is None:
+            raise complain("scoring", "be costs that are the same for all examples", scoring)
+        return Measure(lambda truths, answers: -float(matrix[truths, answers].mean()))
+    if callable(scoring):
+        return Measure(None, scoring)
+    raise complain(
+        "scoring", "be 'g_mean', 'f:CLASS', costs or a scikit-learn scorer", scoring, "E.g. scoring='f:good'."
+    )
+
+
+def _class_named(name: str, classes: NDArray[Any]) -> int:
+    names = [str(label) for label in classes.tolist()]
+    if name not in names:
+        raise complain("scoring", f"name one of the classes {', '.join(names)} after 'f:'", f"f:{name}")
+    return names.index(name)
+
+
+# The two measures of the paper on class numbers that need no checking: the public ones, which read and check labels,
+# would take as long as a fit.
+
+
+def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
+    return np.bincount(truths * n_classes + answers, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+def g_mean(confusion: NDArray[np.intp]) -> float:
+    """Geometric mean of the recalls of the classes that occur, as ``g_mean_score``. Eq. (39)."""
+    present = confusion.sum(axis=1)
+    recalls = np.diag(confusion)[present > 0] / present[present > 0]
+    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
+
+
+def f_measure(confusion: NDArray[np.intp], k: int) -> float:
+    """F of class ``k``, as ``f_score``; 0 if it is never answered. Eq. (38)."""
+    hits = confusion[k, k]
+    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
+
+
+class Judge:
+    """The fitness of cost vectors for one estimator on one set of splits."""
+
+    def __init__(
+        self, candidate: Candidate, measure: Measure, X: Any, y: NDArray[Any], splits: list[Split], n_jobs: int | None
+    ) -> None:
+        self.candidate, self.measure = candidate, measure
+        self.X, self.y, self.splits, self.n_jobs = X, y, splits, n_jobs
+        self.codes = np.searchsorted(candidate.classes, y)
+        self.population = self._population()
+        self.known: dict[bytes, float] = {}
+
+    def _population(self) -> Population | None:
+        """The quick way to the same answers, where there is one."""
+        plain = self.candidate.parameter == "costs" and self.measure.of_answers is not None
+        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.splits]):
+            return Population(self.candidate.estimator, self.X, self.y, self.splits)
+        return None
+
+    def __call__(self, vectors: list[Floats]) -> Floats:
+        """Mean over the splits for every vector; a vector that occurs again is not judged again."""
+        unit = {c.tobytes(): c for c in map(normalised, vectors)}
+        new = [key for key in unit if key not in self.known]
+        values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._one)(unit[key], cut) for key in new for cut in range(len(self.splits))
+        )
+        means = np.reshape(values, (len(new), len(self.splits))).mean(axis=1)
+        self.known.update(zip(new, means.tolist(), strict=True))
+        return np.array([self.known[normalised(c).tobytes()] for c in vectors])
+
+    def _one(self, costs: Floats, cut: int) -> float:
+        train, held = self.splits[cut]
+        if self.population is not None:
+            assert self.measure.of_answers is not None
+            return self.measure.of_answers(self.codes[held], self.population.answers(costs, cut))
+        model = self.candidate.with_costs(costs).fit(rows(self.X, train), self.y[train])
+        return self.measure(model, rows(self.X, held), self.y[held], self.candidate.classes)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The estimator whose class costs are searched."""
+
+    estimator: Any
+    parameter: str
+    classes: NDArray[Any]
+
+    def with_costs(self, costs: Floats) -> Any:
+        """The estimator with these class costs, not yet fitted."""
+        return clone(self.estimator).set_params(**{self.parameter: class_costs(self.classes, costs)})
+
+
+def normalised(costs: Floats) -> Floats:
+    """The largest cost is 1, as the paper does it; only ratios are searched."""
+    return np.asarray(costs / costs.max())
+
+
+def class_costs(classes: NDArray[Any], costs: Floats) -> Costs:
+    """A cost vector as costs."""
+    return Costs.of_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
+
+
+def rows(X: Any, where: Codes) -> Any:
+    """Some rows of an array, a sparse matrix, a frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[where]
+    if hasattr(X, "shape"):
+        return X[where]
+    return [X[i] for i in where]
+
+
+# -- Which rows a cost vector is judged on ----------------------------------------------------------------------------
+
+
+Codes = NDArray[np.intp]
+PAPER_REPEATS = 20
+PAPER_VALIDATION = 0.2
+
+
+class Split(NamedTuple):
+    """Positions of the training and of the validation rows."""
+
+    train: Codes
+    validation: Codes
+
+
+def stratified_splits(folds: int, codes: Codes, seed: int) -> list[Split]:
+    """Every row is validated on once; the only row of its class is always trained on instead."""
+    counts = np.bincount(codes)
+    if counts.max() < 2:
+        raise complain("y", "have two or more rows of some class to validate on", "n_samples=1 of every class")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it misses some folds
+        cuts = StratifiedKFold(min(folds, int(counts.max())), shuffle=True, random_state=seed).split(codes, codes)
+        held = [validation[counts[codes[validation]] > 1] for _, validation in cuts]
+    return [Split(np.setdiff1d(np.arange(len(codes)), rows), rows) for rows in held if len(rows)]
+
+
+def paper_splits(codes: Codes, seed: int) -> list[Split]:
+    """Twenty random cuts of 80 to 20, classes not looked at. Paper 003, sec. 7.2."""
+    cuts = ShuffleSplit(PAPER_REPEATS, test_size=PAPER_VALIDATION, random_state=seed).split(codes)
+    return [Split(*cut) for cut in cuts]

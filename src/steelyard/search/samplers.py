@@ -1,0 +1,149 @@
+"""How the next cost vector is chosen: Optuna samplers and the range they draw from. Needs Optuna."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.distributions import FloatDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from . import genetic
+from .plan import RUNGS, Plan, power_family, seeds
+
+Floats = NDArray[np.float64]
+
+
+class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+    """The genetic algorithm of paper 003 as an Optuna sampler.
+
+    Trial n belongs to generation n // 20. Its parents are the last 20 judged trials of earlier generations and the best
+    one so far, which therefore is never lost (elite 1) and never judged again. Each draw depends on the seed, the
+    number of the trial and these parents only: a search that is resumed goes on as if it had not been stopped.
+    """
+
+    def __init__(self, names: list[str], seed: int) -> None:
+        self.names = names
+        self.seed = seed
+        self._found: tuple[tuple[int, int], tuple[genetic.Genes, Floats]] | None = None
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, FloatDistribution]:
+        """All costs are drawn together."""
+        return {name: level_distribution() for name in self.names}
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, float]:
+        """The costs of one individual."""
+        random = np.random.default_rng([self.seed, trial.number])
+        parents, fitness = self._parents(study, trial.number // genetic.POPULATION)
+        if len(parents):
+            individual = genetic.child(parents, fitness, random)
+        else:
+            individual = genetic.stranger(len(self.names), random)
+        return dict(zip(self.names, genetic.costs_of(individual).tolist(), strict=True))
+
+    def _parents(self, study: Any, generation: int) -> tuple[genetic.Genes, Floats]:
+        """Parents of a generation and their fitness; found once unless another process tells something new."""
+        judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if self._found is None or self._found[0] != (generation, len(judged)):
+            before = [t for t in judged if t.number < generation * genetic.POPULATION]
+            pool = before[-genetic.POPULATION :]
+            if before:
+                elite = max(before, key=lambda t: (t.value, -t.number))
+                pool += [elite] * all(t.number != elite.number for t in pool)
+            costs = np.array([[t.params[name] for name in self.names] for t in pool])
+            found = genetic.genes_of(costs), np.array([t.value for t in pool])
+            self._found = (generation, len(judged)), found
+        return self._found[1]
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """Never asked: all costs are drawn together."""
+        raise NotImplementedError(param_name)
+
+
+def level_distribution() -> FloatDistribution:
+    """The 256 levels of a gene."""
+    return FloatDistribution(1 / genetic.LEVELS, 1.0, step=1 / genetic.LEVELS)
+
+
+def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, FloatDistribution]:
+    """The range of every cost. Ratios matter, so all but the genes are logarithmic, and wide enough for the ladder."""
+    if sampler == "genetic":
+        return {name: level_distribution() for name in names}
+    floor = min(1 / genetic.LEVELS, float(power_family(counts, RUNGS[-1]).min()))
+    return {name: FloatDistribution(floor, 1.0, log=True) for name in names}
+
+
+class StartedSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+    """Gives the first trials of a study the vectors it starts from, and leaves the others to a sampler of this process.
+
+    Both hang on numbers of trials, which no two processes share: processes that open a study at the same moment repeat
+    neither its first vectors nor each other's draws. ``make(n)`` is called with the number of the first trial drawn.
+    Without ``make`` the first vectors are all there are: a trial too many repeats one.
+    """
+
+    def __init__(
+        self, first: list[dict[str, float]], space: dict[str, FloatDistribution], make: Callable[[int], Any] | None
+    ) -> None:
+        self.first = first
+        self.space = space
+        self._make = make
+        self._made: Any = None
+
+    def _drawn(self, trial: FrozenTrial) -> Any:
+        """The sampler that draws this trial; None for one of the first vectors."""
+        if self._make is None or trial.number < len(self.first):
+            return None
+        if self._made is None:
+            self._made = self._make(trial.number)
+        return self._made
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, Any]:
+        """The costs that are drawn together."""
+        drawn = self._drawn(trial)
+        return self.space if drawn is None else dict(drawn.infer_relative_search_space(study, trial))
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, Any]:
+        """The costs of one trial."""
+        drawn = self._drawn(trial)
+        if drawn is None:
+            return dict(self.first[trial.number % len(self.first)])
+        return dict(drawn.sample_relative(study, trial, search_space))
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """The costs that are drawn one by one."""
+        return self._drawn(trial).sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: Any, trial: FrozenTrial) -> None:
+        """Passed on."""
+        if (drawn := self._drawn(trial)) is not None:
+            drawn.before_trial(study, trial)
+
+    def after_trial(self, study: Any, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        """Passed on."""
+        if (drawn := self._drawn(trial)) is not None:
+            drawn.after_trial(study, trial, state, values)
+
+
+def make_sampler(plan: Plan) -> Any:
+    """The Optuna sampler of a plan."""
+    first = seeds(plan.sampler, plan.counts) if plan.seeded or plan.sampler == "ladder" else []
+    return StartedSampler(
+        [dict(zip(plan.names, costs.tolist(), strict=True)) for costs in first],
+        distributions(plan.sampler, plan.names, plan.counts),
+        None if plan.sampler == "ladder" else partial(_drawing_sampler, plan),
+    )
+
+
+def _drawing_sampler(plan: Plan, n_before: int) -> Any:
+    if plan.sampler == "genetic":
+        return GeneticSampler(plan.names, plan.seed)
+    later = (plan.seed + n_before) % 2**32  # the same seed again would draw the same vectors again
+    if plan.sampler == "tpe":
+        return optuna.samplers.TPESampler(seed=later)
+    if plan.sampler == "cmaes":
+        return optuna.samplers.CmaEsSampler(seed=later, warn_independent_sampling=False)
+    return optuna.samplers.RandomSampler(seed=later)

@@ -1,0 +1,108 @@
+"""The loop of a search: draw a batch of cost vectors, judge them, tell the study. Needs Optuna."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.trial import TrialState
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..errors import StateError
+from .plan import Plan, batch_size
+from .samplers import distributions, make_sampler
+
+Floats = NDArray[np.float64]
+
+
+def open_study(plan: Plan, storage: Any, name: str | None, about: Mapping[str, Any]) -> Any:
+    """A new study, or the stored one of that name if it searches for the same thing."""
+    with _quiet():
+        study = optuna.create_study(
+            direction="maximize", storage=open_storage(storage), study_name=name, load_if_exists=True
+        )
+    known = study.user_attrs.get("about")
+    if known is None:
+        study.set_user_attr("about", dict(about))
+    elif known != dict(about):
+        different = sorted(k for k in {*known, *about} if known.get(k) != about.get(k))
+        raise StateError(
+            f"the stored study {study.study_name!r} must be of the same search; "
+            f"it differs in {', '.join(different)}. Choose another study_name."
+        )
+    study.sampler = make_sampler(plan)
+    return study
+
+
+def open_storage(storage: Any) -> Any:
+    """None, an Optuna storage and a database URL as they are; any other text or path is a journal file."""
+    if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
+        backend = optuna.storages.journal.JournalFileBackend(str(storage))
+        return optuna.storages.JournalStorage(backend)
+    return storage
+
+
+def run(study: Any, plan: Plan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
+    """Go on until the study holds ``n_trials`` judged vectors or the time is over."""
+    space = distributions(plan.sampler, plan.names, plan.counts)
+    batch = batch_size(plan.sampler, len(plan.names))
+    start = time.monotonic()
+    while (left := plan.n_trials - n_judged(study)) > 0:
+        if plan.timeout is not None and time.monotonic() - start >= plan.timeout and n_judged(study):
+            return
+        trials = [study.ask(space) for _ in range(min(left, batch))]
+        try:
+            values = judge([np.array([t.params[name] for name in plan.names]) for t in trials])
+        except BaseException:
+            for trial in trials:
+                study.tell(trial, state=TrialState.FAIL)
+            raise
+        for trial, value in zip(trials, values.tolist(), strict=True):
+            study.tell(trial, value)
+        advance(len(trials))
+
+
+def n_judged(study: Any) -> int:
+    """How many cost vectors of the study have a fitness."""
+    return len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+
+
+def history(study: Any) -> Floats:
+    """The fitness of every judged vector in the order they were drawn."""
+    return np.array([t.value for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))])
+
+
+def best_vector(study: Any, names: list[str]) -> tuple[Floats, float]:
+    """The fittest cost vector, the first of several, and its fitness."""
+    judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    best = max(judged, key=lambda t: (t.value, -t.number))
+    return np.array([best.params[name] for name in names]), float(best.value)
+
+
+@contextmanager
+def progress_bar(shown: bool, total: int) -> Iterator[Callable[[int], None]]:
+    """A function that advances the bar; without one it does nothing."""
+    if not shown:
+        yield lambda _: None
+        return
+    columns = (TextColumn("searching costs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns) as bar:
+        task = bar.add_task("searching costs", total=total)
+        yield lambda n: bar.advance(task, n)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Optuna announces every study on the error stream."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,215 @@
+"""A stream in progress: what was learned, what it cost so far, and its file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Dataset
+from ..errors import StateError
+from ..models.records import Preparation
+from ..online import OnlineClassifier, OnlineCostClassifier
+from ..trace import Trace
+from ..validation.values import complain
+
+FORMAT, VERSION = "steelyard.stream", 2
+
+
+Learner = OnlineClassifier | OnlineCostClassifier
+MOST_LABELS = 50  # more of them in the first chunk are taken for a column of numbers
+
+
+class Tally:
+    """How often each label got each answer so far, ``counts[true, answer]``, on rows whose label is known."""
+
+    def __init__(self, counts: Any) -> None:
+        self.counts: NDArray[np.int64] = np.array(counts, dtype=np.int64)
+
+    def plus(self, truth: NDArray[np.intp], answer: NDArray[np.intp]) -> Tally:
+        """With more rows."""
+        counts = self.counts.copy()
+        np.add.at(counts, (truth, answer), 1)
+        return Tally(counts)
+
+    def recalls(self) -> list[float | None]:
+        """Share of right answers for each label; None for a label that has not come."""
+        return [float(row[k] / row.sum()) if row.sum() else None for k, row in enumerate(self.counts)]
+
+    def f1(self) -> float:
+        """F1 of the positive label of two; of more, the mean over those that came or were answered. 0 before any."""
+        hits, others = np.diag(self.counts), self.counts.sum(axis=0) + self.counts.sum(axis=1)
+        scores = [2 * hit / other if other else None for hit, other in zip(hits.tolist(), others.tolist(), strict=True)]
+        counted = [score for score in (scores[1:] if len(scores) == 2 else scores) if score is not None]
+        return sum(counted) / len(counted) if counted else 0.0
+
+
+class Session:
+    """The learner sees numbers 0, 1, ..; the user's own labels stay at the border.
+
+    ``make`` builds the learner once the labels are known: when they are named, or from the first chunk.
+    """
+
+    def __init__(
+        self, make: Callable[[tuple[Any, ...]], Learner], preparation: Preparation, labels: tuple[Any, ...] | None
+    ) -> None:
+        self.make, self.preparation = make, preparation
+        self.model: Learner | None = None
+        self.labels: tuple[Any, ...] = ()
+        self.tally = Tally(np.zeros((0, 0)))
+        self.written = 0  # bytes of decisions that belong to this state
+        if labels is not None:
+            self._begin(labels)
+
+    def _begin(self, labels: tuple[Any, ...]) -> None:
+        self.model, self.labels = self.make(labels), labels
+        self.tally = Tally(np.zeros((len(labels), len(labels))))
+
+    @property
+    def rounds(self) -> int:
+        """Rows decided so far."""
+        return self.model.n_rounds_ if self.model is not None and hasattr(self.model, "classes_") else 0
+
+    def cost(self) -> float:
+        """What the answers have cost; mistakes where no cost is known."""
+        prices = None if self.model is None else getattr(self.model.costs, "matrix", None)
+        return float((self.tally.counts * (1 - np.eye(len(self.labels)) if prices is None else prices)).sum())
+
+    def take(self, chunk: Dataset, positive: str | None) -> Trace:
+        """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
+        if chunk.y is None:
+            raise complain("--target", "name the column of labels", None)
+        before = copy.copy(self.preparation.scaler), self.preparation.columns, self.model, self.labels, self.tally
+        try:
+            if self.model is None:
+                self._begin(labels_of(chunk.y, positive))
+            return self._taken(chunk)
+        except BaseException:
+            self.preparation.scaler, self.preparation.columns, self.model, self.labels, self.tally = before
+            raise
+
+    def _taken(self, chunk: Dataset) -> Trace:
+        assert self.model is not None
+        truth = self._truth(np.asarray(chunk.y))
+        known = truth >= 0
+        rows = self.preparation.rows(chunk)
+        if known.all():
+            trace = self.model.run(rows, truth, classes=np.arange(len(self.labels)))
+        else:
+            trace = self._live(self.model, rows, truth)
+        self.tally = self.tally.plus(truth[known], trace.predicted[known])
+        return trace
+
+    def _truth(self, y: NDArray[Any]) -> NDArray[np.intp]:
+        """The position of every label, -1 where there is none."""
+        at: dict[Any, int] = {}
+        truth = np.empty(len(y), dtype=np.intp)
+        for i, label in enumerate(y.tolist()):
+            if label not in at:
+                if is_missing(label):
+                    truth[i] = -1
+                    continue
+                found = [k for k, known in enumerate(self.labels) if same(label, known)]
+                if not found:
+                    where = f"See row {self.rounds + i} of the stream. Name all labels with --classes from the start."
+                    names = " or ".join(map(repr, self.labels)) if len(self.labels) == 2 else f"one of {self.labels}"
+                    raise complain("labels", f"be {names}", label, where)
+                at[label] = found[0]
+            truth[i] = at[label]
+        return truth
+
+    def _live(self, model: Learner, rows: Any, truth: NDArray[np.intp]) -> Trace:
+        """Row by row: an asked label that is not there gives its part of the budget back."""
+        model = copy.deepcopy(model)  # stays aside until the whole chunk is done
+        if self.rounds == 0:
+            model.start(rows.shape[1], np.arange(len(self.labels)))
+        decisions = []
+        for i in range(rows.shape[0]):
+            x = rows[i : i + 1]
+            decision = model.decide(x)
+            decisions.append(decision)
+            if decision.ask and truth[i] >= 0:
+                model.learn(x, int(truth[i]))
+            elif decision.ask:
+                model.release()
+        self.model = model
+        _, score, answer, chance, ask = zip(*decisions, strict=True)
+        return Trace(np.array(score), np.array(answer), np.array(ask), np.array(chance), truth)
+
+    # -- file --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
+        assert self.model is not None
+        model = self.model.state()
+        arrays = model.pop("arrays")
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": model,
+            "preparation": self.preparation.state(),
+            "labels": list(self.labels),
+            "tally": self.tally.counts.tolist(),
+            "written": self.written,
+        }
+        text = np.frombuffer(json.dumps(head, allow_nan=False).encode(), dtype=np.uint8)
+        partial = path.with_name(path.name + ".part")
+        with partial.open("wb") as file:
+            np.savez(file, state=text, **arrays)
+        partial.replace(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Session:
+        """Go on from a file written by :meth:`save`."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                head = json.loads(file["state"].tobytes())
+                arrays = {name: file[name] for name in file.files if name != "state"}
+            if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
+                got = f"format {head.get('format')!r}, version {head.get('version')!r}"
+                raise StateError(f"{path} must be a state of steelyard stream, version {VERSION}; got {got}.")
+            kind: type[Learner] = OnlineClassifier if len(head["labels"]) == 2 else OnlineCostClassifier
+            model = kind.from_state({**head["model"], "arrays": arrays})
+            made = cls(lambda labels: model, Preparation.from_state(head["preparation"]), tuple(head["labels"]))
+            made.tally, made.written = Tally(head["tally"]), int(head["written"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+            if isinstance(error, StateError):
+                raise
+            raise StateError(f"{path} must be a whole state of steelyard stream; got {error}.") from error
+        return made
+
+
+def same(label: Any, wanted: Any) -> bool:
+    """Whether labels are equal; the command line knows texts only, so 1 is "1"."""
+    return bool(label == wanted) or (isinstance(wanted, str) and str(label) == wanted)
+
+
+def is_missing(label: Any) -> bool:
+    """Whether there is no label: an empty cell, or a number that is none."""
+    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
+
+
+def labels_of(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
+    """The labels of the first chunk, sorted; of two the positive one last."""
+    found = sorted({label for label in y.tolist() if not is_missing(label)})
+    if len(found) < 2:
+        advice = "Name all with --classes negative,positive, or read more rows at a time with --chunk."
+        raise complain("the first chunk", "hold two labels or more", found, advice)
+    if len(found) > MOST_LABELS:
+        advice = f"It holds {len(found)} different ones. Is --target right? If so, name all with --classes."
+        raise complain("the first chunk", f"hold no more than {MOST_LABELS} labels", found[:3], advice)
+    if positive is None:
+        return tuple(found)
+    if len(found) > 2:
+        raise complain("--positive", f"be left out where there are more than two labels ({found[:5]})", positive)
+    at = next((i for i, label in enumerate(found) if same(label, positive)), None)
+    if at is None:
+        raise complain("--positive", f"be one of the labels {found}", positive)
+    return found[1 - at], found[at]

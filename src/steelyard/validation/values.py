@@ -1,0 +1,106 @@
+"""Checks of numbers, choices and flags, and the wording of every error about user input.
+
+Form of every message: ``{what} must {rule}; got {value!r}. {what to do}``. Neither scikit-learn nor scipy is imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import numbers
+import operator
+from collections.abc import Callable, Collection
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import InvalidInputError, MissingDependencyError
+
+T = TypeVar("T")
+
+
+def complain(
+    what: str, rule: str, got: object, advice: str = "", error: type[InvalidInputError] = InvalidInputError
+) -> InvalidInputError:
+    """Word a complaint; the caller raises it."""
+    return error(f"{what} must {rule}; got {_shown(got)}. {advice}".rstrip())
+
+
+def _shown(value: object) -> str:
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def check_number(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    advice: str = "",
+) -> float:
+    """A finite real number within the given bounds, as a float."""
+    bounds: list[tuple[float | None, str, Callable[[Any, Any], bool]]] = [
+        (above, "> {}", operator.gt),
+        (at_least, ">= {}", operator.ge),
+        (below, "< {}", operator.lt),
+        (at_most, "<= {}", operator.le),
+    ]
+    rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_float(value)
+    if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
+        raise complain(name, rule.rstrip(), value, advice)
+    return float(value)  # type: ignore[arg-type]
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
+
+
+def check_count(name: str, value: object, *, at_least: int = 1, at_most: int | None = None, advice: str = "") -> int:
+    """A whole number not smaller than ``at_least`` and not larger than ``at_most``."""
+    rule = f"be a whole number >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise complain(name, rule, value, advice)
+    if int(value) < at_least or (at_most is not None and int(value) > at_most):
+        raise complain(name, rule, value, advice)
+    return int(value)
+
+
+def check_jobs(n_jobs: object) -> int | None:
+    """How many to run at the same time, as joblib counts them: None is one, -1 all cores."""
+    ok = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
+    if n_jobs is not None and not ok:
+        raise complain("n_jobs", "be None or a whole number other than 0", n_jobs, "-1 uses all cores.")
+    return None if n_jobs is None else int(n_jobs)  # type: ignore[call-overload]
+
+
+def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") -> T:
+    """One of a closed set of values."""
+    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+        raise complain(name, "be one of " + ", ".join(repr(c) for c in choices), value, advice)
+    return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise complain(name, "be True or False", value)
+    return bool(value)
+
+
+def require(module: str, *, extra: str, why: str) -> ModuleType:
+    """Import an optional library or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{why} needs {module.partition('.')[0]}, which is not installed. "
+            f"Install it with: pip install 'steelyard[{extra}]'"
+        ) from error

@@ -1,0 +1,304 @@
+"""The commands compare and predict: files in, files out, exit codes."""
+
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from steelyard import Costs
+from steelyard import comparison as compare_room
+from steelyard.cli import main
+from steelyard.comparison import load_model
+from steelyard.comparison.data import Problem
+from steelyard.comparison.registry import contenders
+
+SETTINGS = ("--time", "1000", "--folds", "2", "--jobs", "1", "--out", "out")
+
+
+@pytest.fixture
+def steelyard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """The command in a folder of its own, with the logistic regressions alone: exit code, output and complaints."""
+
+    def few(problem: Problem) -> list:
+        return [c for c in contenders(problem) if c.name.startswith(("logistic", "always"))]
+
+    monkeypatch.setattr(compare_room, "contenders", few)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["steelyard", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        shown = capsys.readouterr()
+        return int(left.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def table(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=n)
+    amount = np.round(10 * rng.random(n), 2)
+    y = np.where(a + rng.normal(size=n) > 0.3, "bad", "good")
+    return pd.DataFrame({"a": np.round(a, 3), "b": rng.choice(["u", "v"], n), "amount": amount, "y": y})
+
+
+def write_arff(frame: pd.DataFrame, path: Path) -> None:
+    heads = ["@relation r", "@attribute a real", "@attribute b {u, v}", "@attribute amount real"]
+    rows = [",".join(map(str, row)) for row in frame.itertuples(index=False)]
+    path.write_text("\n".join([*heads, "@attribute y {bad, good}", "@data", *rows]) + "\n")
+
+
+def write_gz(frame: pd.DataFrame, path: Path) -> None:
+    path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+
+
+def write_libsvm(frame: pd.DataFrame, path: Path) -> None:
+    lines = [f"{1 if r.y == 'bad' else -1} 1:{r.a} 3:{r.amount}" for r in frame.itertuples()]
+    path.write_text("\n".join(lines) + "\n")
+
+
+WRITERS = {
+    "data.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "data.csv.gz": write_gz,
+    "data.parquet": lambda frame, path: frame.to_parquet(path),
+    "data.arff": write_arff,
+    "data.dat": write_arff,
+    "data.libsvm": write_libsvm,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_compare_then_predict_in_every_format(steelyard, tmp_path: Path, name: str) -> None:
+    WRITERS[name](table(), tmp_path / name)
+    target = () if name.endswith("libsvm") else ("--target", "y")
+    code, shown, complaint = steelyard("compare", name, *target, *SETTINGS, "--json")
+    assert code == 0, complaint
+    assert json.loads(shown)["leaderboard"]
+    assert (tmp_path / "out" / "report.html").exists()
+    code, shown, complaint = steelyard("predict", "out/model.steelyard", name)
+    assert code == 0, complaint
+    lines = shown.splitlines()
+    assert lines[0].startswith("decision")
+    assert len(lines) == 81
+
+
+def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    ask = ("compare", "data.csv", "--target", "y", "--costs", "fn=5,fp=1")
+    assert "A miss (fn) is about class 'good'" in steelyard(*ask, *SETTINGS)[1]
+    assert "A miss" not in steelyard(*ask, "--positive", "bad", *SETTINGS)[1]
+
+
+def test_the_positive_class_is_heeded_whatever_the_costs(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "costs.csv").write_text("true,bad,good\nbad,0,5\ngood,1,0\n")
+    for costs in ((), ("--costs", "costs.csv"), ("--costs", "fn=5")):
+        for positive in ("bad", "good"):
+            chosen = ("--positive", positive)
+            code, shown, complaint = steelyard(
+                "compare", "data.csv", "--target", "y", *costs, *chosen, *SETTINGS, "--json"
+            )
+            assert code == 0, complaint
+            found = {line["name"]: line["sensitivity"]["value"] for line in json.loads(shown)["leaderboard"]}
+            assert found[f"always {positive}"] == 1.0
+
+
+def test_one_column_may_hold_both_costs(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    columns = ("--fn-cost-column", "amount", "--fp-cost-column", "amount")
+    code, _, complaint = steelyard("compare", "data.csv", "--target", "y", *columns, *SETTINGS)
+    assert code == 0, complaint
+
+
+def test_new_rows_must_be_some(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
+    table(0).to_csv(tmp_path / "none.csv", index=False)
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "none.csv")
+    assert code == 2
+    assert "the file must have rows" in complaint
+
+
+def test_new_libsvm_rows_need_not_have_the_last_column(steelyard, tmp_path: Path) -> None:
+    write_libsvm(table(), tmp_path / "data.libsvm")
+    assert steelyard("compare", "data.libsvm", *SETTINGS)[0] == 0
+    (tmp_path / "new.libsvm").write_text("0 1:2.5\n0 2:1\n")
+    code, shown, _ = steelyard("predict", "out/model.steelyard", "new.libsvm")
+    assert (code, len(shown.splitlines())) == (0, 3)
+    (tmp_path / "new.libsvm").write_text("0 9:1\n")
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "new.libsvm")
+    assert (code, complaint.count("\n")) == (2, 1)
+
+
+def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def expected(problem: Problem) -> list:
+        return [c for c in contenders(problem) if c.name == "logistic regression, expected cost"]
+
+    monkeypatch.setattr(compare_room, "contenders", expected)
+    frame = table()
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)[0] == 0
+    code, shown, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--fn-cost-column", "amount")
+    assert code == 0, complaint
+    model = load_model(tmp_path / "out" / "model.steelyard")
+    proba = model.estimator.predict_proba(frame[["a", "b"]])  # bad, good
+    of_rows = Costs.of_pair(frame.amount.to_numpy(), 1.0, classes=["bad", "good"], positive="bad").expected(proba)
+    told = list(csv.DictReader(shown.splitlines()))
+    assert [row["decision"] for row in told] == [["bad", "good"][k] for k in of_rows.argmin(axis=1)]
+    assert np.allclose([float(row["expected_cost"]) for row in told], of_rows.min(axis=1), rtol=1e-4)
+    code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv")
+    assert code == 0
+    assert plain != shown
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--fn-cost-column", "price")
+    assert code == 2
+    assert "cost column" in complaint
+
+
+XZ = [f"{i},{'xz'[i % 2]}" for i in range(30)]
+XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "extra", "message"),
+    [
+        ("a,b", ["1,2"] * 30, (), "target"),
+        ("a,y", [f"{i},x" for i in range(30)], (), "two or more classes"),
+        ("a,y", [f"{i},{i + 0.5}" for i in range(30)], (), "classes, not numbers"),
+        ("a,y", [f"{i},{i}" for i in range(30)], (), "classes, not numbers|at least 2 rows"),
+        ("a,y", XZ, ("--costs", "costs.csv"), "every class"),
+        ("a,y", XZ, ("--costs", "fn=much"), "numbers"),
+        ("a,y", XZ, ("--costs", "fn=5", "--positive", "q"), "--positive"),
+        ("a,y", XZ, ("--positive", "q"), "--positive"),
+        ("a,y", XZ, ("--costs", "fn=5,fn=6"), "--costs"),
+        ("a,y", XZ, ("--fn-cost-column", "price"), "cost column"),
+        ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "fn=5"), "--costs"),
+        ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "costs.csv"), "--costs"),
+        ("a,b,y", [*XYZ, "1,1,v"] * 2, ("--positive", "x"), "--positive"),
+        ("a,b,y", [f"{i},,{'xz'[i % 2]}" for i in range(30)], (), "--drop b"),
+        ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
+        ("a,y", XZ[:10], (), "at least 20 rows"),
+        ("a,y", [], (), "have rows"),
+        ("a,b,y", [f"{i},v{i},{'xz'[i % 2]}" for i in range(50_000)], (), "--drop b"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_code_2(
+    steelyard, tmp_path: Path, header: str, rows: list[str], extra: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "data.csv").write_text("\n".join([header, *rows]) + "\n")
+    (tmp_path / "costs.csv").write_text("true,x,q\nx,0,1\nq,1,0\n")
+    code, _, complaint = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *extra)
+    assert code == 2
+    assert any(part in complaint for part in message.split("|")), complaint
+    assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "extra", "message"),
+    [
+        ("data.csv", b"", ("--target", "y"), "empty file"),
+        ("data.csv", bytes(range(256)), ("--target", "y"), "UTF-8"),
+        ("data.parquet", b"hello", ("--target", "y"), "Parquet"),
+        ("data.xlsx", b"PK", ("--target", "y"), "end in one of"),
+        ("data.arff", b"@relation r\n@data\n1\n", ("--target", "y"), "@attribute"),
+        ("data.libsvm", b"1 hello\n", (), "index:value"),
+        ("data.libsvm", b"1 1:2\n", ("--target", "y"), "--target"),
+        ("data.csv.gz", gzip.compress(b"a,y\n1,2\n", mtime=0)[:-9], ("--target", "y"), "data.csv.gz"),
+    ],
+)
+def test_wrong_file_is_a_sentence_and_exit_code_2(
+    steelyard, tmp_path: Path, name: str, content: bytes, extra: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    code, _, complaint = steelyard("compare", name, *extra, *SETTINGS)
+    assert code == 2
+    assert message in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "taken").write_text("no folder")
+    compared = ("compare", "data.csv", "--target", "y", *SETTINGS)
+    assert steelyard(*compared)[0] == 0
+    streamed = ("stream", "data.csv", "--target", "y", "--quiet")
+    predicted = ("predict", "out/model.steelyard", "data.csv")
+    for arguments in (
+        (*compared, "--out", "taken"),
+        (*predicted, "--out", "nowhere/answers.csv"),
+        (*streamed, "--decisions", "."),
+    ):
+        code, _, complaint = steelyard(*arguments)
+        assert (code, complaint.count("\n")) == (2, 1), complaint
+        assert "cannot be used" in complaint
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--out", "/dev/full")
+    assert (code, complaint) == (2, "steelyard: the output cannot be used: No space left on device.\n")
+
+
+def test_labels_that_look_like_markup_are_printed_as_they_are(steelyard, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(40) % 7, "y": ["[/good]"] * 35 + ["[bold]bad"] * 5})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, complaint = steelyard("compare", "data.csv", "--target", "y", "--costs", "fn=1", *SETTINGS)
+    assert code == 0, complaint
+    assert "A miss (fn) is about class '[bold]bad'" in shown
+    assert "Answer '[/good]' whatever" in shown
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(holds, seconds: float = 100.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to a process group")
+def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(steelyard, tmp_path: Path) -> None:
+    table(400).to_csv(tmp_path / "data.csv", index=False)
+    state = tmp_path / "out" / "state"
+    command = ("compare", "data.csv", "--target", "y", "--time", "1000", "--folds", "2", "--jobs", "2", "--out", "out")
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from steelyard.cli import main; main()", *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: any(state.glob("gradient-boosting.*.npz")) or process.poll() is not None)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the command and to those it started
+    shown, complaints = process.communicate(timeout=200)
+    assert process.returncode == 0, complaints
+    assert "Traceback" not in shown + complaints
+    assert "interrupted" in shown
+    assert (tmp_path / "out" / "report.html").exists()
+    wait_until(lambda: not alive(process.pid))
+    before = {path.name: path.stat().st_mtime_ns for path in state.glob("*.npz")}
+    assert before
+    code, shown, complaints = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--resume")
+    assert code == 0, complaints
+    assert "interrupted" not in shown
+    assert all((state / name).stat().st_mtime_ns == when for name, when in before.items())

@@ -1,0 +1,77 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from steelyard.reproduction import runs as lab_runs
+from steelyard.reproduction.recipe import Recipe, read_recipe
+from steelyard.reproduction.runs import Run, read_runs, run_recipe
+from steelyard.reproduction.tables import Printed, lines_of, paired_lines, read_summary, write_summary
+
+from .test_recipe import RECIPE, write
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    (tmp_path / "printed.csv").write_text(
+        "item,data,learner,measure,mean,spread,spread_kind,runs\n"
+        "Table 9,german,tree,mean_cost,0.300,0.01,std,20\n"
+        "Table 10,german,tree,error,25.0,,,10\n"
+    )
+    return read_recipe(write(tmp_path, RECIPE))
+
+
+def test_runs_are_kept_and_not_done_again(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_recipe(recipe)
+    assert [(run.learner, run.run) for run in first] == [("tree", 0), ("tree", 1)]
+    monkeypatch.setattr(lab_runs, "_outcomes", lambda *a: iter([]) if not a[3] else pytest.fail("ran again"))
+    again = run_recipe(recipe)
+    for kept, done in zip(again, first, strict=True):
+        assert dict(kept.values) == pytest.approx(dict(done.values))
+
+
+def test_a_paired_test_takes_as_many_runs_as_the_paper(recipe: Recipe) -> None:
+    """Ten runs of which only the last six tell the learners apart: the paper's four do not."""
+    paired = replace(recipe, paired={"item": "Table 1", "reference": "A", "measure": "cost", "level": 0.1})
+    gains = [1, -1, 1, -1, 2, 3, 2, 3, 2, 3]
+    runs = [Run(name, k, 0.0, {"cost": gain * (name == "B")}) for k, gain in enumerate(gains) for name in "AB"]
+    key = ("Table 1", recipe.data_name, "B", "reference better")
+    [over_all] = paired_lines(paired, runs, {})
+    [over_four] = paired_lines(paired, runs, {key: Printed(*key, 1.0, None, "", 4, 0)})
+    assert (over_all.mean, over_all.runs) == (1.0, 10)
+    assert (over_four.mean, over_four.runs) == (0.0, 4)
+
+
+def test_an_interrupted_job_resumes_where_it_stopped(recipe: Recipe) -> None:
+    run_recipe(recipe, runs=1)
+    assert len(read_runs(recipe)) == 1
+    assert len(run_recipe(recipe, runs=3)) == 3
+
+
+def test_a_changed_recipe_starts_anew(recipe: Recipe) -> None:
+    run_recipe(recipe, runs=1)
+    changed = replace(recipe, digest="another")
+    assert read_runs(changed) == []
+    assert len(run_recipe(changed, runs=1)) == 1
+    assert read_runs(recipe) == []
+
+
+def test_runs_do_not_depend_on_the_number_of_jobs(recipe: Recipe, tmp_path: Path) -> None:
+    alone = run_recipe(recipe, runs=2)
+    recipe.results.unlink()
+    together = run_recipe(recipe, runs=2, jobs=2)
+    assert [dict(r.values) for r in together] == [dict(r.values) for r in alone]
+
+
+def test_lines_join_ours_with_the_printed(recipe: Recipe) -> None:
+    lines = {line.measure: line for line in lines_of(recipe, run_recipe(recipe))}
+    assert lines["error"].item == "Table 10"
+    assert lines["error"].printed is not None
+    assert lines["error"].printed.mean == 25.0
+    values = [run.values["error"] for run in read_runs(recipe)]
+    assert lines["error"].mean == pytest.approx(np.mean(values))
+    assert lines["error"].std == pytest.approx(np.std(values, ddof=1))
+    write_summary(recipe.path.parent, list(lines.values()))
+    write_summary(recipe.path.parent, list(lines.values()))
+    assert [row["measure"] for row in read_summary(recipe.path.parent)] == ["error", "mean_cost"]

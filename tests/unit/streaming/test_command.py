@@ -1,0 +1,176 @@
+"""``steelyard stream``: what it writes equals what the library does, and cutting or resuming changes nothing."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from steelyard import (
+    CSOGD2,
+    AskAsymmetric,
+    AskAtLeast,
+    AskUncertain,
+    Costs,
+    InvalidInputError,
+    OnlineClassifier,
+    StateError,
+    StreamScaler,
+    cli,
+)
+from steelyard.models.parsing import query_rule
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(157, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
+Y = np.where(X[:, 0] + (X[:, 1] - 5) / 10 + 0.3 * RNG.normal(size=157) > 0.6, "bad", "good")
+RULES = ["--update", "CSOGD2(eta=0.3)", "--query", "Asymmetric(c_pos=0.1, c_neg=0.4)", "--budget", "60"]
+COSTS = ["--costs", "fn=5,fp=1", "--positive", "bad"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "d", "outcome"])
+        writer.writerows([*map(repr, map(float, row)), label] for row, label in zip(X, Y, strict=True))
+    return path
+
+
+def run(*arguments: Any, feed: bytes | None = None) -> Any:
+    return CliRunner().invoke(cli.app, ["stream", *map(str, arguments)], input=feed, catch_exceptions=False)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_it_does_what_the_library_does(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    told = run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", out, "--chunk", 50, "--json")
+    model = OnlineClassifier(
+        CSOGD2(0.3), query=AskAsymmetric(0.1, 0.4), budget=60, costs=Costs.of_pair(miss=5, alarm=1)
+    )
+    trace = model.run(StreamScaler(unit_norm=True).run(X), Y == "bad")
+    assert [line["score"] for line in lines(out)] == trace.score.tolist()
+    assert [line["label"] for line in lines(out)] == ["bad" if p else "good" for p in trace.predicted]
+    assert [line["asked"] for line in lines(out)] == trace.asked.tolist()
+    assert [line["t"] for line in lines(out)] == list(range(157))
+    numbers = json.loads(told.output.splitlines()[-1])
+    wrong = trace.predicted != trace.y
+    assert numbers["cost"] == 5 * (wrong & trace.y).sum() + (wrong & ~trace.y).sum()
+    assert numbers["labels_asked"] == trace.asked.sum() <= 60
+    assert (numbers["negative"], numbers["positive"], numbers["rows"]) == ("good", "bad", 157)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_stopped_and_resumed_is_the_same_to_the_last_byte(table: Path, tmp_path: Path, suffix: str) -> None:
+    whole, parts, state = tmp_path / f"whole.{suffix}", tmp_path / f"parts.{suffix}", tmp_path / "state.npz"
+    run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
+    head = tmp_path / "head.csv"
+    text = table.read_text().splitlines(keepends=True)
+    head.write_text("".join(text[:81]))
+    options = ["--target", "outcome", *RULES, *COSTS, "--decisions", parts, "--state", state, "--quiet"]
+    run(head, *options, "--chunk", 7)
+    with parts.open("a") as file:
+        file.write("a line that was written after the state was saved\n")
+    run(table, *options, "--again", "--chunk", 33)
+    assert parts.read_bytes() == whole.read_bytes()
+
+
+def test_a_second_file_goes_on(table: Path, tmp_path: Path) -> None:
+    text = table.read_text().splitlines(keepends=True)
+    first, second, state = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "state.npz"
+    first.write_text("".join(text[:100]))
+    second.write_text(text[0] + "".join(text[100:]))
+    alone = run(table, "--target", "outcome", *RULES, *COSTS, "--json", "--quiet").output
+    run(first, "--target", "outcome", *RULES, *COSTS, "--state", state, "--quiet")
+    both = run(second, "--target", "outcome", *RULES, *COSTS, "--state", state, "--json", "--quiet").output
+    assert json.loads(both) == json.loads(alone)
+
+
+def test_standard_input_with_texts_and_missing_labels(tmp_path: Path) -> None:
+    records = [{"n": float(x[0]), "city": "Oslo" if x[0] > 0 else "Rome", "y": int(x[0] > 0)} for x in X]
+    records[3]["y"] = records[40]["y"] = None  # type: ignore[typeddict-item]
+    records[5]["n"] = None  # type: ignore[typeddict-item]
+    feed = "".join(json.dumps(r) + "\n" for r in records).encode()
+    out = tmp_path / "out.jsonl"
+    told = run("-", "--format", "jsonl", "--target", "y", "--update", "AROW", "--decisions", out, "--json", feed=feed)
+    numbers = json.loads(told.output.splitlines()[-1])
+    assert len(lines(out)) == numbers["rows"] == 157
+    assert numbers["labels_asked"] == 155
+    assert numbers["f1"] > 0.95
+
+
+def test_libsvm(tmp_path: Path) -> None:
+    path = tmp_path / "rows.libsvm"
+    path.write_text("".join(f"{1 if x[0] > 0 else -1} 1:{x[0]!r} 3:1\n" for x in X.tolist()))
+    numbers = json.loads(run(path, "--update", "PA1(C=1)", "--json", "--quiet").output)
+    assert numbers["positive"] == 1
+    assert numbers["f1"] > 0.9
+    from_0 = tmp_path / "from_0.libsvm"
+    from_0.write_text(path.read_text().replace(" 1:", " 0:").replace(" 3:", " 2:"))
+    assert json.loads(run(from_0, "--zero-based", "--update", "PA1(C=1)", "--json", "--quiet").output) == numbers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--update", "NoRule"], "--update must be one of ACOG, AROW"),
+        (["--update", "CSOGD2(rate=1)"], "--update must give CSOGD2 its parameters (eta)"),
+        (["--update", "CSOGD2(eta=-1)"], "eta must be a finite number > 0"),
+        (["--update", "__import__('os').system('true')"], "--update must be one of"),
+        (["--update", "CSOGD2(eta=__import__('os'))"], "--update must be one of"),
+        (["--query", "CSOGD2"], "--query must be one of AskAll"),
+        (["--update", "CSOGD2("], "--update must be a rule such as"),
+        (["--budget", "many"], "--budget must be a number of labels"),
+        (["--costs", "fn=x"], "--costs must be balanced"),
+        (["--costs", "miss=3"], "--costs must be balanced"),
+        (["--positive", "ugly"], "--positive must be one of the labels ['bad', 'good']"),
+        (["--classes", "bad"], "--classes must name two labels"),
+        (["--classes", "fine,bad"], "labels must be 'fine' or 'bad'; got 'good'"),
+        (["--scale", "much"], "--scale must be one of"),
+        (["--chunk", "1"], "the first chunk must hold two labels"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["steelyard", "stream", str(table), "--target", "outcome", "--quiet", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("steelyard: ")
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state.npz"
+    state.write_bytes(b"PK nothing")
+    with pytest.raises(StateError, match="whole state of steelyard stream"):
+        run(table, "--target", "outcome", "--state", state)
+
+
+def test_rules_within_rules() -> None:
+    assert query_rule("AtLeast(0.2, rule=AskUncertain(c=0.5))") == AskAtLeast(0.2, AskUncertain(0.5))
+
+
+def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Path) -> None:
+    text = table.read_text().splitlines(keepends=True)
+    broken = [*text[:100], text[100].rsplit(",", 1)[0] + ",ugly\n", *text[101:]]
+    bad, state, out = tmp_path / "bad.csv", tmp_path / "state.npz", tmp_path / "out.jsonl"
+    bad.write_text("".join(broken))
+    options = ["--target", "outcome", *RULES, *COSTS, "--state", state, "--decisions", out, "--chunk", 30, "--quiet"]
+    with pytest.raises(InvalidInputError, match="See row 99 of the stream"):
+        run(bad, *options)
+    assert len(lines(out)) == 90
+    run(table, *options, "--again")
+    whole = tmp_path / "whole.jsonl"
+    run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
+    assert out.read_bytes() == whole.read_bytes()
