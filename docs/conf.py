@@ -1,4 +1,4 @@
-"""Sphinx: the site. Built by scripts/docs; pages that depend on code or results are generated first, into docs/generated."""
+"""Sphinx: the site, built by scripts/docs. What depends on code or results is generated first, into docs/generated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ sys.path.insert(0, str(HERE))
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("STEELYARD_MIRROR", "http://127.0.0.1:9")  # an example never downloads
 
-import steelyard  # noqa: E402
 from site_pages import api, benchmarks, commands, gallery, papers  # noqa: E402
-from site_pages.references import link_papers, resolve_public_names  # noqa: E402
+from site_pages.references import escape_and_link, resolve_public_names  # noqa: E402
+
+import steelyard  # noqa: E402
 
 warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interactive.*")
 
@@ -27,13 +28,12 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["gallery/README.md", "site_pages", "images/README.md"]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # the generators are functions, which a cache cannot hold
 default_role = "literal"  # docstrings write `name` for code
@@ -45,14 +45,19 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False  # members stand on the page itself, in full
 numpydoc_xref_param_type = False
-mathjax_path = ""  # no file from elsewhere: formulas are plain text in monospace unless a reader's page adds MathJax
 
 sphinx_gallery_conf = gallery.configuration(HERE)
 
 # Names of other libraries cannot be looked up without a network; our own must be found.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|np|npt|scipy|sklearn|pandas|polars|pyarrow|narwhals|nw|optuna|matplotlib|typing|collections|pathlib|os|io|concurrent|datetime)\b.*"),
-    (r"py:.*", r"(NDArray|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)"),
+    (
+        r"py:.*",
+        r"(numpy|np|npt|scipy|sklearn|pandas|polars|pyarrow|narwhals|nw|optuna|matplotlib|typing|collections|pathlib|os|io|concurrent|datetime)\b.*",
+    ),
+    (
+        r"py:.*",
+        r"(NDArray|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+    ),
 ]
 
 html_theme = "pydata_sphinx_theme"
@@ -87,5 +92,5 @@ def generate(app: object) -> None:
 def setup(app: object) -> None:
     """Hook the generators and the references in."""
     app.connect("builder-inited", generate, priority=100)  # type: ignore[attr-defined]
-    app.connect("autodoc-process-docstring", link_papers)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-docstring", escape_and_link, priority=900)  # type: ignore[attr-defined]
     app.connect("missing-reference", resolve_public_names)  # type: ignore[attr-defined]

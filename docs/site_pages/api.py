@@ -10,10 +10,24 @@ from typing import Any
 
 import steelyard
 
+from .references import escape
+
 PAPER = re.compile(r"\b[Pp]apers? (00[0-4](?:(?:, | and | to |-)00[0-4])*)")
 BLANK = "\\ "  # an empty cell of a table
 ORDER = (
-    *("costs", "models", "decision", "comparison", "streaming", "online", "active", "trace", "margin", "tree", "reduction"),
+    *(
+        "costs",
+        "models",
+        "decision",
+        "comparison",
+        "streaming",
+        "online",
+        "active",
+        "trace",
+        "margin",
+        "tree",
+        "reduction",
+    ),
     *("boosting", "search", "scale", "evaluate", "report", "data", "reproduction", "errors"),
 )
 
@@ -68,7 +82,8 @@ def index(rooms: dict[str, list[str]]) -> str:
 def summary(thing: Any) -> str:
     """The first sentence of a docstring, on one line."""
     text = (inspect.getdoc(thing) or "").strip().split("\n\n")[0]
-    return re.sub(r"\s+", " ", re.sub(r":\w+:`~?([^`]*)`", r"``\1``", text)) or BLANK
+    words = re.sub(r"\s+", " ", re.sub(r":\w+:`~?([^`]*)`", r"``\1``", text))
+    return "".join(part if part.startswith("`") else escape(part) for part in re.split(r"(`+[^`]*`+)", words)) or BLANK
 
 
 def papers_of(thing: Any) -> list[str]:
@@ -87,11 +102,24 @@ def entry(name: str) -> str:
     thing = getattr(steelyard, name)
     lines = [name, "=" * len(name), "", ".. py:currentmodule:: steelyard", "", f".. {directive(thing)}:: {name}"]
     if inspect.isclass(thing) and not issubclass(thing, BaseException):
-        if members := own_members(thing):
-            lines += [f"   :members: {', '.join(members)}", "   :inherited-members:"]
+        lines.append("")
+        for member in own_members(thing):
+            kind = "property" if isinstance(inspect.getattr_static(thing, member), property) else "method"
+            lines.append(f"   .. auto{kind}:: {member}")
         if hasattr(thing, "get_params") and hasattr(thing, "fit"):
-            lines += ["", "   ``get_params``, ``set_params``, ``score`` and metadata routing are those of scikit-learn."]
-    lines += ["", f"Defined in ``{source_of(thing)}``.", "", f".. minigallery:: steelyard.{name}", "   :add-heading: Examples", "   :heading-level: -", ""]
+            lines += [
+                "",
+                "   ``get_params``, ``set_params``, ``score`` and metadata routing are those of scikit-learn.",
+            ]
+    lines += [
+        "",
+        f"Defined in ``{source_of(thing)}``.",
+        "",
+        f".. minigallery:: steelyard.{name}",
+        "   :add-heading: Examples",
+        "   :heading-level: -",
+        "",
+    ]
     return "\n".join(lines)
 
 

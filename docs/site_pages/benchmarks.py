@@ -22,8 +22,9 @@ def pages(root: Path) -> dict[str, str]:
     """One page with all topics."""
     parts = [
         "# Benchmarks\n",
-        "Ratios within one run on one machine: Steelyard beside the named library on the same data. `scripts/bench` runs them again; a library "
-        "that cannot be installed is left out by name. Goals were set before the runs, and those that were missed stay in the table.\n",
+        "Ratios within one run on one machine: Steelyard beside the named library on the same data. `scripts/bench` runs "
+        "them again; a library that cannot be installed is left out by name. Goals were set before the runs, and those "
+        "that were missed stay in the table.\n",
     ]
     for path in sorted((root / "bench" / "results").glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -41,7 +42,9 @@ def goals(rows: list[dict[str, Any]]) -> str:
     lines = ["| workload | ours | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
     for row in rows:
         ratio = "-" if row["ratio"] is None else row["ratio"]
-        lines.append(f"| {row['workload']} | {row['ours']} | {row['against']} | {ratio} | {row['goal']} | {reached(row)} |")
+        lines.append(
+            f"| {row['workload']} | {row['ours']} | {row['against']} | {ratio} | {row['goal']} | {reached(row)} |"
+        )
     return "\n".join(lines) + "\n"
 
 

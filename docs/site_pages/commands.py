@@ -68,7 +68,9 @@ def kind_of(parameter: Any) -> str:
     kind = parameter.type_descriptor.annotation
     if parameter.multiple:
         return " TEXT ..."
-    word = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "Path": "FILE"}.get(kind.__name__, kind.__name__.upper())
+    word = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "Path": "FILE"}.get(
+        kind.__name__, kind.__name__.upper()
+    )
     low, high = parameter.min, parameter.max
     if low is not None and high is not None:
         return f" {word}, {low} to {high}"

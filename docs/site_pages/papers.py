@@ -1,4 +1,4 @@
-"""A page per paper: what we read into it, what holds, and our numbers beside the printed ones, from papers/*/results."""
+"""A page per paper: what we read into it, what holds, and our numbers beside the printed, from papers/*/results."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def overview(folders: list[Path]) -> str:
     """Verdicts per paper."""
     lines = [
         "# Papers\n",
-        "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *does not hold*, or is *not testable here*; "
-        "what does not hold is said as plainly as what does.\n",
+        "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *does not hold*, "
+        "or is *not testable here*; what does not hold is said as plainly as what does.\n",
         "| paper | holds | does not hold | not testable here |",
         "|---|---|---|---|",
     ]
@@ -38,7 +38,8 @@ def paper(folder: Path) -> str:
     text = (folder / "README.md").read_text(encoding="utf-8").strip()
     parts = [links_as_code(text), "", "## What holds", "", verdicts(folder), "## Numbers", ""]
     parts.append(
-        "Ours: mean ± standard deviation over our runs; printed: as in the paper; gap: the difference in standard errors of the difference.\n"
+        "Ours: mean ± standard deviation over our runs; printed: as in the paper; gap: the difference in standard "
+        "errors of the difference.\n"
     )
     summary = rows_of(folder / "results" / "summary.csv")
     for item in dict.fromkeys(row["item"] for row in summary):
@@ -67,8 +68,10 @@ def links_as_code(text: str) -> str:
 def verdicts(folder: Path) -> str:
     """Every claim with its verdict and the reason."""
     lines = ["| where | claim | verdict | because |", "|---|---|---|---|"]
-    for row in rows_of(folder / "results" / "verdicts.csv"):
-        lines.append(f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {cell(row['because'])} |")
+    lines += [
+        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {cell(row['because'])} |"
+        for row in rows_of(folder / "results" / "verdicts.csv")
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -77,9 +80,8 @@ def cells(summary: list[Row]) -> str:
     lines = ["| data | learner | measure | ours | runs | printed | gap |", "|---|---|---|---|---|---|---|"]
     for row in summary:
         ours, printed = spread(row["ours"], row["std"]), spread(row.get("printed", ""), row.get("printed_spread", ""))
-        lines.append(
-            f"| {cell(row['data'])} | {cell(row['learner'])} | `{row['measure']}` | {ours} | {row['runs']} | {printed} | {row.get('gap', '')} |"
-        )
+        named = f"{cell(row['data'])} | {cell(row['learner'])} | `{row['measure']}`"
+        lines.append(f"| {named} | {ours} | {row['runs']} | {printed} | {row.get('gap', '')} |")
     return "\n".join(lines) + "\n"
 
 

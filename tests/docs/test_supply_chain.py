@@ -9,7 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "constraints").glob("*.txt"))
 LICENCES = runpy.run_path(str(ROOT / "scripts" / "licences"))
-PERMISSIVE = re.compile(r"Apache|BSD|MIT|MPL|PSF|Python Software Foundation|ISC|Unlicense|Zlib|HPND|CC0|Mozilla|0BSD|Public Domain")
+PERMISSIVE = re.compile(
+    r"Apache|BSD|MIT|MPL|PSF|Python Software Foundation|ISC|Unlicense|Zlib|HPND|CC0|Mozilla|0BSD|Public Domain"
+)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)

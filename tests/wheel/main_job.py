@@ -46,8 +46,8 @@ def main() -> None:
         *("compare", "loans.csv", "--target", "outcome", "--positive", "bad", "--costs", "fn=5,fp=1"),
         *("--time", "20", "--jobs", "1", "--out", "report", "--json"),
     )
-    board = json.loads(told)
-    print(f"compare: {len(json.dumps(board))} characters of JSON, {Path('report/report.html').stat().st_size} bytes of page")
+    size = Path("report/report.html").stat().st_size
+    print(f"compare: {len(json.loads(told))} entries of JSON, {size} bytes of page")
 
     steelyard("predict", "report/model.steelyard", "new.csv", "--out", "decided.csv")
     with open("decided.csv", newline="", encoding="utf-8") as file:
