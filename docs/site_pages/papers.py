@@ -6,6 +6,8 @@ import csv
 import re
 from pathlib import Path
 
+from .headlines import headlines
+
 Row = dict[str, str]
 
 
@@ -30,6 +32,7 @@ def overview(folders: list[Path]) -> str:
         words = [row["verdict"] for row in rows_of(folder / "results" / "verdicts.csv")]
         counts = " | ".join(str(words.count(word)) for word in ("holds", "does not hold", "not testable here"))
         lines.append(f"| [{title_of(folder)}]({folder.name[:3]}.md) | {counts} |")
+    lines += ["", "## Some numbers", "", "Means ± their standard errors.", "", headlines(folders[0].parent)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *[folder.name[:3] for folder in folders], "```", ""])
 
 
