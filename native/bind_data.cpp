@@ -4,21 +4,21 @@
 namespace steelyard {
 namespace {
 
-template <class T> using Handed = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T> using OwnedArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // The column's own block becomes a numpy array: no copy.
-template <class T> Handed<T> hand_over(Column<T> &column) {
+template <class T> OwnedArray<T> owned(Column<T> &column) {
   const std::size_t size = column.size();
   T *block = column.release();
   nb::capsule owner(block, [](void *p) noexcept { std::free(p); });
-  return Handed<T>(block, {size}, owner);
+  return OwnedArray<T>(block, {size}, owner);
 }
 
 using Columns = nb::typed<nb::tuple, nb::object, nb::object, nb::object, nb::object>;
 
 template <class V> Columns take(LibsvmParser<V> &parser) {
-  nb::object indices = parser.is_wide() ? nb::cast(hand_over(parser.wide)) : nb::cast(hand_over(parser.narrow));
-  return Columns(nb::make_tuple(hand_over(parser.ends), indices, hand_over(parser.values), hand_over(parser.labels)));
+  nb::object indices = parser.is_wide() ? nb::cast(owned(parser.wide)) : nb::cast(owned(parser.narrow));
+  return Columns(nb::make_tuple(owned(parser.ends), indices, owned(parser.values), owned(parser.labels)));
 }
 
 template <class V> nb::object fault(const LibsvmParser<V> &parser) {

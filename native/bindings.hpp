@@ -19,6 +19,18 @@ template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig
 template <class T> using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// Python validates user input; a mismatch here is a fault of the caller and must not reach memory.
+inline void require(bool holds, const char *message) {
+  if (!holds)
+    throw nb::value_error(message);
+}
+
+// The numbers of an array that may be left out; otherwise it has length n.
+template <class Array> auto *optional_data(const Array &array, std::size_t n, const char *message) {
+  require(!array.is_valid() || array.shape(0) == n, message);
+  return array.is_valid() ? array.data() : nullptr;
+}
+
 // A vector that Python owns.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const T *from, std::size_t n) {
   T *to = new T[n];
@@ -38,5 +50,6 @@ void bind_online(nb::module_ &m);
 void bind_scaler(nb::module_ &m);
 void bind_svm(nb::module_ &m);
 void bind_tree(nb::module_ &m);
+void bind_updates(nb::module_ &m);
 
 } // namespace steelyard

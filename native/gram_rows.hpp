@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gram.hpp"
-#include "pages.hpp"
+#include "large_pages.hpp"
 
 namespace steelyard {
 

@@ -1,8 +1,32 @@
 #include "bindings.hpp"
+#include "pulse.hpp"
+
+namespace {
+
+// The GIL is free while a kernel runs; signal handlers need it.
+void check_signals() {
+  nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0)
+    throw nb::python_error();
+}
+
+void set_deadline(double seconds) {
+  using Clock = steelyard::Pulse::Clock;
+  constexpr double longest = 1e9; // some thirty years: as good as none, and no overflow
+  steelyard::Pulse::deadline() =
+      seconds < longest ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))
+                        : Clock::time_point::max();
+}
+
+} // namespace
 
 NB_MODULE(_native, m) {
   nb::set_leak_warnings(false); // estimators that live until the interpreter ends are no leak
   m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
+  steelyard::Pulse::check_signals = check_signals;
+  nb::exception<steelyard::DeadlineReached>(m, "DeadlineReached", PyExc_TimeoutError);
+  m.def("set_deadline", set_deadline, nb::arg("seconds"),
+        "From now on, for kernels that the calling thread runs; they raise DeadlineReached. Infinity for none.");
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
   steelyard::bind_ldm(m);
@@ -11,4 +35,5 @@ NB_MODULE(_native, m) {
   steelyard::bind_scaler(m);
   steelyard::bind_svm(m);
   steelyard::bind_tree(m);
+  steelyard::bind_updates(m);
 }

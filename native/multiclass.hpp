@@ -1,5 +1,5 @@
 // Online learning of K costs: one weight vector a class, each by one-sided regression. The losses are those of paper
-// 002, eq. (2); the steps are those of paper 000. Labels are asked for as in paper 001: rounds, budget and draws are a
+// 002, eq. (2); the steps are those of paper 000. Labels are queried as in paper 001: rounds, budget and draws are a
 // Stream's.
 #pragma once
 
@@ -9,19 +9,21 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels.hpp"
 #include "online.hpp"
+#include "pulse.hpp"
 #include "rows.hpp"
-#include "strides.hpp"
+#include "stream.hpp"
 
 namespace steelyard {
 
 // Everything that is fixed for the life of a stream.
-struct CostPlan {
+struct CostConfig {
   std::size_t classes, d;
-  Stride rule;
+  ClassRule rule;
   std::vector<double> costs; // K x K, C[true, predicted]
-  std::size_t negative;      // the answer that query rules take for the negative one
-  bool constant;             // the biases are learned too
+  std::size_t negative;      // the class that query rules take for the negative one
+  bool fit_intercept;        // the biases are learned too
   double odds;               // above 0: costs follow the labels seen; eta_p / eta_n where there are two classes
   std::size_t positive;      // of two classes the one whose cost follows
 };
@@ -34,87 +36,87 @@ struct CostRows {
   const double *draw;        // n, null for draw(seed, t)
 };
 
-struct CostRecord {
+struct CostColumns {
   double *gap;
-  std::int64_t *answer;
-  double *chance; // null if every label is asked for
-  bool *asked;
+  std::int64_t *prediction;
+  double *query_probability; // null if every label is queried
+  bool *queried;
 };
 
-struct Answer {
+struct CheapestClass {
   std::size_t best;
-  double gap; // how much dearer the second best answer seems
+  double gap; // how much more the second best class seems to cost
 };
 
-inline Answer cheapest_answer(const double *cost, std::size_t classes) {
-  Answer answer{0, 0.0};
+inline CheapestClass cheapest_class(const double *cost, std::size_t classes) {
+  CheapestClass found{0, 0.0};
   for (std::size_t k = 1; k < classes; ++k)
-    if (cost[k] <= cost[answer.best]) // ties go to the last class, as a score of 0 goes to the positive one
-      answer.best = k;
+    if (cost[k] <= cost[found.best]) // ties go to the last class, as a score of 0 goes to the positive one
+      found.best = k;
   bool first = true;
   for (std::size_t k = 0; k < classes; ++k)
-    if (k != answer.best) {
-      const double gap = cost[k] - cost[answer.best];
-      if (first || gap < answer.gap)
-        answer.gap = gap;
+    if (k != found.best) {
+      const double gap = cost[k] - cost[found.best];
+      if (first || gap < found.gap)
+        found.gap = gap;
       first = false;
     }
-  return answer;
+  return found;
 }
 
 struct CostStream {
   Stream stream; // rounds, budget and draws; it has no features
-  CostPlan plan;
+  CostConfig config;
   std::vector<double> w, bias; // K x d, K
   // Sum over the rounds of w = t * w + u, as in Weights; both empty if no average is wanted (any more).
   std::vector<double> u, bias_sum;
   std::vector<std::uint64_t> seen; // labels learned from, by class
   std::vector<double> estimate, price;
 
-  CostStream(const Stream &inquiry, const CostPlan &fixed, bool averaging)
-      : stream(inquiry), plan(fixed), w(fixed.classes * fixed.d), bias(fixed.classes), u(averaging ? w.size() : 0),
+  CostStream(const Stream &queries, const CostConfig &fixed, bool averaging)
+      : stream(queries), config(fixed), w(fixed.classes * fixed.d), bias(fixed.classes), u(averaging ? w.size() : 0),
         bias_sum(averaging ? fixed.classes : 0), seen(fixed.classes), estimate(fixed.classes), price(fixed.classes) {}
 
   bool averaging() const { return !bias_sum.empty(); }
 
-  // What a query rule sees: the distance to the second best answer, below zero on the negative side.
-  Glance glance_at(const Answer &answer) const {
-    const bool positive = answer.best != plan.negative;
-    return {positive ? answer.gap : -answer.gap, positive, stream.t};
+  // What a query rule sees: the distance to the second best class, below zero on the negative side.
+  QueryInput query_input(const CheapestClass &found) const {
+    const bool positive = found.best != config.negative;
+    return {positive ? found.gap : -found.gap, positive, stream.t};
   }
 
-  // From a Glance, or from the chance that a rule written in Python answered.
-  template <class Sight> Asked enter(const Sight &sight, const double *given_draw) {
+  // From a QueryInput, or from the probability that a rule written in Python returned.
+  template <class Input> QueryDecision enter(const Input &input, const double *given_draw) {
     for (std::size_t k = 0; k < bias_sum.size(); ++k)
       bias_sum[k] += bias[k];
-    return stream.enter(sight, given_draw);
+    return stream.enter(input, given_draw);
   }
 
   // Factor to the costs of a class, from the labels before this one. Paper 000, remark after Algorithm 1; with more
   // than two classes every class is to weigh as much as the most frequent one.
   double factor(std::size_t label) const {
-    if (plan.odds == 0)
+    if (config.odds == 0)
       return 1.0;
     const double own = static_cast<double>(seen[label]) + 1.0;
-    if (plan.classes == 2)
-      return label == plan.positive ? (static_cast<double>(seen[1 - label]) + 1.0) / own * plan.odds : 1.0;
+    if (config.classes == 2)
+      return label == config.positive ? (static_cast<double>(seen[1 - label]) + 1.0) / own * config.odds : 1.0;
     return (static_cast<double>(*std::max_element(seen.begin(), seen.end())) + 1.0) / own;
   }
 
-  // The costs of all answers of a row whose label is known.
+  // The costs of all classes of a row whose label is known.
   void put_price(std::size_t label, const double *given, double weight) {
-    const double *costs = given ? given : plan.costs.data() + label * plan.classes;
+    const double *costs = given ? given : config.costs.data() + label * config.classes;
     const double times = given ? weight : factor(label) * weight;
-    for (std::size_t k = 0; k < plan.classes; ++k)
+    for (std::size_t k = 0; k < config.classes; ++k)
       price[k] = costs[k] * times;
   }
 
   // w[k] moves by `by` x.
   template <class Rows> void move(const Rows &rows, std::size_t i, std::size_t k, double by) {
-    rows.add(i, by, w.data() + k * plan.d);
+    rows.add(i, by, w.data() + k * config.d);
     if (averaging())
-      rows.add(i, -static_cast<double>(stream.t) * by, u.data() + k * plan.d);
-    if (plan.constant)
+      rows.add(i, -static_cast<double>(stream.t) * by, u.data() + k * config.d);
+    if (config.fit_intercept)
       bias[k] += by;
   }
 
@@ -122,7 +124,7 @@ struct CostStream {
   void settle(std::size_t label, bool changed) {
     stream.settle(false, changed);
     ++seen[label];
-    if (!averaging() || static_cast<double>(stream.spent) < stream.plan.limit)
+    if (!averaging() || static_cast<double>(stream.spent) < stream.config.limit)
       return;
     const double rounds = static_cast<double>(stream.t); // option II
     for (std::size_t j = 0; j < w.size(); ++j)
@@ -133,43 +135,44 @@ struct CostStream {
   }
 };
 
-// The predicted cost of every answer; false if one of them is not finite.
+// The predicted cost of every class; false if one of them is not finite.
 template <class Rows> bool predict_costs(const CostStream &costs, const Rows &rows, std::size_t i, double *estimate) {
   double check = 0;
-  for (std::size_t k = 0; k < costs.plan.classes; ++k) {
-    estimate[k] = rows.dot(i, costs.w.data() + k * costs.plan.d) + costs.bias[k];
+  for (std::size_t k = 0; k < costs.config.classes; ++k) {
+    estimate[k] = rows.dot(i, costs.w.data() + k * costs.config.d) + costs.bias[k];
     check += estimate[k] * 0.0;
   }
   return check == 0;
 }
 
 template <class Rows> double square_of(const CostStream &costs, const Rows &rows, std::size_t i) {
-  return costs.plan.constant ? rows.square(i) + 1.0 : rows.square(i);
+  return costs.config.fit_intercept ? rows.square(i) + 1.0 : rows.square(i);
 }
 
-// Steps by the rule for every answer whose estimate is on the wrong side of its target; `estimate` and `price` are
-// those of the row. False if a step is not finite. Where all answers cost the same there is nothing to learn.
+// The step of the rule for every class whose estimate is on the wrong side of its target; `estimate` and `price` are
+// those of the row. False if a step is not finite. Where all classes cost the same there is nothing to learn.
 template <class Rows> bool learn_costs(CostStream &costs, const Rows &rows, std::size_t i, std::size_t label) {
   const auto [low, high] = std::minmax_element(costs.price.begin(), costs.price.end());
   const double cheapest = *low, range = *high - *low, middle = (*low + *high) / 2;
   bool changed = false;
   const auto steps = [&](const auto &rule) {
-    Lack lack{0, 0, range, rule.x2 ? square_of(costs, rows, i) : 0.0};
-    for (std::size_t k = 0; k < costs.plan.classes; ++k) {
+    using Kind = typename std::decay_t<decltype(rule)>::Kind;
+    ClassInput input{0, 0, range, Kind::x2 ? square_of(costs, rows, i) : 0.0};
+    for (std::size_t k = 0; k < costs.config.classes; ++k) {
       const double side = costs.price[k] == cheapest ? 1.0 : -1.0, target = costs.price[k] - middle;
-      lack.margin = 2.0 * side * (costs.estimate[k] - target);
-      lack.share = 2.0 * side * (costs.estimate[k] - target / range);
-      const double stride = rule(lack);
-      if (!std::isfinite(stride))
+      input.margin = 2.0 * side * (costs.estimate[k] - target);
+      input.share = 2.0 * side * (costs.estimate[k] - target / range);
+      const double step = rule.class_step(input);
+      if (!std::isfinite(step))
         return false;
-      if (stride == 0.0)
+      if (step == 0.0)
         continue;
-      costs.move(rows, i, k, -side * (stride / 2));
+      costs.move(rows, i, k, -side * (step / 2));
       changed = true;
     }
     return true;
   };
-  if (!std::isfinite(range) || (range > 0 && !std::visit(steps, costs.plan.rule)))
+  if (!std::isfinite(range) || (range > 0 && !std::visit(steps, costs.config.rule)))
     return false;
   costs.settle(label, changed);
   return true;
@@ -177,8 +180,8 @@ template <class Rows> bool learn_costs(CostStream &costs, const Rows &rows, std:
 
 // Whether the weights that these rows may have changed are finite.
 template <class Rows> bool finite_costs(const CostStream &costs, const Rows &rows) {
-  for (std::size_t k = 0; k < costs.plan.classes; ++k)
-    if (!rows.all_finite(costs.w.data() + k * costs.plan.d))
+  for (std::size_t k = 0; k < costs.config.classes; ++k)
+    if (!rows.all_finite(costs.w.data() + k * costs.config.d))
       return false;
   return DenseRows<double>::finite(costs.bias.data(), costs.bias.size());
 }
@@ -193,9 +196,9 @@ template <class Rows> class CostUndo {
       w_ = costs.w, u_ = costs.u;
       return;
     }
-    touched_.resize(costs.plan.classes);
+    touched_.resize(costs.config.classes);
     for (std::size_t k = 0; k < touched_.size(); ++k)
-      rows_.gather(costs.w.data() + k * costs.plan.d, touched_[k]);
+      rows_.gather(costs.w.data() + k * costs.config.d, touched_[k]);
   }
   void restore(CostStream &costs) const {
     static_cast<Counts &>(costs.stream) = counts_;
@@ -203,7 +206,7 @@ template <class Rows> class CostUndo {
     if (!few_)
       costs.w = w_, costs.u = u_;
     for (std::size_t k = 0; k < touched_.size(); ++k)
-      rows_.scatter(touched_[k], costs.w.data() + k * costs.plan.d);
+      rows_.scatter(touched_[k], costs.w.data() + k * costs.config.d);
   }
 
  private:
@@ -217,20 +220,22 @@ template <class Rows> class CostUndo {
 };
 
 template <class Rows>
-std::int64_t run_cost_rows(CostStream &costs, const Rows &rows, const CostRows &truth, const CostRecord &record) {
-  const std::size_t K = costs.plan.classes;
+std::int64_t run_cost_rows(CostStream &costs, const Rows &rows, const CostRows &truth, const CostColumns &columns) {
+  const std::size_t K = costs.config.classes;
+  Pulse pulse;
   for (std::size_t i = 0; i < rows.n; ++i) {
-    if (!rows.vet(i) || !predict_costs(costs, rows, i, costs.estimate.data()))
+    if (!rows.in_range(i) || !predict_costs(costs, rows, i, costs.estimate.data()))
       return static_cast<std::int64_t>(i);
-    const Answer found = cheapest_answer(costs.estimate.data(), K);
-    const Asked asked = costs.enter(costs.glance_at(found), truth.draw ? truth.draw + i : nullptr);
-    record.gap[i] = found.gap;
-    record.answer[i] = static_cast<std::int64_t>(found.best);
-    if (record.chance) {
-      record.chance[i] = asked.chance;
-      record.asked[i] = asked.ask;
+    const CheapestClass found = cheapest_class(costs.estimate.data(), K);
+    const QueryDecision decision = costs.enter(costs.query_input(found), truth.draw ? truth.draw + i : nullptr);
+    columns.gap[i] = found.gap;
+    columns.prediction[i] = static_cast<std::int64_t>(found.best);
+    if (columns.query_probability) {
+      columns.query_probability[i] = decision.probability;
+      columns.queried[i] = decision.query;
     }
-    if (!asked.ask)
+    pulse.spend(K * rows.length(i));
+    if (!decision.query)
       continue;
     const std::size_t label = static_cast<std::size_t>(truth.label[i]);
     costs.put_price(label, truth.costs ? truth.costs + i * K : nullptr, truth.weight ? truth.weight[i] : 1.0);
@@ -240,22 +245,27 @@ std::int64_t run_cost_rows(CostStream &costs, const Rows &rows, const CostRows &
   return finite_costs(costs, rows) ? finished : overflowed;
 }
 
-// Predicts, perhaps asks and perhaps learns row by row. Returns `finished`, the first row that cannot be used, or
-// `overflowed`; in the last two cases nothing has changed.
+// Predicts, perhaps queries and perhaps learns row by row. Returns `finished`, the first row that cannot be used, or
+// `overflowed`; in the last two cases, and if the run is stopped, nothing has changed.
 template <class Rows>
-std::int64_t run_costs(CostStream &costs, const Rows &rows, const CostRows &truth, const CostRecord &record) {
+std::int64_t run_costs(CostStream &costs, const Rows &rows, const CostRows &truth, const CostColumns &columns) {
   if (const std::int64_t bad = rows.few() ? first_out_of_range(rows) : finished; bad != finished)
     return bad;
   const CostUndo<Rows> undo(costs, rows);
-  const std::int64_t end = run_cost_rows(costs, rows, truth, record);
-  if (end != finished)
+  try {
+    const std::int64_t end = run_cost_rows(costs, rows, truth, columns);
+    if (end != finished)
+      undo.restore(costs);
+    return end;
+  } catch (...) {
     undo.restore(costs);
-  return end;
+    throw;
+  }
 }
 
-// One label that was asked for earlier; the same promises.
+// One label that was queried earlier; the same promises.
 template <class Rows>
-bool learn_costs_later(CostStream &costs, const Rows &row, std::size_t label, const double *given, double weight) {
+bool learn_costs_delayed(CostStream &costs, const Rows &row, std::size_t label, const double *given, double weight) {
   if (!predict_costs(costs, row, 0, costs.estimate.data()))
     return false;
   const CostUndo<Rows> undo(costs, row);
@@ -268,9 +278,12 @@ bool learn_costs_later(CostStream &costs, const Rows &row, std::size_t label, co
 }
 
 template <class Rows> std::int64_t cost_table(const CostStream &costs, const Rows &rows, double *estimate) {
-  for (std::size_t i = 0; i < rows.n; ++i)
-    if (!rows.vet(i) || !predict_costs(costs, rows, i, estimate + i * costs.plan.classes))
+  Pulse pulse;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    if (!rows.in_range(i) || !predict_costs(costs, rows, i, estimate + i * costs.config.classes))
       return static_cast<std::int64_t>(i);
+    pulse.spend(costs.config.classes * rows.length(i));
+  }
   return finished;
 }
 

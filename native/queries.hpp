@@ -1,52 +1,58 @@
-// Query rules: the chance of asking for a label, one small struct each. Paper 001, sec. 3.1; twins in
-// active/queries.py.
+// Query rules: the probability of asking for a label, one small struct each, whose fields are the rule's parameters in
+// order. Paper 001, sec. 3.1; twins in src/steelyard/active/queries.py.
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <variant>
 
+#include "rule_list.hpp"
 #include "step.hpp"
 
 namespace steelyard {
 
 struct AskAll {
-  double operator()(const Glance &) const { return 1.0; }
+  static constexpr const char *name = "AskAll";
+  double operator()(const QueryInput &) const { return 1.0; }
 };
 
 struct AskRandom { // QR
+  static constexpr const char *name = "AskRandom";
   double rate;
-  double operator()(const Glance &) const { return rate; }
+  double operator()(const QueryInput &) const { return rate; }
 };
 
 struct AskUncertain { // QD
+  static constexpr const char *name = "AskUncertain";
   double c;
-  double operator()(const Glance &g) const { return std::fabs(g.score) <= c ? 1.0 : 0.0; }
+  double operator()(const QueryInput &q) const { return std::fabs(q.score) <= c ? 1.0 : 0.0; }
 };
 
-struct AskAsymmetric { // QA; QS is c_pos = c_neg
+struct AskSymmetric { // QS
+  static constexpr const char *name = "AskSymmetric";
+  double c;
+  double operator()(const QueryInput &q) const { return c / (std::fabs(q.score) + c); }
+};
+
+struct AskAsymmetric { // QA
+  static constexpr const char *name = "AskAsymmetric";
   double c_pos, c_neg;
-  double operator()(const Glance &g) const {
-    const double c = g.score >= 0 ? c_pos : c_neg;
-    return c / (std::fabs(g.score) + c);
+  double operator()(const QueryInput &q) const {
+    const double c = q.score >= 0 ? c_pos : c_neg;
+    return c / (std::fabs(q.score) + c);
   }
 };
 
 struct AskPredictedPositive { // Figure 2
+  static constexpr const char *name = "AskPredictedPositive";
   std::uint64_t first;
-  double operator()(const Glance &g) const { return g.t < first || g.positive ? 1.0 : 0.0; }
+  double operator()(const QueryInput &q) const { return q.t < first || q.positive ? 1.0 : 0.0; }
 };
 
-using Query = std::variant<AskAll, AskRandom, AskUncertain, AskAsymmetric, AskPredictedPositive>;
+using Query = std::variant<AskAll, AskRandom, AskUncertain, AskSymmetric, AskAsymmetric, AskPredictedPositive>;
 
-// std::visit without its table of function pointers, which would keep the rules from being inlined into the loop.
-template <std::size_t at = 0> inline double chance_of(const Query &query, const Glance &glance) {
-  if constexpr (at < std::variant_size_v<Query>) {
-    if (const auto *rule = std::get_if<at>(&query))
-      return (*rule)(glance);
-    return chance_of<at + 1>(query, glance);
-  } else {
-    return 0.0;
-  }
+inline double query_probability(const Query &query, const QueryInput &input) {
+  return with_rule(query, [&](const auto &rule) { return rule(input); });
 }
 
 } // namespace steelyard

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clones.hpp"
-#include "lanes.hpp"
+#include "fixed_order_sum.hpp"
 #include "simd.hpp"
 
 namespace steelyard {
@@ -26,12 +26,15 @@ template <class T> struct DenseRows {
       sum += static_cast<double>(row(i)[j]) * static_cast<double>(row(i)[j]);
     return sum;
   }
-  bool vet(std::size_t) const { return true; }
+  bool in_range(std::size_t) const { return true; }
   // The hardware sees dense rows coming: asking for them ahead only costs time.
-  struct Ahead {
-    Ahead(const DenseRows &, const double *) {}
+  struct Prefetcher {
+    Prefetcher(const DenseRows &, std::size_t, const double *) {}
     bool reach(std::size_t) const { return true; }
   };
+  std::size_t length(std::size_t) const { return d + 8; } // of a row, and a little for whatever has no length
+  // How many rows hold about so many numbers; at least one.
+  std::size_t rows_of(std::size_t numbers) const { return numbers / (d + 8) + 1; }
   bool all_finite(const double *w) const { return finite(w, d); }
   bool few() const { return false; } // dense rows touch every weight
   void gather(const double *, std::vector<double> &) const {}
@@ -137,14 +140,14 @@ template <class T, class I> struct CsrRows {
   // dot() may look at a block of columns past the end of its row.
   std::size_t looked_at(std::size_t i) const { return std::min(end(i) + block, stored); }
   // Whether row i lies within the arrays, and the columns that dot(i) looks at within the weights.
-  bool vet(std::size_t i) const { return lies_within(i) && all_below(columns + begin(i), looked_at(i) - begin(i), d); }
+  bool in_range(std::size_t i) const { return lies_within(i) && all_below(columns + begin(i), looked_at(i) - begin(i), d); }
 
-  // Walks ahead of a loop over the rows: columns are vetted before they are used as addresses, and weights that may be
+  // Walks ahead of a loop over the rows: columns are checked before they are used as addresses, and weights that may be
   // far away are asked for.
-  class Ahead {
+  class Prefetcher {
    public:
-    Ahead(const CsrRows &rows, const double *w)
-        : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(rows.n > 0 ? rows.begin(0) : 0) {}
+    Prefetcher(const CsrRows &rows, std::size_t first, const double *w)
+        : rows_(rows), w_(w), near_(rows.d <= in_cache), at_(first < rows.n ? rows.begin(first) : 0) {}
     // False if row i or one of the next cannot be used. One branch where there is nothing to do.
     STEELYARD_INLINED bool reach(std::size_t i) {
       const std::size_t begin = rows_.begin(i), end = rows_.end(i);
@@ -161,7 +164,7 @@ template <class T, class I> struct CsrRows {
         return false;
       if (!near_) // far weights are asked for at every row
         return ask_to(std::min(end + distance, rows_.stored));
-      if (!vet_to(std::min(end + piece, rows_.stored)))
+      if (!check_to(std::min(end + piece, rows_.stored)))
         return false;
       safe_ = at_ == rows_.stored ? at_ + 1 : at_ - block + 1;
       return true;
@@ -187,9 +190,9 @@ template <class T, class I> struct CsrRows {
         __builtin_prefetch(rows_.columns + later);
       }
       at_ = at;
-      return !out.any() && (wanted < rows_.stored || vet_to(wanted));
+      return !out.any() && (wanted < rows_.stored || check_to(wanted));
     }
-    bool vet_to(std::size_t end) {
+    bool check_to(std::size_t end) {
       const std::size_t from = at_;
       at_ = end;
       return all_below(rows_.columns + from, end - from, rows_.d);
@@ -198,7 +201,7 @@ template <class T, class I> struct CsrRows {
     const CsrRows rows_;
     const double *w_;
     bool near_;
-    std::size_t at_;       // columns before it have been vetted
+    std::size_t at_;       // columns before it have been checked
     std::size_t safe_ = 0; // rows that end before it need nothing
   };
 
@@ -259,6 +262,8 @@ template <class T, class I> struct CsrRows {
       sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
     return sum;
   }
+  std::size_t length(std::size_t i) const { return end(i) - begin(i) + 8; }
+  std::size_t rows_of(std::size_t numbers) const { return numbers / (stored / (n + 1) + 8) + 1; }
   // Few rows of very many features: only the weights that they touch are worth saving and checking.
   bool few() const { return stored < d; }
   void gather(const double *w, std::vector<double> &saved) const {

@@ -7,7 +7,7 @@ namespace steelyard {
 
 // All that an update rule may look at: the score before the update, the truth (+1 or -1), the cost of a mistake on
 // this example, and the squared norms of the example and of the weights.
-struct Seen {
+struct UpdateInput {
   double score, y, cost, x2, w2;
   double margin() const { return y * score; }
 };
@@ -17,8 +17,18 @@ struct Step {
   double keep = 1.0, add = 0.0, shift = 0.0;
 };
 
-// All that a query rule may look at, before the label is known: score, the answer given, and the round.
-struct Glance {
+// All that an update rule may look at for one class of many. Margins are on the scale of the binary learner, twice that
+// of the costs, so that with two classes every rule takes the step it takes there.
+struct ClassInput {
+  double margin; // how far the class falls short of a margin as large as the costs say
+  double share;  // the same with the costs of the row divided by their range, where the largest margin is 1
+  double range;  // highest minus lowest cost of the row
+  double x2;
+};
+
+// All that a query rule may look at, before the label is known: the score, whether the prediction is positive, and the
+// round.
+struct QueryInput {
   double score;
   bool positive;
   std::uint64_t t;

@@ -10,16 +10,14 @@
 // grow and training_labels read nothing but their arguments: same input, same bits, on any thread.
 #pragma once
 
-#include "tree_grow.hpp"
 #include "tree_model.hpp"
 #include "tree_table.hpp"
+#include "tree_workspace.hpp"
 
 namespace steelyard::tree {
 
-// Fits a tree to the rows of positive weight. Rows of weight 0 change nothing.
-inline void grow(const Table &table, const double *weights, const Options &options, Workspace &workspace, Tree &out) {
-  Grower(table, weights, options, workspace).run(out);
-}
+// Fits a tree to the rows of positive weight. Rows of weight 0 change nothing. In tree.cpp, for it takes long to compile.
+void grow(const Table &table, const double *weights, const Options &options, Workspace &workspace, Tree &out);
 
 // Class of one row of the table.
 inline std::int32_t predict(const Table &table, const TreeView &tree, std::size_t row, Workspace &workspace) {

@@ -1,18 +1,19 @@
-// Update rules: one small struct each. Papers 000 and 001; every struct has its twin in
-// src/steelyard/online/updates.py.
+// Update rules: one small struct each, whose fields are the rule's parameters in order. Papers 000 and 001; every struct
+// has its twin in src/steelyard/online/updates.py. A rule for many classes has a member class_step: how far the weights
+// of one class move along the row; the derivation stands in OnlineCostClassifier. Rules of more than a line are marked to
+// be inlined: a call costs as much as a short row.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <tuple>
 
+#include "clones.hpp"
 #include "step.hpp"
 
 namespace steelyard {
 
 // What the loop must know of a rule: norms cost a pass over the row, and only some rules change `keep`.
-// `parameters` counts the fields, which Python gives as numbers in their order.
 struct Additive {
   static constexpr bool x2 = false, w2 = false, scales = false, shifts = false;
 };
@@ -26,16 +27,15 @@ struct Scaling {
   static constexpr bool x2 = true, w2 = true, scales = true, shifts = false;
 };
 
-inline double hinge(const Seen &s) { return 1.0 - s.margin(); }
+inline double hinge(const UpdateInput &s) { return 1.0 - s.margin(); }
 inline double sign_of(double score) { return score >= 0 ? 1.0 : -1.0; } // sign(0) = +1, as in Table II of paper 000
 inline Step additive(double add) { return {1.0, add, 0.0}; }
 
 struct Perceptron { // Rosenblatt; the two readings differ at score 0 only
   static constexpr const char *name = "Perceptron";
-  static constexpr std::size_t parameters = 1;
   using Kind = Additive;
   bool margin_decides;
-  Step operator()(const Seen &s) const {
+  Step operator()(const UpdateInput &s) const {
     const bool wrong = margin_decides ? s.margin() <= 0 : sign_of(s.score) != s.y;
     return additive(wrong ? s.y : 0.0);
   }
@@ -43,10 +43,9 @@ struct Perceptron { // Rosenblatt; the two readings differ at score 0 only
 
 struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest example and the half-space of the last w
   static constexpr const char *name = "ROMMA";
-  static constexpr std::size_t parameters = 1;
   using Kind = Scaling;
   bool aggressive;
-  Step operator()(const Seen &s) const {
+  STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
     const bool learn = aggressive ? s.margin() < 1 : sign_of(s.score) != s.y;
     if (!learn || s.x2 == 0)
       return {};
@@ -65,37 +64,38 @@ struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest examp
 
 struct PA { // Crammer et al. 2006
   static constexpr const char *name = "PA";
-  static constexpr std::size_t parameters = 0;
   using Kind = AdditiveByNorm;
-  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / s.x2) : 0.0); }
+  Step operator()(const UpdateInput &s) const { return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / s.x2) : 0.0); }
+  double class_step(const ClassInput &s) const { return s.margin > 0 && s.x2 > 0 ? s.margin / s.x2 : 0.0; }
 };
 
 struct PA1 {
   static constexpr const char *name = "PA1";
-  static constexpr std::size_t parameters = 1;
   using Kind = AdditiveByNorm;
   double C;
-  Step operator()(const Seen &s) const {
+  Step operator()(const UpdateInput &s) const {
     return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C, hinge(s) / s.x2) : 0.0);
   }
+  double class_step(const ClassInput &s) const { return s.margin > 0 && s.x2 > 0 ? std::min(C, s.margin / s.x2) : 0.0; }
 };
 
 struct PA2 {
   static constexpr const char *name = "PA2";
-  static constexpr std::size_t parameters = 1;
   using Kind = AdditiveByNorm;
   double C;
-  Step operator()(const Seen &s) const {
+  Step operator()(const UpdateInput &s) const {
     return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / (s.x2 + 1.0 / (2.0 * C))) : 0.0);
+  }
+  double class_step(const ClassInput &s) const {
+    return s.margin > 0 && s.x2 > 0 ? s.margin / (s.x2 + 1.0 / (2.0 * C)) : 0.0;
   }
 };
 
 struct PAUM { // Li et al. 2002: uneven margins, with a bias of its own
   static constexpr const char *name = "PAUM";
-  static constexpr std::size_t parameters = 2;
   using Kind = AdditiveWithBias;
   double eta, radius;
-  Step operator()(const Seen &s) const {
+  Step operator()(const UpdateInput &s) const {
     if (s.margin() > s.cost)
       return {};
     const double add = eta * s.y;
@@ -105,10 +105,9 @@ struct PAUM { // Li et al. 2002: uneven margins, with a bias of its own
 
 struct CPAPB { // Crammer et al. 2006, sec. 8, prediction-based: mistakes only, capped
   static constexpr const char *name = "CPAPB";
-  static constexpr std::size_t parameters = 1;
   using Kind = AdditiveByNorm;
   double C;
-  Step operator()(const Seen &s) const {
+  STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
     if (sign_of(s.score) == s.y || s.x2 == 0)
       return {};
     return additive(s.y * std::min(C, (std::sqrt(s.cost) - s.margin()) / s.x2));
@@ -117,48 +116,49 @@ struct CPAPB { // Crammer et al. 2006, sec. 8, prediction-based: mistakes only, 
 
 struct CPAPBTable2 { // the rule behind Table II of paper 000: every margin error, no cap
   static constexpr const char *name = "CPAPBTable2";
-  static constexpr std::size_t parameters = 0;
   using Kind = AdditiveByNorm;
-  Step operator()(const Seen &s) const {
+  STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
     return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * ((std::sqrt(s.cost) - s.margin()) / s.x2) : 0.0);
   }
 };
 
 struct CSOGD1 { // paper 000, eq. (4): the cost moves the margin
   static constexpr const char *name = "CSOGD1";
-  static constexpr std::size_t parameters = 1;
   using Kind = Additive;
   double eta;
-  Step operator()(const Seen &s) const { return additive(s.cost - s.margin() > 0 ? eta * s.y : 0.0); }
+  Step operator()(const UpdateInput &s) const { return additive(s.cost - s.margin() > 0 ? eta * s.y : 0.0); }
+  double class_step(const ClassInput &s) const { return s.margin > 0 ? eta : 0.0; }
 };
 
 struct CSOGD2 { // paper 000, eq. (5): the cost scales the slope
   static constexpr const char *name = "CSOGD2";
-  static constexpr std::size_t parameters = 1;
   using Kind = Additive;
   double eta;
-  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+  Step operator()(const UpdateInput &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+  double class_step(const ClassInput &s) const { return s.share > 0 ? eta * s.range : 0.0; }
 };
 
 struct CSOALHinge { // Zhao & Hoi 2013, gradient step
   static constexpr const char *name = "CSOALHinge";
-  static constexpr std::size_t parameters = 1;
   using Kind = Additive;
   double eta;
-  Step operator()(const Seen &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+  Step operator()(const UpdateInput &s) const { return additive(hinge(s) > 0 ? eta * s.cost * s.y : 0.0); }
+  double class_step(const ClassInput &s) const { return s.share > 0 ? eta * s.range : 0.0; }
 };
 
 struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: PA-I on the loss cost * hinge
   static constexpr const char *name = "CSOALPA";
-  static constexpr std::size_t parameters = 1;
   using Kind = AdditiveByNorm;
   double C;
-  Step operator()(const Seen &s) const {
+  Step operator()(const UpdateInput &s) const {
     return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * std::min(C, s.cost * hinge(s) / s.x2) : 0.0);
+  }
+  double class_step(const ClassInput &s) const {
+    return s.share > 0 && s.x2 > 0 ? std::min(C, s.range * s.share / s.x2) : 0.0;
   }
 };
 
-// The rules that have a kernel: the bindings go through this list.
+// The rules that have a kernel: everything else is derived from this list.
 using Updates =
     std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge, CSOALPA>;
 

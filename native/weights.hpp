@@ -4,12 +4,12 @@
 #include <cmath>
 #include <vector>
 
-#include "pages.hpp"
+#include "large_pages.hpp"
 #include "step.hpp"
 
 namespace steelyard {
 
-using Numbers = std::vector<double, OnPages<double>>;
+using Numbers = std::vector<double, LargePageAllocator<double>>;
 
 struct Factors {
   double scale = 1.0; // keep * w costs one product instead of a pass over w

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel_source.hpp"
-#include "pages.hpp"
+#include "large_pages.hpp"
 
 namespace steelyard {
 
@@ -36,7 +36,7 @@ template <class T> class WorkingBlock {
   }
 
  private:
-  using Block = std::vector<T, OnPages<T>>; // its columns are many small pages apart
+  using Block = std::vector<T, LargePageAllocator<T>>; // its columns are many small pages apart
 
   std::size_t stride() const { return example_.size(); }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from .._native import AskAllKernel, AskAsymmetricKernel, AskPredictedPositiveKernel, AskRandomKernel, AskUncertainKernel
+from .._native import query_kernel
 from ..rules import Rule
 from ..validation.values import check_count, check_number, complain
 
@@ -59,7 +59,7 @@ class AskAll(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return AskAllKernel()
+        return query_kernel("AskAll", [])
 
 
 class AskFirst(AskAll):
@@ -92,7 +92,7 @@ class AskRandom(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return AskRandomKernel(self.rate)
+        return query_kernel("AskRandom", [self.rate])
 
 
 @dataclass(eq=False, repr=False)
@@ -117,7 +117,7 @@ class AskUncertain(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return AskUncertainKernel(self.c)
+        return query_kernel("AskUncertain", [self.c])
 
 
 @dataclass(eq=False, repr=False)
@@ -142,7 +142,7 @@ class AskSymmetric(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule: the asymmetric one with equal parameters."""
-        return AskAsymmetricKernel(self.c, self.c)
+        return query_kernel("AskAsymmetric", [self.c, self.c])
 
 
 @dataclass(eq=False, repr=False)
@@ -171,7 +171,7 @@ class AskAsymmetric(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return AskAsymmetricKernel(self.c_pos, self.c_neg)
+        return query_kernel("AskAsymmetric", [self.c_pos, self.c_neg])
 
 
 @dataclass(eq=False, repr=False)
@@ -196,7 +196,7 @@ class AskPredictedPositive(QueryRule):
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
-        return AskPredictedPositiveKernel(self.first)
+        return query_kernel("AskPredictedPositive", [self.first])
 
 
 @dataclass(eq=False, repr=False)

@@ -39,14 +39,14 @@ inline void free_bytes(void *at, std::size_t bytes) {
   ::operator delete(at, std::align_val_t{on_large_pages(bytes) ? LARGE_PAGE : CACHE_LINE});
 }
 
-template <class T> struct OnPages {
+template <class T> struct LargePageAllocator {
   using value_type = T;
-  OnPages() = default;
-  template <class Other> OnPages(const OnPages<Other> &) {}
+  LargePageAllocator() = default;
+  template <class Other> LargePageAllocator(const LargePageAllocator<Other> &) {}
   T *allocate(std::size_t n) { return static_cast<T *>(allocate_bytes(n * sizeof(T))); }
   void deallocate(T *at, std::size_t n) { free_bytes(at, n * sizeof(T)); }
-  template <class Other> bool operator==(const OnPages<Other> &) const { return true; }
-  template <class Other> bool operator!=(const OnPages<Other> &) const { return false; }
+  template <class Other> bool operator==(const LargePageAllocator<Other> &) const { return true; }
+  template <class Other> bool operator!=(const LargePageAllocator<Other> &) const { return false; }
 };
 
 } // namespace steelyard

@@ -1,4 +1,4 @@
-// How sure the weights are: the covariance of second-order rules, its diagonal or the whole matrix.
+// The covariance of second-order rules, its diagonal or the whole matrix.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ template <class T, class I> double sum_of_squares(const CsrRows<T, I> &rows, std
   return sum;
 }
 
-class Spread {
+class Covariance {
  public:
   std::vector<double> sigma; // empty for first-order rules; `width` numbers, or width x width of them
   std::size_t width = 0;     // features, and the constant one if there is an intercept
@@ -57,12 +57,12 @@ class Spread {
   template <class Rows> double variance(const Rows &rows, std::size_t i) {
     double sum = 0;
     if (full_) {
-      turned_.resize(width);
+      product_.resize(width);
       for (std::size_t j = 0; j < width; ++j)
-        turned_[j] = rows.dot(i, &sigma[j * width]) + (constant_ ? sigma[j * width + width - 1] : 0.0);
-      sum = rows.dot(i, turned_.data());
+        product_[j] = rows.dot(i, &sigma[j * width]) + (constant_ ? sigma[j * width + width - 1] : 0.0);
+      sum = rows.dot(i, product_.data());
       if (constant_)
-        sum += turned_[width - 1];
+        sum += product_[width - 1];
     } else {
       sum = sum_of_squares(rows, i, sigma.data());
       if (constant_)
@@ -72,14 +72,14 @@ class Spread {
   }
 
   // Sigma^-1 += gain x x', after variance() of the same row; of the diagonal form only the diagonal of x x'.
-  template <class Rows> void sharpen(const Rows &rows, std::size_t i, double gain, double variance) {
+  template <class Rows> void shrink(const Rows &rows, std::size_t i, double gain, double variance) {
     if (gain == 0)
       return;
     if (full_) {
       const double root = std::sqrt(gain / (1.0 + gain * variance)); // Sherman and Morrison; symmetric to the last bit
       for (std::size_t j = 0; j < width; ++j)
         scaled_row_minus(j, root);
-      for (double &t : turned_)
+      for (double &t : product_)
         t /= 1.0 + gain * variance; // the new Sigma times x
     } else {
       each(rows, i, [&](std::size_t j, double x) { sigma[j] /= 1.0 + gain * sigma[j] * x * x; });
@@ -89,10 +89,10 @@ class Spread {
   }
 
   // f(column, (Sigma x)[column]) wherever it may differ from zero; the constant feature has the column `width - 1`.
-  template <class Rows, class Call> void each_turned(const Rows &rows, std::size_t i, Call &&f) const {
+  template <class Rows, class Call> void each_product(const Rows &rows, std::size_t i, Call &&f) const {
     if (full_) {
       for (std::size_t j = 0; j < width; ++j)
-        f(j, turned_[j]);
+        f(j, product_[j]);
     } else {
       each(rows, i, [&](std::size_t j, double x) { f(j, sigma[j] * x); });
       if (constant_)
@@ -103,13 +103,13 @@ class Spread {
  private:
   void scaled_row_minus(std::size_t j, double root) {
     double *row = &sigma[j * width];
-    const double own = root * turned_[j];
+    const double own = root * product_[j];
     for (std::size_t k = 0; k < width; ++k)
-      row[k] -= own * (root * turned_[k]);
+      row[k] -= own * (root * product_[k]);
   }
 
   bool constant_ = false, full_ = false;
-  std::vector<double> turned_; // Sigma x of the row looked at last
+  std::vector<double> product_; // Sigma x of the row looked at last
 };
 
 } // namespace steelyard

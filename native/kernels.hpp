@@ -1,0 +1,61 @@
+// The update rules as the loop takes them: all rules of one kind behind one type, so that a loop is compiled once a
+// kind and not once a rule.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "rule_list.hpp"
+#include "second_order.hpp"
+#include "updates.hpp"
+
+namespace steelyard {
+
+template <class Which> struct OfKind {
+  template <class Rule> using Holds = std::is_same<typename Rule::Kind, Which>;
+};
+
+template <class Which, class List> struct RulesOf {
+  using Kind = Which;
+  static constexpr bool second_order = std::is_same_v<Which, SecondOrder>;
+  typename Chosen<OfKind<Which>::template Holds, List>::type rule;
+  template <class Input> STEELYARD_INLINED auto operator()(const Input &input) const {
+    return with_rule(rule, [&](const auto &one) STEELYARD_INLINED { return one(input); });
+  }
+};
+
+using UpdateKernel = std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>,
+                                  RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>,
+                                  RulesOf<SecondOrder, SecondOrderUpdates>>;
+
+template <std::size_t at = 0>
+UpdateKernel update_kernel(const std::string &name, const std::vector<double> &numbers) {
+  if constexpr (at < std::variant_size_v<UpdateKernel>) {
+    std::variant_alternative_t<at, UpdateKernel> kernel;
+    if (find_rule(name, numbers, kernel.rule))
+      return kernel;
+    return update_kernel<at + 1>(name, numbers);
+  } else {
+    throw std::invalid_argument("no update rule has this name");
+  }
+}
+
+// The rules that say how far the weights of one class of many move. Their loop chooses once a row: the scores of all
+// classes outweigh that.
+template <class Rule, class = void> struct HasClassStep : std::false_type {};
+template <class Rule>
+struct HasClassStep<Rule, std::void_t<decltype(&Rule::class_step)>> : std::true_type {};
+
+using ClassRule = Chosen<HasClassStep, Updates>::type;
+
+inline ClassRule class_rule(const std::string &name, const std::vector<double> &numbers) {
+  ClassRule rule;
+  if (!find_rule(name, numbers, rule))
+    throw std::invalid_argument("no rule for many classes has this name");
+  return rule;
+}
+
+} // namespace steelyard
