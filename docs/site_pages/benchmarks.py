@@ -23,8 +23,8 @@ def pages(root: Path) -> dict[str, str]:
     parts = [
         "# Benchmarks\n",
         "Ratios within one run on one machine: Steelyard beside the named library on the same data. `scripts/bench` "
-        "runs them again; a library that cannot be installed is left out by name. Goals were set before the runs, and those "
-        "that were missed stay in the table.\n",
+        "runs them again; a library that cannot be installed is left out by name. Goals were set before the runs, and "
+        "those that were missed stay in the table.\n",
     ]
     for path in sorted((root / "bench" / "results").glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Numbers in README.md: taken from bench/results, never typed. ``python docs/site_pages/numbers.py`` writes them anew."""
+"""Numbers in README.md, taken from bench/results, never typed: ``python docs/site_pages/readme_numbers.py`` writes them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SHORT_STREAM = "covtype dense, first 100000"
 PATH = "satimage, 6 classes x 11 lambdas x 5 folds"
 SPEED = (
     (
-        "One pass over the 581,012 rows of covtype takes 1/{} of the time of scikit-learn's `SGDClassifier`; over the first "
-        "100,000 of them 1/{} of Vowpal Wabbit's and 1/{} of river's.",
+        "One pass over the 581,012 rows of covtype takes 1/{} of the time of scikit-learn's `SGDClassifier`; over the "
+        "first 100,000 of them 1/{} of Vowpal Wabbit's and 1/{} of river's.",
         Ratio("online", STREAM, "steelyard CSOGD2", "scikit-learn SGDClassifier"),
         Ratio("online", SHORT_STREAM, "steelyard CSOGD2", "VW --sgd from cache"),
         Ratio("online", SHORT_STREAM, "steelyard CSOGD2", "river learn_one"),
     ),
     (
-        "A path of 11 support vector machines for 6 classes and 5 folds takes 1/{} of the time of scikit-learn's `SVC` and 1/{} of "
-        "LIBSVM's, on the same kernel matrix.",
+        "A path of 11 support vector machines for 6 classes and 5 folds takes 1/{} of the time of scikit-learn's `SVC` "
+        "and 1/{} of LIBSVM's, on the same kernel matrix.",
         Ratio("svm", PATH, "steelyard solve_path", "scikit-learn SVC(kernel='precomputed')"),
         Ratio("svm", PATH, "steelyard solve_path", "libsvm, precomputed"),
     ),
