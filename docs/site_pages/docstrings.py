@@ -9,8 +9,8 @@ from pathlib import Path
 from numpydoc.validate import validate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import steelyard  # noqa: E402
-from site_pages.api import own_members, public_names  # noqa: E402
+import steelyard
+from site_pages.api import own_members, public_names
 
 CODES = {
     "GL07": "sections in another order",

@@ -1,4 +1,4 @@
-"""Numbers in README.md, taken from bench/results, never typed: ``python docs/site_pages/readme_numbers.py`` writes them."""
+"""Numbers in README.md, from bench/results, never typed: ``python docs/site_pages/readme_numbers.py`` writes them."""
 
 from __future__ import annotations
 
