@@ -43,6 +43,7 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # members stand on the page itself, in full
 numpydoc_xref_param_type = False
 
