@@ -161,7 +161,7 @@ def _dearest(found: ConfusionTable) -> list[dict[str, Any]]:
 def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, seconds: float) -> None:
     """Curves; left out where matplotlib is not installed."""
     try:
-        pyplot = require("matplotlib.pyplot", extra="plot", why="drawing curves")
+        pyplot = require("matplotlib.pyplot", why="drawing curves")
     except MissingDependencyError as error:
         report.section("Curves").note(str(error))
         return
