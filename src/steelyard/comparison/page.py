@@ -131,7 +131,7 @@ def _prices(section: Section, problem: Problem) -> None:
 
 def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
     square = len(race.problem.classes) <= _SQUARE
-    said = "Answers by truth: how many, and what they cost." if square else "The confusions that cost most."
+    said = "Predictions by truth: how many, and what they cost." if square else "The confusions that cost most."
     section = report.section("Where the costs come from", said)
     for entry in best:
         rows, predicted = race.answers(entry)
