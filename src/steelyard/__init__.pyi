@@ -87,6 +87,8 @@ from .margin.path import PathPoint as PathPoint
 from .margin.path import PathSolution as PathSolution
 from .margin.path import SVMProblem as SVMProblem
 from .margin.path import solve_path as solve_path
+from .models.model import Model as Model
+from .models.storage import load_model as load_model
 from .online.adaptive import AdaptiveBalanced as AdaptiveBalanced
 from .online.classifier import OnlineClassifier as OnlineClassifier
 from .online.hashing import RecordHasher as RecordHasher

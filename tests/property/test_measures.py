@@ -8,7 +8,7 @@ from sklearn import metrics
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
-from steelyard.evaluate._measure_forms import MEASURES
+from steelyard.evaluate._measure_forms import MEASURES, form_of
 from steelyard.evaluate._predictions import read_predictions
 
 OURS = list(MEASURES.values())
