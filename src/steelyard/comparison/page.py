@@ -131,7 +131,7 @@ def _prices(section: Section, problem: ComparisonData) -> None:
 
 def _confusions(report: Report, evaluation: Evaluation, best: Sequence[CandidateRun]) -> None:
     square = len(evaluation.problem.classes) <= _SQUARE
-    said = "Answers by truth: how many, and what they cost." if square else "The confusions that cost most."
+    said = "Predictions by truth: how many, and what they cost." if square else "The confusions that cost most."
     section = report.section("Where the costs come from", said)
     for entry in best:
         rows, predicted = evaluation.answers(entry)
@@ -163,7 +163,7 @@ def _pictures(
 ) -> None:
     """Curves; left out where matplotlib is not installed."""
     try:
-        pyplot = require("matplotlib.pyplot", extra="plot", why="drawing curves")
+        pyplot = require("matplotlib.pyplot", why="drawing curves")
     except MissingDependencyError as error:
         report.section("Curves").note(str(error))
         return
