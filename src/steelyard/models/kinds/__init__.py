@@ -10,7 +10,20 @@ from typing import Any
 
 from ...errors import StateError
 from ...files import Fields, Node
-from . import c45, columns, decisions, forest, levels, linear, online, preprocessing, reductions, support_vectors, whole
+from . import (
+    c45,
+    cells,
+    columns,
+    decisions,
+    forest,
+    levels,
+    linear,
+    online,
+    preprocessing,
+    reductions,
+    support_vectors,
+    whole,
+)
 from .kind import Kind
 
 __all__ = ["TABLE", "read_node", "write_node"]
@@ -19,6 +32,7 @@ TABLE: dict[str, Kind] = {
     kind.name: kind
     for room in (
         c45,
+        cells,
         columns,
         decisions,
         forest,
