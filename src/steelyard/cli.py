@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -189,12 +189,17 @@ def _compare(
     from .comparison.command import run_compare
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
-    roles = {
-        name: role for role, names in (("text", text), ("category", category), ("date", date)) for name in names or ()
+    given = (("text", text), ("category", category), ("date", date))
+    roles = {name: role for role, names in given for name in names or ()}
+    settings: dict[str, Any] = {
+        "drop": drop or [],
+        "time_limit": time,
+        "cv": folds,
+        "n_jobs": jobs,
+        "random_state": seed,
     }
-    settings = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs, "random_state": seed}
     settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
-    settings |= {"promise_rows": promise_rows, "confidence": confidence, "groups": groups}
+    settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
     code = run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, **settings)
     raise typer.Exit(code)
 

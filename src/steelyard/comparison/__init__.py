@@ -76,7 +76,8 @@ class Comparison:
 
     def to_json(self) -> str:
         """Winner, promise, leaderboard and warnings for machines; the same for the same data, seed and units."""
-        return comparison_json(self)
+        parts = (self.leaderboard, self.recommendation, self.warnings, self.promise)
+        return comparison_json(self.runs, self.best, *parts)
 
     def _page(self, **settings: Any) -> Any:
         return comparison_page(

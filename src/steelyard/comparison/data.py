@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -162,6 +163,7 @@ def read_data(
             "Group them first.",
         )
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
+    X = _used_columns(X, columns)
     return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, _read_groups(groups, len(labels)))
 
 
@@ -175,3 +177,9 @@ def _read_groups(groups: Any, n: int) -> NDArray[np.intp] | None:
     if len(values) < 2:
         raise invalid("groups", "have two or more values", values.tolist()[:1], "Leave groups out.")
     return np.asarray(codes, dtype=np.intp)
+
+
+def _used_columns(X: Any, columns: Columns) -> Any:
+    """A frame without the columns that are left out; arrays keep theirs, since their columns go by position."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame.select(list(columns.used)).to_native() if isinstance(frame, nw.DataFrame) else X

@@ -96,6 +96,6 @@ def _duplicates(columns: dict[Any, NDArray[np.intp]], codes: NDArray[np.intp]) -
     clash = int((codes != codes[first][inverse]).sum())
     more = f", {clash} of them with another label" if clash else ""
     return [
-        f"{twice} rows ({twice / len(rows):.0%}) repeat an earlier row{more}; if they are of one customer or event, name "
-        "the column that tells by --groups, so that no fold shares them."
+        f"{twice} rows ({twice / len(rows):.0%}) repeat an earlier row{more}; if they are of one customer "
+        "or event, name the column that tells by --groups, so that no fold shares them."
     ]

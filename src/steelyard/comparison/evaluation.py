@@ -164,9 +164,7 @@ class Work:
     def _may_start(self) -> bool:
         if self._interrupted():
             return False
-        if self._time_limit is not None and self.cpu + self._reserve() >= self._time_limit:
-            return False
-        return True
+        return self._time_limit is None or self.cpu + self._reserve() < self._time_limit
 
     def _reserve(self) -> float:
         """CPU time that the last steps will take: a fit of the likely members on all rows, and the promise."""

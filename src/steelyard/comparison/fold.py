@@ -1,4 +1,4 @@
-"""One work unit: rows of a fold prepared once for all that read them alike, a setting fitted, held-out rows answered."""
+"""One work unit: the rows of a fold prepared once per encoder, a setting fitted, the held-out rows answered."""
 
 from __future__ import annotations
 

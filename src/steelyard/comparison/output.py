@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -16,29 +16,34 @@ from ..data.digest import data_digest
 from ..evaluate import Interval
 from .candidates import Candidate
 from .data import ComparisonData
+from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
-
-if TYPE_CHECKING:
-    from . import Comparison
+from .promise import Promise
 
 _TIMES = ("fit_seconds", "predict_seconds")  # differ from run to run
 
 
-def comparison_json(result: Comparison) -> str:
+def comparison_json(
+    runs: Evaluation,
+    best: CandidateRun,
+    lines: Sequence[LeaderboardRow],
+    recommendation: Sequence[str],
+    warnings: Sequence[str],
+    promised: Promise,
+) -> str:
     """Everything that depends on data, seed and units alone; nothing that depends on the machine."""
-    runs = result.runs
-    done = {row.name for row in result.leaderboard}
+    done = {row.name for row in lines}
     body = {
-        "winner": result.winner,
-        "promise": {name: _plain(value) for name, value in result.promise.as_dict().items()},
-        "recommendation": result.recommendation,
-        "warnings": result.warnings,
+        "winner": best.name,
+        "promise": {name: _plain(value) for name, value in promised.as_dict().items()},
+        "recommendation": list(recommendation),
+        "warnings": list(warnings),
         "units": runs.units,
         "interrupted": runs.interrupted,
         "rows": len(runs.judged.rows),
         "folds": runs.judged.n_folds,
-        "blend": {run.name: weight for run, weight in result.best.members},
-        "leaderboard": [_flat(line) for line in result.leaderboard],
+        "blend": {run.name: weight for run, weight in best.members},
+        "leaderboard": [_flat(line) for line in lines],
         "not_ranked": {e.name: e.stopped for e in runs.entries if e.name not in done},
     }
     return json.dumps(body, indent=1, default=str, allow_nan=False)

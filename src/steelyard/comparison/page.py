@@ -80,7 +80,7 @@ _LEADERBOARD_TEXT = (
 def _key_figures(best: LeaderboardRow, promised: Promise) -> dict[str, Any]:
     return {
         "mean cost per example": f"{promised.value:.4g}",
-        f"{promised.confidence:.0%} interval for {promised.rows:,} new rows": f"{promised.low:.4g} to {promised.high:.4g}",
+        f"{promised.confidence:.0%} interval, {promised.rows:,} new rows": f"{promised.low:.4g} to {promised.high:.4g}",
         "saved against the best constant": f"{best.savings.value:.0%}",
         "G-mean": f"{best.g_mean.value:.3f}",
     }
@@ -310,13 +310,14 @@ def _method(report: Report, evaluation: Evaluation) -> None:
     absent = "; ".join(f"{e.name}: {e.stopped}" for e in evaluation.entries if not e.complete and e.stopped)
     report.section(
         "How it was done",
-        f"{evaluation.judged.n_folds}-fold cross-validation on {len(evaluation.judged.rows):,} rows, seed {problem.seed}, "
-        f"{evaluation.units} work units (one setting, one fold) in {evaluation.cpu_seconds:.1f} s of CPU time; the same "
-        "folds for all. Preparation and early stopping were fitted inside the training part of each fold. Probabilities "
-        "were calibrated out of fold, each fold on the others, and blended greedily by log loss; the answer is the one "
-        "of least expected cost. Intervals of the leaderboard: 95% bootstrap within classes. Differences: one-tailed "
-        "paired test of the costs paid. The promise bootstraps the whole choice and draws a new sample, so it counts "
-        "both the selection and the noise of new rows." + (f"\n\nWithout a line above: {absent}." if absent else ""),
+        f"{evaluation.judged.n_folds}-fold cross-validation on {len(evaluation.judged.rows):,} rows, the same folds "
+        f"for all, seed {problem.seed}; {evaluation.units} work units (one setting, one fold) in "
+        f"{evaluation.cpu_seconds:.1f} s of CPU time. Preparation and early stopping were fitted inside the training "
+        "part of each fold. Probabilities were calibrated out of fold, each fold on the others, and blended greedily "
+        "by log loss; the answer is the one of least expected cost. Intervals of the leaderboard: 95% bootstrap within "
+        "classes. Differences: one-tailed paired test of the costs paid. The promise bootstraps the whole choice and "
+        "draws a new sample, so it counts both the selection and the noise of new rows."
+        + (f"\n\nWithout a line above: {absent}." if absent else ""),,
     ).table(
         [
             {"what": "steelyard", "version": __version__},

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from .cache import FoldResult
@@ -115,7 +116,7 @@ class _Worker:
     def __init__(self, start: bytes) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "steelyard.comparison.workers"],
+            [sys.executable, "-c", "from steelyard.comparison.workers import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -129,10 +130,8 @@ class _Worker:
         self._send(start)
 
     def _send(self, content: bytes) -> None:
-        try:
+        with suppress(OSError):  # it has ended; receive() says so
             _write(self._input, content)
-        except OSError:  # it has ended; receive() says so
-            pass
 
     def give(self, index: int, task: Task) -> None:
         self.task = index
@@ -166,10 +165,8 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._input, self.output):
-            try:
+            with suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
 
 
 def _write(pipe: BinaryIO | Any, content: bytes) -> None:
@@ -197,7 +194,7 @@ def _limit_memory() -> None:
         pass
 
 
-def _serve() -> None:
+def serve() -> None:
     """Run units as they come, until the other side is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a learner prints is no answer
@@ -208,7 +205,3 @@ def _serve() -> None:
     runner = FoldRunner(*pickle.loads(start))
     while (content := _read(sys.stdin.buffer)) is not None:
         _write(answers, pickle.dumps(runner.run(*pickle.loads(content))))
-
-
-if __name__ == "__main__":
-    _serve()

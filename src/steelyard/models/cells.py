@@ -146,7 +146,7 @@ def _level_means(column: list[Any], codes: NDArray[np.intp], prior: Floats) -> d
     place: dict[str, int] = {}
     at = [place.setdefault(_level(cell), len(place)) for cell in column]
     sums = np.tile(_SMOOTHING * prior, (len(place), 1))
-    np.add.at(sums, (at, codes), 1.0)
+    np.add.at(sums, (np.asarray(at, dtype=np.intp), codes), 1.0)
     return dict(zip(place, sums / sums.sum(axis=1, keepdims=True), strict=True))
 
 
@@ -178,7 +178,9 @@ class TextWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> sparse.csr_matrix:
         """A sparse matrix with a column per word."""
         place = {word: j for j, word in enumerate(self.words_)}
-        data, columns, ends = [], [], [0]
+        data: list[float] = []
+        columns: list[int] = []
+        ends = [0]
         for words in _texts(X):
             known = sorted((place[w], n) for w, n in words.items() if w in place)
             values = np.array([(1.0 + np.log(n)) * self.idf_[j] for j, n in known])

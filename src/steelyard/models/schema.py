@@ -127,7 +127,7 @@ def read_columns(X: Any, *, drop: Sequence[Any] = (), roles: dict[Any, str] | No
         found["nominal" if role == "many" else role].append(name)
         if role == "many":
             found["many"].append(name)
-    chosen = {role: tuple(listed) for role, listed in found.items()}
+    chosen: dict[str, Any] = {role: tuple(listed) for role, listed in found.items()}
     return _checked(Columns(left_out=left_out, **chosen))
 
 
