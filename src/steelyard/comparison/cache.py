@@ -49,7 +49,7 @@ class UnitCache:
         if self._folder is None or not self._path(unit).exists():
             return None
         try:
-            with np.load(self._path(unit), allow_pickle=False) as file:
+            with self._path(unit).open("rb") as content, np.load(content, allow_pickle=False) as file:
                 if "failed" in file:
                     return str(file["failed"])
                 about, proba = json.loads(str(file["about"])), file["proba"]

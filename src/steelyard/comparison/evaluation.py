@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
 _ENOUGH_ON_A_RUNG = 3  # candidates: with fewer on the larger rows those on fewer rows are shown
 _REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
+_LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
 _FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
 
 
@@ -164,7 +165,7 @@ class Work:
     def _may_start(self) -> bool:
         if self._interrupted():
             return False
-        return self._time_limit is None or self.cpu + self._reserve() < self._time_limit
+        return self._time_limit is None or self.cpu + _LEAST_UNIT + self._reserve() < self._time_limit
 
     def _reserve(self) -> float:
         """CPU time that the last steps will take: a fit of the likely members on all rows, and the promise."""

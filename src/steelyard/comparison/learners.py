@@ -28,7 +28,7 @@ def _cs_ldm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 
 def _one_sided_svr(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return OneSidedClassifierCV(**params).fit(rows.X, rows.data.codes, costs=_coded_costs(rows)), None
+    return OneSidedClassifierCV(**params).fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
 
 
 def _coded_costs(rows: TrainingRows) -> Any:

@@ -317,7 +317,7 @@ def _method(report: Report, evaluation: Evaluation) -> None:
         "by log loss; the answer is the one of least expected cost. Intervals of the leaderboard: 95% bootstrap within "
         "classes. Differences: one-tailed paired test of the costs paid. The promise bootstraps the whole choice and "
         "draws a new sample, so it counts both the selection and the noise of new rows."
-        + (f"\n\nWithout a line above: {absent}." if absent else ""),,
+        + (f"\n\nWithout a line above: {absent}." if absent else ""),
     ).table(
         [
             {"what": "steelyard", "version": __version__},
