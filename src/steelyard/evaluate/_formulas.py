@@ -100,9 +100,9 @@ def _mean_cost(sums: Floats, _: Positive) -> Floats:
 
 def _savings(sums: Floats, _: Positive) -> Floats:
     cost, best = sums[..., 0], sums[..., 2:].min(axis=-1)
-    free = best <= 0
-    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=~free)
-    return np.where(free & (cost > 0), -np.inf, 1 - share)
+    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=best != 0)
+    against_nothing = np.where(cost == 0, 0.0, np.where(cost > 0, -np.inf, np.inf))
+    return np.where(best == 0, against_nothing, np.where(best < 0, share - 1, 1 - share))
 
 
 SENSITIVITY = Form(counted, _sensitivity)
