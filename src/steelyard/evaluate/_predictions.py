@@ -20,7 +20,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Predictions:
     """``truth[i]`` and ``answer[i]`` are positions in ``classes``; ``prices[i]`` the (K,) costs of each answer."""
 
     classes: NDArray[Any]
@@ -49,7 +49,7 @@ class Answers:
         """What the answers given cost, (n,), before weights."""
         return self.per_example()[np.arange(len(self.truth)), self.answer]
 
-    def take(self, rows: Any) -> Answers:
+    def take(self, rows: Any) -> Predictions:
         """The same for some of the rows."""
         return replace(
             self,
@@ -70,7 +70,7 @@ class Answers:
         return self.plus
 
 
-def read_answers(
+def read_predictions(
     y_true: Any,
     y_pred: Any,
     *,
@@ -78,7 +78,7 @@ def read_answers(
     positive: Any = None,
     classes: Any = None,
     sample_weight: Any = None,
-) -> Answers:
+) -> Predictions:
     """Check and encode what a measure was given."""
     truths, truth = _labels("y_true", y_true)
     stated = None if costs is None else stated_costs(costs, y_true)
@@ -87,7 +87,7 @@ def read_answers(
     check_same_length(y_true=truth, y_pred=answer)
     known = _classes(truths, answers, stated, classes)
     bound = _over(known, stated)
-    found = Answers(
+    found = Predictions(
         bound.answers,
         _positions("y_true", known, truths)[truth],
         _positions("y_pred", bound.answers, answers)[answer],
@@ -100,7 +100,7 @@ def read_answers(
     return found if bound.abstain is None else _with_abstain(found, bound.abstain)
 
 
-def _with_abstain(found: Answers, price: float | Floats) -> Answers:
+def _with_abstain(found: Predictions, price: float | Floats) -> Predictions:
     """Abstaining as one more class that no example has: it costs its price, whatever the truth."""
     if found.prices is not None:
         prices = np.column_stack([found.prices, np.broadcast_to(price, len(found.prices))])
