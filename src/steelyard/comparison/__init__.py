@@ -15,7 +15,6 @@ import numpy as np
 from rich.console import Console
 
 from ..data.digest import data_digest
-from ..errors import StateError
 from ..evaluate import Interval
 from ..models.model import Model, found, load_model, save_model
 from ..validation.values import check_count, check_number
@@ -24,6 +23,7 @@ from .data_checks import checkup
 from .evaluation import Race, run_race
 from .fold import as_in_the_race
 from .leaderboard import Standing, advice, standings, winner_of
+from .out_folder import open_state
 from .page import comparison_page
 from .progress import Watch
 from .registry import contenders
@@ -118,18 +118,8 @@ def compare(
 
 def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path:
     """Where finished folds are kept; only the same question may go on from them."""
-    folder = out / "state"
     settings = json.dumps({"data": _digest(problem), "folds": folds, "seed": problem.seed})
-    kept = folder / "settings.json"
-    if resume and kept.exists() and kept.read_text() != settings:
-        raise StateError(f"{folder} must hold the same data, costs, folds and seed to go on from; start anew instead.")
-    if not resume and folder.exists():
-        for path in folder.glob("*.npz"):
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
-    kept.write_text(settings)
-    return folder
+    return open_state(out, settings, resume)
 
 
 def _digest(problem: Problem) -> str:

@@ -1,7 +1,18 @@
 """Files that survive: whole-or-nothing writes, locks, and the `.steelyard` container with its limits."""
 
-from .atomic import write_atomically
+from .atomic import sync_folder, write_atomically
 from .container import MAX_BYTES, Node, read_container, reading, write_container
 from .locks import lock_file
+from .paths import check_paths
 
-__all__ = ["MAX_BYTES", "Node", "lock_file", "read_container", "reading", "write_atomically", "write_container"]
+__all__ = [
+    "MAX_BYTES",
+    "Node",
+    "check_paths",
+    "lock_file",
+    "read_container",
+    "reading",
+    "sync_folder",
+    "write_atomically",
+    "write_container",
+]
