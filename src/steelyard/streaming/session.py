@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import secrets
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,15 +15,13 @@ from sklearn.base import clone
 
 from ..data import Dataset
 from ..errors import StateError
-from ..files import write_atomically
 from ..models.records import RecordEncoder
+from ..models.storage import load_model
+from ..models.stream_state import StreamState
 from ..online import OnlineClassifier, OnlineCostClassifier
 from ..trace import Trace
 from ..validation.values import invalid
 from .decision_log import LogMark
-
-FORMAT, VERSION = "steelyard.stream", 3
-
 
 Learner = OnlineClassifier | OnlineCostClassifier
 MOST_LABELS = 50  # more of them in the first chunk are taken for a column of numbers
@@ -165,39 +161,16 @@ class Session:
     def save(self, path: Path) -> None:
         """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
         assert self.model is not None
-        model = self.model.state()
-        arrays = model.pop("arrays")
-        head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": model,
-            "preparation": self.encoder.state(),
-            "labels": list(self.labels),
-            "tally": self.counts.counts.tolist(),
-            "log": self.mark.to_dict(),
-        }
-        text = np.frombuffer(json.dumps(head, allow_nan=False).encode(), dtype=np.uint8)
-        with write_atomically(path) as file:
-            np.savez(file, state=text, **arrays)
+        StreamState(self.model, self.encoder, self.labels, self.counts.counts, self.mark.to_dict()).save(path)
 
     @classmethod
     def load(cls, path: Path) -> Session:
         """Go on from a file written by :meth:`save`."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                head = json.loads(file["state"].tobytes())
-                arrays = {name: file[name] for name in file.files if name != "state"}
-            if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-                got = f"format {head.get('format')!r}, version {head.get('version')!r}"
-                raise StateError(f"{path} must be a state of steelyard stream, version {VERSION}; got {got}.")
-            kind: type[Learner] = OnlineClassifier if len(head["labels"]) == 2 else OnlineCostClassifier
-            model = kind.from_state({**head["model"], "arrays": arrays})
-            made = cls(lambda labels: model, RecordEncoder.from_state(head["preparation"]), tuple(head["labels"]))
-            made.counts, made.mark = ConfusionCounts(head["tally"]), LogMark.from_dict(head["log"], path)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-            if isinstance(error, StateError):
-                raise
-            raise StateError(f"{path} must be a whole state of steelyard stream; got {error}.") from error
+        state = load_model(path)
+        if not isinstance(state, StreamState):
+            raise StateError(f"{path} must be a state of steelyard stream; it holds a {type(state).__name__}.")
+        made = cls(lambda labels: state.learner, state.encoder, state.labels)
+        made.counts, made.mark = ConfusionCounts(state.counts), LogMark.from_dict(state.log, path)
         return made
 
 
