@@ -185,7 +185,8 @@ def _compare(
     from .comparison.command import run_compare
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
-    settings = {"drop": drop or [], "time": time, "folds": folds, "jobs": jobs, "seed": seed, "resume": resume}
+    settings = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs, "random_state": seed}
+    settings["resume"] = resume
     run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, overwrite=overwrite, **settings)
 
 
