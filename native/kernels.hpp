@@ -43,8 +43,8 @@ UpdateKernel update_kernel(const std::string &name, const std::vector<double> &n
   }
 }
 
-// The rules that say how far the weights of one class of many move. Their loop chooses once a row: the scores of all
-// classes outweigh that.
+// The rules that say how far the weights of one class of many move. Their loop chooses at every class: its score
+// outweighs that.
 template <class Rule, class = void> struct HasClassStep : std::false_type {};
 template <class Rule>
 struct HasClassStep<Rule, std::void_t<decltype(&Rule::class_step)>> : std::true_type {};
@@ -56,6 +56,14 @@ inline ClassRule class_rule(const std::string &name, const std::vector<double> &
   if (!find_rule(name, numbers, rule))
     throw std::invalid_argument("no rule for many classes has this name");
   return rule;
+}
+
+inline bool needs_norm(const ClassRule &any) {
+  return with_rule(any, [](const auto &rule) { return std::decay_t<decltype(rule)>::Kind::x2; });
+}
+
+inline double class_step(const ClassRule &any, const ClassInput &input) {
+  return with_rule(any, [&](const auto &rule) { return rule.class_step(input); });
 }
 
 } // namespace steelyard
