@@ -43,7 +43,7 @@ def _() -> Round:
     import steelyard as sy
 
     y, p, dear = answers()
-    costs = sy.Costs.of_pair(miss=dear, alarm=1.0, classes=[0, 1])
+    costs = sy.Costs.binary(fn=dear, fp=1.0, classes=[0, 1])
     return lambda: sy.bootstrap_interval(sy.mean_cost, y, p, costs=costs, n_resamples=RESAMPLES, random_state=0)
 
 
@@ -68,7 +68,7 @@ def _() -> Round:
     y, p, _ = answers()
     trace = sy.Trace(np.zeros(N), p, np.ones(N, dtype=bool), np.ones(N), y)
     rounds = np.linspace(100, N, 200).astype(int)
-    return lambda: sy.cumulative(sy.f_score, trace, at=rounds)
+    return lambda: sy.prequential_curve(sy.f_score, trace, at=rounds)
 
 
 @contender(STREAM, "scikit-learn, prefix by prefix")

@@ -113,9 +113,9 @@ def _race(topic: str, entries: list[tuple[int, Contender]]) -> dict[str, float |
             running.append((entry, process))
         else:
             outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
-    for turn in range(max((c.rounds for c, _ in running), default=0)):
+    for second_order_step in range(max((c.rounds for c, _ in running), default=0)):
         for entry, process in running:
-            if turn < entry.rounds and not isinstance(outcome.get(entry.name), str):
+            if second_order_step < entry.rounds and not isinstance(outcome.get(entry.name), str):
                 assert process.stdin is not None
                 process.stdin.write("go\n")
                 process.stdin.flush()

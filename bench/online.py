@@ -76,7 +76,7 @@ def _repeated(indices: np.ndarray) -> np.ndarray:
 
 def ours(stream: Stream, **params: Any) -> Callable[[], object]:
     X, y = stream
-    return lambda: OnlineClassifier(CSOGD2(0.1), costs=Costs.of_pair(RHO, 1), **params).run(X, y)
+    return lambda: OnlineClassifier(CSOGD2(0.1), costs=Costs.binary(fn=RHO, fp=1), **params).run(X, y)
 
 
 def read(stream: Stream) -> Callable[[], object]:
@@ -167,9 +167,9 @@ def one_by_one() -> Callable[[], object]:
     rows, labels = list(X), y.tolist()
 
     def serve() -> None:
-        model = OnlineClassifier(CSOGD2(0.1), costs=Costs.of_pair(RHO, 1)).start(X.shape[1], [0, 1])
+        model = OnlineClassifier(CSOGD2(0.1), costs=Costs.binary(fn=RHO, fp=1)).start(X.shape[1], [0, 1])
         for x, truth in zip(rows, labels, strict=True):
-            if model.decide(x).ask:
+            if model.decide(x).query:
                 model.learn(x, truth)
 
     return serve

@@ -34,7 +34,7 @@ def problem(name):
 
     X, y = load(name)
     fold = np.random.default_rng(0).permutation(len(y)) % FOLDS
-    table = random_costs(y, rng=0).table(y)
+    table = random_costs(y, rng=0).per_example(y)
     table /= np.abs(table[:, :, None] - table[:, None, :]).mean()
     return X, y, table, [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(FOLDS)]
 

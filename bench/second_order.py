@@ -50,7 +50,7 @@ def ours(rule: UpdateRule, data: Callable[[], Stream], rows: int = FIRST) -> Cal
     def setup() -> Callable[[], object]:
         X, y = data()
         X, y = X[:rows], y[:rows]
-        return lambda: OnlineClassifier(rule, costs=Costs.of_pair(2, 1)).run(X, y)
+        return lambda: OnlineClassifier(rule, costs=Costs.binary(fn=2, fp=1)).run(X, y)
 
     return setup
 

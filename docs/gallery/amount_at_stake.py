@@ -13,7 +13,7 @@ X = np.column_stack([np.log(amount), rng.normal(size=(n, 6))])
 fraud = (rng.random(n) < 1 / (1 + np.exp(5.5 - 1.3 * X[:, 1] - 0.9 * X[:, 2]))).astype(int)
 
 fit_on, test_on = train_test_split(np.arange(n), stratify=fraud, random_state=0)
-costs = Costs.of_pair(miss=amount, alarm=5.0, classes=[0, 1])
+costs = Costs.binary(fn=amount, fp=5.0, classes=[0, 1])
 model = ExpectedCostClassifier(LogisticRegression()).fit(X[fit_on], fraud[fit_on], costs=costs[fit_on])
 for name, answer in {
     "one threshold for all": model.predict(X[test_on]),

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from steelyard import Costs, ExpectedCostClassifier, bootstrap_interval, compare_learners, load_dataset, mean_cost
 
 X, y = load_dataset("german")
-costs = Costs.of_pair(miss=5, alarm=1)
+costs = Costs.binary(fn=5, fp=1)
 
 plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
 priced = make_pipeline(StandardScaler(), ExpectedCostClassifier(LogisticRegression(max_iter=2000), costs=costs))

@@ -7,7 +7,7 @@ from sklearn.preprocessing import MinMaxScaler
 from steelyard import Costs, OneSidedClassifierCV, OneVsAllClassifierCV, confusion_table, load_dataset, mean_cost
 
 X, y = load_dataset("vehicle")
-costs = Costs.of_matrix(
+costs = Costs.from_matrix(
     {
         "bus": {"opel": 8, "saab": 8, "van": 2},
         "opel": {"bus": 8, "saab": 1, "van": 4},

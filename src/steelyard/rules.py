@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar, Self
 
-from .validation.values import complain
+from .validation.values import invalid
 
 __all__ = ["Rule"]
 
@@ -16,7 +16,7 @@ class Rule:
     Most are dataclasses; one that is not keeps every argument of its constructor under the argument's name.
     """
 
-    meaning: ClassVar[str]  # the method that a kernel stands for: a subclass that overrides it leaves the kernel
+    python_method: ClassVar[str]  # the method that a kernel stands for: a subclass that overrides it leaves the kernel
 
     def native(self) -> Any:
         """The kernel's form of this rule, or None for a rule that exists in Python only."""
@@ -27,7 +27,7 @@ class Rule:
         for cls in type(self).__mro__:
             if "native" in vars(cls):
                 return self.native()
-            if self.meaning in vars(cls) and not cls.__module__.startswith(__package__.partition(".")[0] + "."):
+            if self.python_method in vars(cls) and not cls.__module__.startswith(__package__.partition(".")[0] + "."):
                 return None
         return None
 
@@ -47,14 +47,14 @@ class Rule:
         for key, value in params.items():
             name, _, inner = key.partition("__")
             if name not in known:
-                raise complain("parameter", f"be one of {', '.join(known) or 'none'} for {type(self).__name__}", key)
+                raise invalid("parameter", f"be one of {', '.join(known) or 'none'} for {type(self).__name__}", key)
             if inner:
                 getattr(self, name).set_params(**{inner: value})
             else:
                 setattr(self, name, value)
         return self
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about parameters that cannot be used; called when a stream starts."""
 
     def __eq__(self, other: object) -> bool:

@@ -13,14 +13,14 @@ __all__ = ["Decision", "Trace"]
 class Trace(NamedTuple):
     """The prequential record of a stream, one entry per round; what every stream measure reads.
 
-    ``predicted`` and ``y`` are in the caller's own labels. ``y`` is the truth of every round in a simulation; a live
-    stream knows it only where ``asked``. ``chance`` is the probability with which the label was asked for.
+    ``prediction`` and ``y`` are in the caller's own labels. ``y`` is the truth of every round in a simulation; a live
+    stream knows it only where ``queried``. ``query_probability`` is the probability with which the label was asked for.
     """
 
     score: NDArray[np.float64]
-    predicted: NDArray[Any]
-    asked: NDArray[np.bool_]
-    chance: NDArray[np.float64]
+    prediction: NDArray[Any]
+    queried: NDArray[np.bool_]
+    query_probability: NDArray[np.float64]
     y: NDArray[Any]
 
 
@@ -29,6 +29,6 @@ class Decision(NamedTuple):
 
     t: int
     score: float
-    label: Any
-    chance: float
-    ask: bool
+    prediction: Any
+    query_probability: float
+    query: bool

@@ -48,7 +48,7 @@ RULES: dict[str, UpdateRule] = {
     "CSOGD-I": CSOGD1(eta=0.2),
     "CSOGD-II": CSOGD2(eta=0.1),
 }
-HALVES = {"sum": Balanced(eta_pos=0.5), "cost": Costs.of_pair(miss=0.95, alarm=0.05)}
+HALVES = {"sum": Balanced(eta_pos=0.5), "cost": Costs.binary(fn=0.95, fp=0.05)}
 
 Cell = tuple[str, str, str]  # half, learner, measure
 
@@ -80,7 +80,7 @@ def orders(data: str) -> Iterator[NDArray[np.int64]]:
 
 def measured(X: NDArray[np.float64], y: NDArray[np.bool_], rule: UpdateRule, costs: object) -> tuple[float, float]:
     """Sensitivity and specificity of one pass, in percent."""
-    answers = OnlineClassifier(rule, costs=costs).run(X, y).predicted
+    answers = OnlineClassifier(rule, costs=costs).run(X, y).prediction
     return 100 * answers[y].mean(), 100 * (~answers[~y]).mean()
 
 

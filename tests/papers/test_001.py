@@ -88,8 +88,8 @@ def scores(data: str, task: str, budget: int, runs: int, methods: tuple[str, ...
         for method in methods:
             model = learner(method, task, budget, len(third), seed=run)
             trace = model.run(rows, truth)
-            assert trace.asked.sum() == model.n_asked_ <= budget
-            found[method].append(f1(truth, trace.predicted))
+            assert trace.queried.sum() == model.n_queried_ <= budget
+            found[method].append(f1(truth, trace.prediction))
     return {method: np.array(values) for method, values in found.items()}
 
 
@@ -126,7 +126,7 @@ def test_figure_2_asking_only_where_the_answer_is_positive_hurts() -> None:
         rows, truth = X[third], y[third] == POSITIVE["cov1"]
         blue = OnlineClassifier(Perceptron("margin"), query=AskFirst(), budget=3000)
         red = OnlineClassifier(Perceptron("margin"), query=AskPredictedPositive(first=3000))
-        first.append(f1(truth, blue.run(rows, truth).predicted))
-        positives.append(f1(truth, red.run(rows, truth).predicted))
-        assert red.n_asked_ > 3 * blue.n_asked_
+        first.append(f1(truth, blue.run(rows, truth).prediction))
+        positives.append(f1(truth, red.run(rows, truth).prediction))
+        assert red.n_queried_ > 3 * blue.n_queried_
     assert np.mean(positives) < np.mean(first)

@@ -115,7 +115,7 @@ def costs_of_runs(name: str, method: str, runs: range) -> tuple[NDArray[np.float
         extra = {"random_state": seed} if method == "FT" else {}
         model = METHODS[method](costs=costs, lams="paper", **extra).fit(scaler.transform(Xa), ya)
         predicted = model.predict(scaler.transform(Xb))
-        paid.append(costs.table(yb)[np.arange(len(yb)), costs.codes(predicted)].mean())
+        paid.append(costs.per_example(yb)[np.arange(len(yb)), costs.encode(predicted)].mean())
         wrong.append(100 * (predicted != yb).mean())
     return np.array(paid), np.array(wrong)
 

@@ -89,7 +89,7 @@ def test_orders_are_permutations(name: str, rows: int) -> None:
 
 
 def test_kdd_costs_and_categories_are_those_of_the_contest() -> None:
-    published = Costs.read(Path(FOLDER or ".") / "kdd99.costs.csv")
+    published = Costs.from_file(Path(FOLDER or ".") / "kdd99.costs.csv")
     ours = load_costs("kdd99")
     assert (ours.matrix == published.matrix).all()
     assert ours.classes.tolist() == published.classes.tolist()

@@ -28,7 +28,7 @@ def rows() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 
 def cost(rows: tuple[NDArray[np.float64], NDArray[np.bool_]], update: UpdateRule) -> float:
     X, y = rows
-    answers = OnlineClassifier(update, costs=Costs.of_pair(miss=0.95, alarm=0.05)).run(X, y).predicted
+    answers = OnlineClassifier(update, costs=Costs.binary(fn=0.95, fp=0.05)).run(X, y).prediction
     return float(0.95 * (y & ~answers).sum() + 0.05 * (~y & answers).sum())
 
 

@@ -33,16 +33,16 @@ def labelled(draw):  # type: ignore[no-untyped-def]
 @given(COST, COST)
 def test_pair_matrix_classes_and_dict_agree(miss, alarm) -> None:
     y = [1, 0, 0, 1]
-    pair = Costs.of_pair(miss, alarm, classes=[0, 1])
+    pair = Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
     for other in (
-        Costs.of_matrix([[0, alarm], [miss, 0]], classes=[0, 1]),
-        Costs.of_classes({1: miss, 0: alarm}),
-        Costs.of_matrix({0: {1: alarm}, 1: {0: miss}}),
-        Costs.of_pair(alarm, miss, classes=[0, 1], positive=0),
-        Costs.of_pair(np.full(4, miss), alarm, classes=[0, 1]),
-        Costs.of_pair(miss, np.full(4, alarm)),
+        Costs.from_matrix([[0, alarm], [miss, 0]], classes=[0, 1]),
+        Costs.from_classes({1: miss, 0: alarm}),
+        Costs.from_matrix({0: {1: alarm}, 1: {0: miss}}),
+        Costs.binary(fn=alarm, fp=miss, classes=[0, 1], positive=0),
+        Costs.binary(fn=np.full(4, miss), fp=alarm, classes=[0, 1]),
+        Costs.binary(fn=miss, fp=np.full(4, alarm)),
     ):
-        assert other.table(y).tolist() == pair.table(y).tolist()
+        assert other.per_example(y).tolist() == pair.per_example(y).tolist()
     assert pair.ratio() == pytest.approx(miss / alarm)
 
 
@@ -50,10 +50,10 @@ def test_pair_matrix_classes_and_dict_agree(miss, alarm) -> None:
 @given(labelled())
 def test_rows_are_the_table(case) -> None:
     C, labels, y = case
-    costs = Costs.of_matrix(C, classes=labels)
-    assert costs.table(y).tolist() == [C[labels.index(v)].tolist() for v in y]
-    rows = Costs.of_rows(costs.table(y), classes=labels)
-    assert rows.table(y).tolist() == costs.table(y).tolist()
+    costs = Costs.from_matrix(C, classes=labels)
+    assert costs.per_example(y).tolist() == [C[labels.index(v)].tolist() for v in y]
+    rows = Costs.from_rows(costs.per_example(y), classes=labels)
+    assert rows.per_example(y).tolist() == costs.per_example(y).tolist()
 
 
 @few
@@ -63,13 +63,13 @@ def test_order_of_classes_changes_nothing(case, random) -> None:
     order = list(range(len(labels)))
     random.shuffle(order)
     moved = [labels[k] for k in order]
-    costs = Costs.of_matrix(C, classes=labels)
-    per_example = Costs.of_pair(np.arange(1.0, len(y) + 1), 2, classes=labels) if len(labels) == 2 else None
-    for before in filter(None, (costs, Costs.of_rows(costs.table(y), classes=labels), per_example)):
+    costs = Costs.from_matrix(C, classes=labels)
+    per_example = Costs.binary(fn=np.arange(1.0, len(y) + 1), fp=2, classes=labels) if len(labels) == 2 else None
+    for before in filter(None, (costs, Costs.from_rows(costs.per_example(y), classes=labels), per_example)):
         after = before.aligned(moved)
         assert after.classes.tolist() == moved
-        assert after.table(y).tolist() == before.table(y)[:, order].tolist()
-        assert after.aligned(labels).table(y).tolist() == before.table(y).tolist()
+        assert after.per_example(y).tolist() == before.per_example(y)[:, order].tolist()
+        assert after.aligned(labels).per_example(y).tolist() == before.per_example(y).tolist()
         if len(labels) == 2:
             assert moved[after.positive_index()] == labels[before.positive_index()]
     if len(labels) == 2:
@@ -87,12 +87,10 @@ def test_cheapest_is_the_least_expected_cost_and_calibration_keeps_it(case, data
     offset = np.asarray(data.draw(st.lists(st.floats(0, 9), min_size=K, max_size=K)))
     costs = Costs(np.array(labels), C + offset[:, None])  # the same decisions: each truth's costs shifted by a constant
     assert costs.expected(proba) == pytest.approx(np.array(expected) + (proba @ offset)[:, None])
-    for answer, calibrated, options in zip(
-        costs.cheapest(proba), costs.calibrated().cheapest(proba), expected, strict=True
-    ):
-        for choice in (answer, calibrated):
+    for answer, regret, options in zip(costs.decide(proba), costs.regret().decide(proba), expected, strict=True):
+        for choice in (answer, regret):
             assert options[labels.index(choice)] == pytest.approx(min(options))
-    assert costs.calibrated().matrix.min(axis=1).tolist() == [0] * K
+    assert costs.regret().matrix.min(axis=1).tolist() == [0] * K
     assert costs.scaled(3).expected(proba) == pytest.approx(3 * costs.expected(proba))
 
 
@@ -100,7 +98,7 @@ def test_cheapest_is_the_least_expected_cost_and_calibration_keeps_it(case, data
 @given(st.lists(st.tuples(COST, COST, st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_cheapest_with_costs_per_example(rows) -> None:
     miss, alarm, p = np.array(rows).T
-    answers = Costs.of_pair(miss, alarm, classes=["no", "yes"]).cheapest(np.column_stack([1 - p, p]))
+    answers = Costs.binary(fn=miss, fp=alarm, classes=["no", "yes"]).decide(np.column_stack([1 - p, p]))
     for answer, m, a, chance in zip(answers, miss, alarm, p, strict=True):
         dear, cheap = (chance * m, (1 - chance) * a) if answer == "no" else ((1 - chance) * a, chance * m)
         assert dear <= cheap * (1 + 1e-12)
@@ -110,7 +108,7 @@ def test_cheapest_with_costs_per_example(rows) -> None:
 @given(cost_matrices())
 def test_class_costs_are_row_sums(case) -> None:
     C, labels = case
-    assert Costs.of_matrix(C, classes=labels).class_costs() == pytest.approx(C.sum(axis=1))
+    assert Costs.from_matrix(C, classes=labels).class_costs() == pytest.approx(C.sum(axis=1))
 
 
 @few
@@ -130,13 +128,13 @@ def test_every_written_form_reads_back(tmp_path_factory, case, random) -> None:
     (folder / "c.toml").write_text(tables)
     truths = {"truth": [labels[k] for k in order]} | {str(a): C[order, j] for j, a in enumerate(labels)}
     for costs in (
-        Costs.of_matrix(nested),
-        Costs.of_matrix(frame.iloc[order]),
-        Costs.of_matrix(pl.DataFrame(truths)),
-        Costs.read(folder / "c.csv"),
-        Costs.read(folder / "c.toml"),
+        Costs.from_matrix(nested),
+        Costs.from_matrix(frame.iloc[order]),
+        Costs.from_matrix(pl.DataFrame(truths)),
+        Costs.from_file(folder / "c.csv"),
+        Costs.from_file(folder / "c.toml"),
     ):
-        assert costs.table(labels)[:, np.argsort([str(c) for c in costs.classes])] == pytest.approx(
+        assert costs.per_example(labels)[:, np.argsort([str(c) for c in costs.classes])] == pytest.approx(
             C[:, np.argsort([str(c) for c in labels])]
         )
 
@@ -144,8 +142,8 @@ def test_every_written_form_reads_back(tmp_path_factory, case, random) -> None:
 @few
 @given(st.lists(st.booleans(), min_size=2, max_size=9).filter(lambda v: len(set(v)) == 2), COST, COST)
 def test_labels_of_any_type_mean_the_same(truth, miss, alarm) -> None:
-    costs = Costs.of_pair(miss, alarm)
-    expected = costs.table(np.array(truth)).tolist()
+    costs = Costs.binary(fn=miss, fp=alarm)
+    expected = costs.per_example(np.array(truth)).tolist()
     words = np.where(truth, "yes", "no")
     for y in (
         np.array(truth).astype(int),
@@ -159,4 +157,4 @@ def test_labels_of_any_type_mean_the_same(truth, miss, alarm) -> None:
         words.tolist(),
         words[:, None][:, 0],
     ):
-        assert costs.table(y).tolist() == expected
+        assert costs.per_example(y).tolist() == expected

@@ -27,7 +27,7 @@ def scored(draw):  # type: ignore[no-untyped-def]
 @given(scored(), COST, COST)
 def test_threshold_curve_is_the_measure_at_every_threshold(measure, case, miss, alarm) -> None:
     y, score = case
-    costs = sy.Costs.of_pair(miss, alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
     curve = sy.threshold_curve(y, score, measure=measure, costs=costs)
     assert curve.thresholds.tolist() == [*np.unique(score), np.inf]
     expected = [measure(y, (score >= t).astype(int), costs=costs) for t in curve.thresholds]
@@ -41,7 +41,7 @@ def test_threshold_curve_is_the_measure_at_every_threshold(measure, case, miss, 
 def test_threshold_curve_with_costs_and_weights_per_example(case, data) -> None:
     y, score = case
     column = st.lists(COST, min_size=len(y), max_size=len(y)).map(np.array)
-    costs = sy.Costs.of_pair(data.draw(column), data.draw(column), classes=["no", "yes"])
+    costs = sy.Costs.binary(fn=data.draw(column), fp=data.draw(column), classes=["no", "yes"])
     weight = data.draw(column)
     words = np.array(["no", "yes"])
     for measure in (sy.mean_cost, sy.savings_score):
@@ -57,7 +57,7 @@ def test_threshold_curve_with_costs_and_weights_per_example(case, data) -> None:
 @given(scored(), COST, COST)
 def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, miss, alarm) -> None:
     y, score = case
-    costs = sy.Costs.of_pair(miss, alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
     roc = sy.roc_hull(y, score, costs=costs)
     x, top = roc.fpr[roc.hull], roc.tpr[roc.hull]
     assert (x[0], top[0], x[-1], top[-1]) == (0, 0, 1, 1)
@@ -77,7 +77,7 @@ def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, miss, 
 @given(scored(), COST, COST)
 def test_cost_curve_is_the_lower_envelope_of_all_thresholds(case, miss, alarm) -> None:
     y, score = case
-    costs = sy.Costs.of_pair(miss, alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
     curve = sy.cost_curve(y, score, costs=costs)
     for x in np.linspace(0, 1, 23):
         lines = []
@@ -102,13 +102,13 @@ def test_cost_curve_is_the_lower_envelope_of_all_thresholds(case, miss, alarm) -
 @given(scored(), COST, COST)
 def test_brier_curve_is_the_loss_at_every_proportion_and_its_area_the_brier_score(case, miss, alarm) -> None:
     y, p = case
-    costs = sy.Costs.of_pair(miss, alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
     curve = sy.brier_curve(y, p, costs=costs)
     assert curve.area == pytest.approx(metrics.brier_score_loss(y, p))
     assert curve.operating == pytest.approx(miss / (miss + alarm))
     for c in np.linspace(0.03, 0.98, 20):  # none of them a jump
         answers = (p >= 1 - c).astype(int)
-        loss = 2 * sy.mean_cost(y, answers, costs=sy.Costs.of_pair(c, 1 - c, classes=[0, 1]))
+        loss = 2 * sy.mean_cost(y, answers, costs=sy.Costs.binary(fn=c, fp=1 - c, classes=[0, 1]))
         assert np.interp(c, curve.c, curve.loss) == pytest.approx(loss)
 
 

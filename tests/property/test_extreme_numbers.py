@@ -37,7 +37,11 @@ WEIGHTS = {
     "of all sizes": 10.0 ** RNG.uniform(-150, 150, 40),
     "all but one zero": np.eye(1, 40, 3)[0],
 }
-COSTS = {"wide": Costs.of_pair(1e12, 1), "wider": Costs.of_pair(1e300, 1e-300), "tiny": Costs.of_pair(1e-300, 1e-300)}
+COSTS = {
+    "wide": Costs.binary(fn=1e12, fp=1),
+    "wider": Costs.binary(fn=1e300, fp=1e-300),
+    "tiny": Costs.binary(fn=1e-300, fp=1e-300),
+}
 SOLVERS = [(solver, "linear") for solver in ("newton", "cd", "sdca", "asgd", "interior", "algorithm1", "greedy")]
 SOLVERS += [("interior", "rbf"), ("greedy", "poly")]
 

@@ -71,7 +71,7 @@ def test_costs_are_sums_of_table_entries(case) -> None:
     assert sy.mean_cost(y, p, costs=C) == pytest.approx(paid.mean())
     assert sy.savings_score(y, p, costs=C) == pytest.approx(1 - paid.sum() / min(always))
     assert sy.cost_confusion_matrix(y, p, costs=C) == pytest.approx(metrics.confusion_matrix(y, p) * C)
-    rows = sy.Costs.of_rows(C[y])
+    rows = sy.Costs.from_rows(C[y])
     for measure in (sy.total_cost, sy.mean_cost, sy.savings_score):
         assert measure(y, p, costs=rows) == pytest.approx(measure(y, p, costs=C))
     assert sy.cost_confusion_matrix(y, p, costs=rows) == pytest.approx(sy.cost_confusion_matrix(y, p, costs=C))

@@ -26,14 +26,14 @@ from steelyard import (
     AskSymmetric,
     AskUncertain,
     Budget,
+    ClassInput,
     Costs,
     CSOALHinge,
     DivergedError,
-    Glance,
     InvalidInputError,
-    Lack,
     OnlineClassifier,
     OnlineCostClassifier,
+    QueryInput,
     QueryRule,
     UpdateRule,
 )
@@ -106,13 +106,13 @@ def test_the_kernel_does_what_the_formula_says(
     X, y, K = stream
     rows = 3 * np.random.default_rng(seed).random((len(y), K)) * (np.arange(K) != y[:, None])
     model = OnlineCostClassifier(update, fit_intercept=constant)
-    trace = model.run(X, y, costs=Costs.of_rows(rows))
+    trace = model.run(X, y, costs=Costs.from_rows(rows))
     answers, w, b = told(X, rows, update, constant)
     np.testing.assert_allclose(model.coef_, w, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, b, rtol=1e-6, atol=1e-6)
-    assert trace.predicted[0] == K - 1 == answers[0]  # all estimates are 0: a tie
+    assert trace.prediction[0] == K - 1 == answers[0]  # all estimates are 0: a tie
     sure = trace.score > 1e-5
-    np.testing.assert_array_equal(trace.predicted[sure], np.array(answers)[sure])
+    np.testing.assert_array_equal(trace.prediction[sure], np.array(answers)[sure])
 
 
 @quick
@@ -142,12 +142,12 @@ def test_with_two_classes_it_is_the_binary_learner(
     X, y, _ = stream
     if isinstance(update, BLIND):
         rho = 1.0
-    costs = AdaptiveBalanced(0.6) if rho is None else Costs.of_pair(miss=rho, alarm=1)
+    costs = AdaptiveBalanced(0.6) if rho is None else Costs.binary(fn=rho, fp=1)
     rest: dict[str, Any] = {"costs": costs, "fit_intercept": constant, "budget": averaged}
     rest["after_budget"] = "last" if averaged is None else "average"
     many, two = OnlineCostClassifier(update, **rest), OnlineClassifier(update, **rest)
     a, b = many.run(X, y), two.run(X, y)
-    np.testing.assert_array_equal(a.predicted, b.predicted)
+    np.testing.assert_array_equal(a.prediction, b.prediction)
     np.testing.assert_array_equal(a.score, np.abs(b.score))
     np.testing.assert_array_equal(many.coef_[0] - many.coef_[1], two.coef_[0])
     np.testing.assert_array_equal(many.intercept_[0] - many.intercept_[1], two.intercept_[0])
@@ -190,7 +190,7 @@ def test_the_average_is_that_of_all_weights_used(
     used, spent = [], 0
     for i in range(len(y)):
         used.append((last.coef_, last.intercept_))
-        if last.decide(X[i : i + 1]).ask:
+        if last.decide(X[i : i + 1]).query:
             last.learn(X[i : i + 1], y[i])
             spent += 1
         if spent == limit:
@@ -208,7 +208,7 @@ def test_the_average_is_that_of_all_weights_used(
 @given(streams(), st.integers(1, 39), st.booleans())
 def test_no_cutting_changes_a_bit(stream: tuple[Any, Any, int], cut: int, by_state: bool) -> None:
     X, y, K = stream
-    costs = Costs.of_matrix((1.0 + np.arange(K * K).reshape(K, K)) * (1 - np.eye(K)))
+    costs = Costs.from_matrix((1.0 + np.arange(K * K).reshape(K, K)) * (1 - np.eye(K)))
     whole = OnlineCostClassifier(costs=costs)
     trace = whole.run(X, y)
     part = OnlineCostClassifier(costs=costs)
@@ -217,7 +217,7 @@ def test_no_cutting_changes_a_bit(stream: tuple[Any, Any, int], cut: int, by_sta
     if by_state:
         part = OnlineCostClassifier.from_state(part.state())
     second = part.run(X[cut:], y[cut:])
-    np.testing.assert_array_equal(np.append(first.predicted, second.predicted), trace.predicted)
+    np.testing.assert_array_equal(np.append(first.prediction, second.prediction), trace.prediction)
     np.testing.assert_array_equal(part.coef_, whole.coef_)
     assert (part.n_rounds_, part.n_updates_) == (whole.n_rounds_, whole.n_updates_)
 
@@ -241,8 +241,8 @@ class StridesInPython(UpdateRule):
     def __init__(self, rule: UpdateRule) -> None:
         self.rule = rule
 
-    def stride(self, lack: Lack) -> float:
-        return self.rule.stride(lack)
+    def class_step(self, lack: ClassInput) -> float:
+        return self.rule.class_step(lack)
 
 
 class InPython(QueryRule):
@@ -251,8 +251,8 @@ class InPython(QueryRule):
     def __init__(self, rule: QueryRule) -> None:
         self.rule = rule
 
-    def chance(self, glance: Glance) -> float:
-        return self.rule.chance(glance)
+    def query_probability(self, glance: QueryInput) -> float:
+        return self.rule.query_probability(glance)
 
 
 def same_state(a: OnlineCostClassifier, b: OnlineCostClassifier) -> None:
@@ -315,15 +315,15 @@ def test_with_two_classes_it_asks_like_the_binary_learner(
     stream: tuple[Any, Any, int], query: QueryRule, budget: Any, seed: int, weighted: bool
 ) -> None:
     X, y, _ = stream
-    rest: dict[str, Any] = {"query": query, "budget": budget, "seed": seed, "costs": Costs.of_pair(miss=4, alarm=1)}
+    rest: dict[str, Any] = {"query": query, "budget": budget, "seed": seed, "costs": Costs.binary(fn=4, fp=1)}
     weight = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], len(y)) if weighted else None
     if weight is not None:
         weight[0] = 1.0
     a = OnlineCostClassifier(CSOGD1(0.5), **rest).run(X, y, sample_weight=weight)
     b = OnlineClassifier(CSOGD1(0.5), **rest).run(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(a.predicted, b.predicted)
-    np.testing.assert_array_equal(a.asked, b.asked)
-    np.testing.assert_array_equal(a.chance, b.chance)
+    np.testing.assert_array_equal(a.prediction, b.prediction)
+    np.testing.assert_array_equal(a.queried, b.queried)
+    np.testing.assert_array_equal(a.query_probability, b.query_probability)
 
 
 @settings(quick, max_examples=80)
@@ -347,8 +347,8 @@ def test_no_cutting_changes_what_is_asked(
     whole = OnlineCostClassifier(**rest)
     trace = whole.run(X, y, classes=range(K))
     allowed = Budget.of(budget)
-    asked = np.cumsum(trace.asked)
-    assert (asked <= np.minimum(allowed.limit, allowed.rate * np.arange(1, len(y) + 1))).all()
+    queried = np.cumsum(trace.queried)
+    assert (queried <= np.minimum(allowed.limit, allowed.rate * np.arange(1, len(y) + 1))).all()
     part = OnlineCostClassifier(**rest)
     for rows in np.split(np.arange(len(y)), np.cumsum(sizes)[np.cumsum(sizes) < len(y)]):
         part.partial_fit(X[rows], y[rows], classes=range(K))
@@ -359,8 +359,8 @@ def test_no_cutting_changes_what_is_asked(
         for i in range(len(y)):
             row = X[i : i + 1] if sparse.issparse(X) or i % 2 else X[i]
             decision = live.decide(row)
-            assert decision == (i, trace.score[i], trace.predicted[i], trace.chance[i], trace.asked[i])
-            if decision.ask:
+            assert decision == (i, trace.score[i], trace.prediction[i], trace.query_probability[i], trace.queried[i])
+            if decision.query:
                 live.learn(row, y[i])
         same_state(live.set_params(query=query), whole)
 
@@ -428,7 +428,7 @@ def test_a_row_that_overflows_leaves_the_state_byte_for_byte(
     model = OnlineCostClassifier(rule, budget=len(y) + 9).fit(rows, y)
     far = np.zeros(width)
     far[:2] = 1e308, 1e-3
-    assert model.decide(rows[0]).ask  # so that a label is due
+    assert model.decide(rows[0]).query  # so that a label is due
     before = copy.deepcopy(model)
     row = sparse.csr_matrix(far) if as_sparse else far
     with pytest.raises(DivergedError, match="overflow"):

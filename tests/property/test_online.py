@@ -41,9 +41,9 @@ from steelyard import (
     OnlineClassifier,
     Perceptron,
     QueryRule,
-    Seen,
     Step,
     Trace,
+    UpdateInput,
     UpdateRule,
     draw,
 )
@@ -118,7 +118,7 @@ def classifiers(draw_: Any) -> OnlineClassifier:
         update,
         query=draw_(st.sampled_from(QUERIES)),
         budget=budget,
-        costs=draw_(st.sampled_from([None, Costs.of_pair(3.5, 1), AdaptiveBalanced(0.4)])),
+        costs=draw_(st.sampled_from([None, Costs.binary(fn=3.5, fp=1), AdaptiveBalanced(0.4)])),
         threshold=draw_(st.sampled_from([0.0, 0.1, -0.2])),
         after_budget="average" if averaged else "last",
         fit_intercept=draw_(st.booleans()) and not update.has_bias,
@@ -159,7 +159,11 @@ def test_a_kernel_equals_its_twin_bit_for_bit(model: OnlineClassifier, stream: t
         same(slow.run(X, y), trace)
         np.testing.assert_array_equal(slow.coef_, model.coef_)
         assert slow.intercept_ == model.intercept_
-        assert (slow.n_asked_, slow.n_updates_, slow.n_rounds_) == (model.n_asked_, model.n_updates_, model.n_rounds_)
+        assert (slow.n_queried_, slow.n_updates_, slow.n_rounds_) == (
+            model.n_queried_,
+            model.n_updates_,
+            model.n_rounds_,
+        )
 
 
 def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tuple[Any, Any]:
@@ -168,7 +172,7 @@ def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tup
     for x, truth, cost in zip(X, y, costs, strict=True):
         score = w @ x + b
         one = 1.0 if intercept else 0.0
-        step = update.step(Seen(score, 1.0 if truth else -1.0, cost, x @ x + one, w @ w + one * b * b))
+        step = update.step(UpdateInput(score, 1.0 if truth else -1.0, cost, x @ x + one, w @ w + one * b * b))
         w, b = step.keep * w + step.add * x, step.keep * b + step.shift + one * step.add
         scores.append(score)
     return np.array(scores), np.append(w, b)
@@ -185,7 +189,7 @@ def test_the_loop_does_what_the_paper_says(
     scores, w = told(update, dense, y, np.where(y, rho, 1.0), intercept)
     if isinstance(update, ROMMA):  # labels that no plane separates make it grow, and rounding errors with the square
         assume(np.abs(scores).max() < 100)
-    model = OnlineClassifier(update, costs=Costs.of_pair(rho, 1), fit_intercept=intercept)
+    model = OnlineClassifier(update, costs=Costs.binary(fn=rho, fp=1), fit_intercept=intercept)
     trace = model.run(X, y)
     np.testing.assert_allclose(trace.score, scores, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), w, rtol=1e-9, atol=1e-9)
@@ -220,8 +224,8 @@ def test_no_cutting_changes_a_bit(
     for i, truth in enumerate(y):
         row = X[i] if not sparse.issparse(X) else X[i : i + 1]
         decision = live.decide(row)
-        assert decision == (i, trace.score[i], trace.predicted[i], trace.chance[i], trace.asked[i])
-        if decision.ask:
+        assert decision == (i, trace.score[i], trace.prediction[i], trace.query_probability[i], trace.queried[i])
+        if decision.query:
             live.learn(row, truth)
     assert bits(live) == bits(whole)
 
@@ -238,13 +242,13 @@ def test_delayed_labels_never_exceed_the_budget(model: OnlineClassifier, stream:
     budget, waiting = Budget.of(model.budget), []
     for i in range(len(y)):
         row = X[i] if not sparse.issparse(X) else X[i : i + 1]
-        if live.decide(row).ask:
+        if live.decide(row).query:
             waiting.append(i)
-        assert live.n_asked_ <= min(budget.limit, budget.rate * (i + 1))
+        assert live.n_queried_ <= min(budget.limit, budget.rate * (i + 1))
         if len(waiting) > delay:
             j = waiting.pop(0)
             live.learn(X[j] if not sparse.issparse(X) else X[j : j + 1], y[j])
-    assert live.n_asked_ == live.state()["counts"][1] + len(waiting)
+    assert live.n_queried_ == live.state()["counts"][1] + len(waiting)
 
 
 @quick
@@ -286,7 +290,7 @@ def test_special_cases(stream: tuple[Any, Any], c: float, budget: int | None) ->
     X, y = stream
 
     def traced(update: UpdateRule, query: QueryRule | None = None, rho: float = 1) -> Trace:
-        return OnlineClassifier(update, query=query, budget=budget, costs=Costs.of_pair(rho, 1)).run(X, y)
+        return OnlineClassifier(update, query=query, budget=budget, costs=Costs.binary(fn=rho, fp=1)).run(X, y)
 
     same(traced(CSOGD1(c)), traced(CSOGD2(c)))  # rho = 1 and equal step
     same(traced(PA1(1e300)), traced(PA()))  # no cap
@@ -315,7 +319,7 @@ def test_after_the_budget_the_average_answers(stream: tuple[Any, Any], limit: in
 
 def test_a_rule_of_ones_own_runs_in_python() -> None:
     class Decaying(UpdateRule):
-        def step(self, seen: Seen) -> Step:
+        def step(self, seen: UpdateInput) -> Step:
             return Step(keep=0.9, add=0.1 * seen.y)
 
     X, y = np.eye(3), np.array([1, 0, 1])

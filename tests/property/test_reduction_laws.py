@@ -90,7 +90,7 @@ def test_perfect_answers_to_all_sub_problems_give_a_cheapest_class(make: Any, ta
         for stage in range(plan.n_stages):
             wanted = [p.constant() for p in plan.problems(stage, cases, scores)]
             scores = np.column_stack([scores, np.array([wanted], dtype=float)])
-        paid = cases.calibrated()[0, plan.answer(scores)[0]]
+        paid = cases.regret()[0, plan.answer(scores)[0]]
         # eight thresholds tell shares of the total cost apart to 1/8 on either side
         allowed = row.sum() - len(row) * row.min() if isinstance(plan, SECOC) else 0.0
         assert paid <= allowed / 4 + 1e-9
@@ -202,10 +202,10 @@ def test_names_of_classes_do_not_matter(cls: Any, extra: dict[str, Any], seed: i
     matrix = random_costs(y, seed).matrix
     assert matrix is not None
     names = np.array(["delta", "alpha", "gamma", "beta"])
-    plain = cls(costs=Costs.of_matrix(matrix, classes=range(4)), tol=1e-6, **extra).fit(X, y)
+    plain = cls(costs=Costs.from_matrix(matrix, classes=range(4)), tol=1e-6, **extra).fit(X, y)
     if extra:
         extra = {"tournament": (("delta", "alpha"), ("gamma", "beta"))}
-    named = cls(costs=Costs.of_matrix(matrix, classes=names), tol=1e-6, **extra).fit(X, names[y])
+    named = cls(costs=Costs.from_matrix(matrix, classes=names), tol=1e-6, **extra).fit(X, names[y])
     scores = plain.decision_function(X)
     np.testing.assert_allclose(scores, named.decision_function(X)[:, np.argsort(np.argsort(names))], atol=1e-4)
     untied = np.sort(scores, axis=1)[:, -1] > np.sort(scores, axis=1)[:, -2] + 1e-3

@@ -18,11 +18,11 @@ from steelyard import (
     SCW1,
     SCW2,
     Costs,
-    Doubt,
     InvalidInputError,
     OnlineClassifier,
+    SecondOrderInput,
     SecondOrderRule,
-    Turn,
+    SecondOrderStep,
     UpdateRule,
 )
 
@@ -43,7 +43,7 @@ def streams(draw: Any) -> tuple[Any, Any]:
 
 
 doubts = st.builds(
-    Doubt,
+    SecondOrderInput,
     score=st.floats(-3, 3),
     y=st.sampled_from([1.0, -1.0]),
     cost=st.sampled_from([0.5, 1.0, 4.0]),
@@ -100,7 +100,7 @@ def test_the_loop_does_what_the_papers_say(
     rule: SecondOrderRule, stream: tuple[Any, Any], intercept: bool, as_sparse: bool, rho: float
 ) -> None:
     X, y = stream
-    model = OnlineClassifier(with_full(rule, True), costs=Costs.of_pair(rho, 1), fit_intercept=intercept)
+    model = OnlineClassifier(with_full(rule, True), costs=Costs.binary(fn=rho, fp=1), fit_intercept=intercept)
     trace = model.run(sparse.csr_matrix(X) if as_sparse else X, y)
     wide = np.column_stack([X, np.ones(len(X))]) if intercept else X
     scores, w, sigma = told(rule, wide, y, np.where(y, rho, 1.0))
@@ -114,38 +114,38 @@ def test_the_loop_does_what_the_papers_say(
 
 @quick
 @given(doubts, st.sampled_from([0.3, 1.0, 1e9]), st.sampled_from([0.6, 0.9]))
-def test_steps_reach_what_they_promise(doubt: Doubt, C: float, eta: float) -> None:
+def test_steps_reach_what_they_promise(doubt: SecondOrderInput, C: float, eta: float) -> None:
     phi = NormalDist().inv_cdf(eta)
 
-    def after(turn: Turn) -> tuple[float, float]:
+    def after(second_order_step: SecondOrderStep) -> tuple[float, float]:
         """Margin and deviation of this example after the turn of a whole matrix."""
-        variance = doubt.variance / (1 + turn.gain * doubt.variance)
-        return doubt.margin() + abs(turn.add) * doubt.variance, math.sqrt(variance)
+        variance = doubt.variance / (1 + second_order_step.gain * doubt.variance)
+        return doubt.margin() + abs(second_order_step.add) * doubt.variance, math.sqrt(variance)
 
-    turn = AROW(C).turn(doubt)
-    margin, _ = after(turn)
-    if turn.add:  # the gradient of the objective is zero: the hinge left over is alpha r / cost
-        assert 1 - margin == pytest.approx(abs(turn.add) * C / doubt.cost, rel=1e-9, abs=1e-12)
-    turn = SCW1(C, eta).turn(doubt)
-    margin, deviation = after(turn)
-    if turn.add and abs(turn.add) < C * doubt.cost:  # exactly as sure as was asked for
+    second_order_step = AROW(C).second_order_step(doubt)
+    margin, _ = after(second_order_step)
+    if second_order_step.add:  # the gradient of the objective is zero: the hinge left over is alpha r / cost
+        assert 1 - margin == pytest.approx(abs(second_order_step.add) * C / doubt.cost, rel=1e-9, abs=1e-12)
+    second_order_step = SCW1(C, eta).second_order_step(doubt)
+    margin, deviation = after(second_order_step)
+    if second_order_step.add and abs(second_order_step.add) < C * doubt.cost:  # exactly as sure as was asked for
         assert margin == pytest.approx(phi * deviation, rel=1e-6, abs=1e-9)
-    assert abs(turn.add) <= C * doubt.cost
-    turn = SCW2(C, eta).turn(doubt)
-    margin, deviation = after(turn)
-    if turn.add:  # the loss left over is alpha / (2 C cost)
-        left = abs(turn.add) / (2 * C * doubt.cost)
+    assert abs(second_order_step.add) <= C * doubt.cost
+    second_order_step = SCW2(C, eta).second_order_step(doubt)
+    margin, deviation = after(second_order_step)
+    if second_order_step.add:  # the loss left over is alpha / (2 C cost)
+        left = abs(second_order_step.add) / (2 * C * doubt.cost)
         assert phi * deviation - margin == pytest.approx(left, rel=1e-6, abs=1e-9)
 
 
 @quick
 @given(st.sampled_from(RULES), doubts)
-def test_turns_go_the_right_way(rule: SecondOrderRule, doubt: Doubt) -> None:
-    add, gain, _ = rule.turn(doubt)
+def test_turns_go_the_right_way(rule: SecondOrderRule, doubt: SecondOrderInput) -> None:
+    add, gain, _ = rule.second_order_step(doubt)
     assert add * doubt.y >= 0
     assert gain >= 0
     assert (add == 0) == (gain == 0)
-    assert rule.turn(doubt._replace(score=100 * doubt.y)) == Turn()
+    assert rule.second_order_step(doubt._replace(score=100 * doubt.y)) == SecondOrderStep()
 
 
 @quick
@@ -156,7 +156,7 @@ def test_a_covariance_that_stays_makes_acog_first_order(
     X, y = stream
 
     def traced(update: UpdateRule) -> Any:
-        return OnlineClassifier(update, costs=Costs.of_pair(3, 1), fit_intercept=intercept).run(X, y).score
+        return OnlineClassifier(update, costs=Costs.binary(fn=3, fp=1), fit_intercept=intercept).run(X, y).score
 
     np.testing.assert_allclose(traced(ACOG(eta, 1e200, "II", full)), traced(CSOGD2(eta)), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(traced(ACOG(eta, 1e200, "I", full)), traced(CSOGD1(eta)), rtol=1e-12, atol=1e-14)
@@ -225,8 +225,8 @@ def test_parameters_are_checked(rule: SecondOrderRule, complaint: str) -> None:
 
 def test_a_second_order_rule_of_ones_own_runs_in_python() -> None:
     class Halving(SecondOrderRule):
-        def turn(self, doubt: Doubt) -> Turn:
-            return Turn(add=doubt.y, gain=1.0)
+        def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+            return SecondOrderStep(add=doubt.y, gain=1.0)
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             return {}

@@ -11,7 +11,7 @@ from .queries import (
     AskRandom,
     AskSymmetric,
     AskUncertain,
-    Glance,
+    QueryInput,
     QueryRule,
 )
 
@@ -25,7 +25,7 @@ __all__ = [
     "AskSymmetric",
     "AskUncertain",
     "Budget",
-    "Glance",
+    "QueryInput",
     "QueryRule",
     "draw",
 ]

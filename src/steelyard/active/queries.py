@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from .._native import query_kernel
 from ..rules import Rule
-from ..validation.values import check_count, check_number, complain
+from ..validation.values import check_count, check_number, invalid
 
 __all__ = [
     "AskAll",
@@ -18,12 +18,12 @@ __all__ = [
     "AskRandom",
     "AskSymmetric",
     "AskUncertain",
-    "Glance",
+    "QueryInput",
     "QueryRule",
 ]
 
 
-class Glance(NamedTuple):
+class QueryInput(NamedTuple):
     """All that a query rule may look at: the score, whether the answer is positive, and the round from 0."""
 
     score: float
@@ -34,13 +34,13 @@ class Glance(NamedTuple):
 class QueryRule(Rule):
     """The chance of asking for a label, before it is known; deterministic rules answer 0 or 1.
 
-    A subclass writes :meth:`chance` and works at the speed of Python. To make it fast, give it a struct in
+    A subclass writes :meth:`query_probability` and works at the speed of Python. To make it fast, give it a struct in
     ``native/queries.hpp`` and return that from :meth:`native`.
     """
 
-    meaning: ClassVar[str] = "chance"
+    python_method: ClassVar[str] = "query_probability"
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """Probability in [0, 1] with which the label is asked for while the budget lasts."""
         raise NotImplementedError
 
@@ -49,11 +49,11 @@ class QueryRule(Rule):
 class AskAll(QueryRule):
     """Ask for every label: plain online learning.
 
-    >>> AskAll().chance(Glance(0.3, True, 0))
+    >>> AskAll().query_probability(QueryInput(0.3, True, 0))
     1.0
     """
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """Always 1."""
         return 1.0
 
@@ -65,7 +65,7 @@ class AskAll(QueryRule):
 class AskFirst(AskAll):
     """First come, first served: ask until the budget is spent (QF of paper 001).
 
-    >>> AskFirst().chance(Glance(9.0, True, 5))
+    >>> AskFirst().query_probability(QueryInput(9.0, True, 5))
     1.0
     """
 
@@ -76,17 +76,17 @@ class AskRandom(QueryRule):
 
     Parameters: ``rate`` in (0, 1].
 
-    >>> AskRandom(0.1).chance(Glance(0.3, True, 0))
+    >>> AskRandom(0.1).query_probability(QueryInput(0.3, True, 0))
     0.1
     """
 
     rate: float = 0.1
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a rate outside (0, 1]."""
         check_number("rate", self.rate, above=0, at_most=1)
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """The rate."""
         return self.rate
 
@@ -101,17 +101,17 @@ class AskUncertain(QueryRule):
 
     Parameters: ``c`` > 0, in units of the score.
 
-    >>> AskUncertain(0.5).chance(Glance(-0.7, False, 0))
+    >>> AskUncertain(0.5).query_probability(QueryInput(-0.7, False, 0))
     0.0
     """
 
     c: float = 0.1
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a c that is not positive."""
         check_number("c", self.c, above=0)
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """1 near the boundary, else 0."""
         return 1.0 if abs(glance.score) <= self.c else 0.0
 
@@ -126,17 +126,17 @@ class AskSymmetric(QueryRule):
 
     Parameters: ``c`` > 0, in units of the score.
 
-    >>> AskSymmetric(0.1).chance(Glance(-0.3, False, 0))
+    >>> AskSymmetric(0.1).query_probability(QueryInput(-0.3, False, 0))
     0.25
     """
 
     c: float = 0.1
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a c that is not positive."""
         check_number("c", self.c, above=0)
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """Falls with the distance from the boundary."""
         return self.c / (abs(glance.score) + self.c)
 
@@ -152,19 +152,19 @@ class AskAsymmetric(QueryRule):
     Parameters: ``c_pos``, ``c_neg`` > 0, in units of the score; a smaller ``c_pos`` spares labels on the many
     doubtful positives of imbalanced data.
 
-    >>> AskAsymmetric(0.1, 0.3).chance(Glance(-0.3, False, 0))
+    >>> AskAsymmetric(0.1, 0.3).query_probability(QueryInput(-0.3, False, 0))
     0.5
     """
 
     c_pos: float = 0.01
     c_neg: float = 0.1
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about parameters that are not positive."""
         check_number("c_pos", self.c_pos, above=0)
         check_number("c_neg", self.c_neg, above=0)
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """Falls with the distance from the boundary, on each side in its own way."""
         c = self.c_pos if glance.score >= 0 else self.c_neg
         return c / (abs(glance.score) + c)
@@ -180,17 +180,17 @@ class AskPredictedPositive(QueryRule):
 
     Cheap where every alarm is looked at anyway, but the labels are a biased sample and can harm the learner.
 
-    >>> AskPredictedPositive(first=2).chance(Glance(-0.3, False, 2))
+    >>> AskPredictedPositive(first=2).query_probability(QueryInput(-0.3, False, 2))
     0.0
     """
 
     first: int = 0
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a negative number of rounds."""
         check_count("first", self.first, at_least=0)
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """1 at the start and for positive answers."""
         return 1.0 if glance.t < self.first or glance.positive else 0.0
 
@@ -208,23 +208,23 @@ class AskAtLeast(QueryRule):
 
     Parameters: ``floor`` in (0, 1]; ``rule``, any query rule.
 
-    >>> AskAtLeast(0.01, AskUncertain(0.5)).chance(Glance(-0.7, False, 0))
+    >>> AskAtLeast(0.01, AskUncertain(0.5)).query_probability(QueryInput(-0.7, False, 0))
     0.01
     """
 
     floor: float = 0.01
     rule: QueryRule = field(default_factory=lambda: AskUncertain())
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a floor outside (0, 1] or something that is no rule."""
         check_number("floor", self.floor, above=0, at_most=1)
         if not isinstance(self.rule, QueryRule) or isinstance(self.rule, AskAtLeast):
-            raise complain("rule", "be a query rule without a floor of its own", self.rule)
-        self.rule.checked()
+            raise invalid("rule", "be a query rule without a floor of its own", self.rule)
+        self.rule.validate()
 
-    def chance(self, glance: Glance) -> float:
+    def query_probability(self, glance: QueryInput) -> float:
         """The greater of the two."""
-        return max(self.floor, self.rule.chance(glance))
+        return max(self.floor, self.rule.query_probability(glance))
 
     def native(self) -> Any:
         """The inner rule; the loop keeps the floor."""

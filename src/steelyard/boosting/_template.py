@@ -17,7 +17,7 @@ from ..errors import CostsError, InvalidInputError
 from ..tree import C45Classifier
 from ..tree.model import first_largest
 from ..validation.arrays import check_labels, check_random, check_same_length, check_sample_weight, note_columns
-from ..validation.values import check_count, complain
+from ..validation.values import check_count, invalid
 from ._trees import STOP_REASONS, StopReason, boosted_trees, is_our_tree, read_rows
 from .rules import Floats, WeightColumns, WeightRule, balance, reweighted, scaled, total, vote
 
@@ -62,7 +62,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_same_length(X=X, y=codes)
         weight = check_sample_weight(sample_weight, len(codes))
         if weight.max() > MOST_WEIGHT / len(weight):
-            raise complain("sample_weight", f"sum to less than {MOST_WEIGHT:g}", float(weight.max()), "Scale it down.")
+            raise invalid("sample_weight", f"sum to less than {MOST_WEIGHT:g}", float(weight.max()), "Scale it down.")
         columns = type(self)._rule(self._example_costs(classes, codes, weight, costs))
         rounds = self._boost(X, classes, codes, columns, weight, n_rounds)
 
@@ -76,7 +76,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) < 2:
-            raise complain("y", "hold two or more classes", f"{len(classes)} class" + "es" * (len(classes) != 1))
+            raise invalid("y", "hold two or more classes", f"{len(classes)} class" + "es" * (len(classes) != 1))
         if self._binary_only and len(classes) > 2:
             raise InvalidInputError(
                 f"y must hold two classes; got {len(classes)}. Only binary classification is supported. "
@@ -89,9 +89,13 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if given is None and per_example is None:
             return default_class_costs(codes, weight)[codes]
         known: Costs = as_costs(given, y, classes, per_example=per_example)
-        c = known.table(y).sum(axis=1) if isinstance(known, ExampleCosts) else known.class_costs()[known.codes(y)]
+        c = (
+            known.per_example(y).sum(axis=1)
+            if isinstance(known, ExampleCosts)
+            else known.class_costs()[known.encode(y)]
+        )
         if not (np.isfinite(c).all() and (c > 0).any()):
-            raise complain("costs", "have a finite sum per class, positive for some class of y", c, error=CostsError)
+            raise invalid("costs", "have a finite sum per class, positive for some class of y", c, error=CostsError)
         return np.asarray(c, dtype=np.float64)
 
     def _class_level_costs(self) -> Any:
@@ -101,7 +105,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.estimator is None:
             return C45Classifier()
         if not has_fit_parameter(self.estimator, "sample_weight"):
-            raise complain("estimator", "take sample_weight in fit", self.estimator, "Boosting works by weights.")
+            raise invalid("estimator", "take sample_weight in fit", self.estimator, "Boosting works by weights.")
         return self.estimator
 
     def _boost(

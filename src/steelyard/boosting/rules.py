@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostsError
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
 Right = NDArray[np.bool_]
@@ -93,7 +93,7 @@ def _largest_is_one(costs: Floats) -> Floats:
 def _smallest_is_one(costs: Floats) -> Floats:
     least = costs[costs > 0].min()
     if costs.max() / 1e150 > least:  # such weights would overflow
-        raise complain("costs", "lie within a factor of 1e150", (least, costs.max()), error=CostsError)
+        raise invalid("costs", "lie within a factor of 1e150", (least, costs.max()), error=CostsError)
     return np.asarray(costs / least)
 
 

@@ -135,7 +135,7 @@ def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path
 def _digest(problem: Problem) -> str:
     """Sixteen digits that change when a cell, a name, a label or a cost does."""
     frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
-    parts = [data_digest(problem.costs.table(problem.y), problem.y), repr(problem.columns)]
+    parts = [data_digest(problem.costs.per_example(problem.y), problem.y), repr(problem.columns)]
     if isinstance(frame, nw.DataFrame):
         parts += [data_digest(_cells(frame[name]), ()) for name in problem.columns.used]
     else:

@@ -110,7 +110,7 @@ def _out_of_fold(learner: Any, rows: Any, problem: Problem, folds: Any) -> tuple
 
 
 def _log_loss(proba: Floats, problem: Problem, asked: NDArray[np.intp]) -> float:
-    right = proba[np.arange(len(asked)), problem.costs.codes(problem.y[asked])]
+    right = proba[np.arange(len(asked)), problem.costs.encode(problem.y[asked])]
     return float(-np.log(np.maximum(right, _LEAST)).mean())
 
 
@@ -153,8 +153,8 @@ def _thresholded(tuned: Tuned, problem: Problem) -> Any:
 
 
 def _expected(tuned: Tuned, problem: Problem) -> Any:
-    calibrated = CalibratedClassifier(tuned.learner).fit(tuned.proba, problem.y[tuned.asked])
-    decision = ExpectedCostClassifier(FrozenEstimator(calibrated), costs=problem.typical_costs())
+    regret = CalibratedClassifier(tuned.learner).fit(tuned.proba, problem.y[tuned.asked])
+    decision = ExpectedCostClassifier(FrozenEstimator(regret), costs=problem.typical_costs())
     few = problem.some_rows(ROWS_FOR_SEARCH)  # nothing is learned from them: both parts below are fitted
     return Pipeline([("prepare", tuned.prepare), ("decision", decision.fit(tuned.rows[few], problem.y[few]))])
 

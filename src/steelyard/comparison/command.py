@@ -15,7 +15,7 @@ from ..data import load_dataset
 from ..models.model import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
-from ..validation.values import complain
+from ..validation.values import invalid
 from . import Comparison, compare
 from .progress import leaderboard_table
 
@@ -52,9 +52,7 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
     console.print(
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
-    result = compare(
-        data.X, data.y, costs=Costs.of_pair(miss=5, alarm=1), time=time, jobs=jobs, out=out, console=console
-    )
+    result = compare(data.X, data.y, costs=Costs.binary(fn=5, fp=1), time=time, jobs=jobs, out=out, console=console)
     _tell(result, out, console)
 
 
@@ -80,7 +78,7 @@ def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path
     loaded = load_model(model)
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
-        raise complain("the file", "have rows", file.name)
+        raise invalid("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
     decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
     if out is None:

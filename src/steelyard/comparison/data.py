@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..costs import Costs, ExampleCosts, as_costs
 from ..models.schema import Columns, by_name, read_columns
 from ..validation.arrays import check_labels, len_rows, take_rows
-from ..validation.values import complain
+from ..validation.values import invalid
 
 FEWEST_ROWS = 20
 FEWEST_OF_A_CLASS = 2
@@ -58,7 +58,7 @@ class Problem:
         n = len(self.y)
         if most is None or n <= most:
             return np.arange(n)
-        codes = self.costs.codes(self.y)
+        codes = self.costs.encode(self.y)
         shuffled = np.random.default_rng(self.seed).permutation(n)
         by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
         counts = np.bincount(codes, minlength=len(self.classes))
@@ -78,14 +78,14 @@ class Problem:
         """One cost matrix for all: the mean of each true class where costs differ from row to row."""
         if not isinstance(self.costs, ExampleCosts):
             return self.costs
-        table, codes = self.costs.table(self.y), self.costs.codes(self.y)
+        table, codes = self.costs.per_example(self.y), self.costs.encode(self.y)
         means = [table[codes == k].mean(axis=0) for k in range(len(self.classes))]
         return Costs(self.classes, np.array(means), self.costs.positive)
 
     def mistake_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
-        table = self.costs.table(self.y)
-        right = table[np.arange(len(self.y)), self.costs.codes(self.y)]
+        table = self.costs.per_example(self.y)
+        right = table[np.arange(len(self.y)), self.costs.encode(self.y)]
         weights = (table.sum(axis=1) - right) / (table.shape[1] - 1) - right
         weights = np.maximum(weights, 0.0)
         return np.asarray(weights / weights.mean()) if weights.any() else np.ones(len(weights))
@@ -95,29 +95,29 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
     """Check what the user gave; complain in one sentence about what cannot be compared."""
     X, labels = by_name(X), np.asarray(y)
     if len_rows(X) != len(labels):
-        raise complain("y", f"have {len_rows(X)} labels like the rows of X", f"{len(labels)} labels")
+        raise invalid("y", f"have {len_rows(X)} labels like the rows of X", f"{len(labels)} labels")
     if len(labels) == 0:
-        raise complain("X", "have rows", "none")
+        raise invalid("X", "have rows", "none")
     if labels.dtype.kind == "f" and (broken := np.isfinite(labels) & (labels != np.round(labels))).any():
-        raise complain("the target", "have classes, not numbers", labels[broken][0].item(), "Group its values first.")
+        raise invalid("the target", "have classes, not numbers", labels[broken][0].item(), "Group its values first.")
     classes, codes = check_labels(labels)
     if len(classes) < 2:
-        raise complain("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
+        raise invalid("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
     if len(labels) < FEWEST_ROWS:
-        raise complain(
+        raise invalid(
             "X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few."
         )
     counts = np.bincount(codes)
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = classes.tolist()[int(counts.argmin())]
-        raise complain(
+        raise invalid(
             "every class",
             f"have at least {FEWEST_OF_A_CLASS} rows",
             f"{counts.min()} of class {rare!r}",
             "Merge or drop it.",
         )
     if len(classes) > max(20, len(labels) // 10):
-        raise complain(
+        raise invalid(
             "the target",
             f"have classes, not numbers: at most {max(20, len(labels) // 10)} in {len(labels)} rows",
             f"{len(classes)} different values",

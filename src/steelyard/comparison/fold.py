@@ -124,7 +124,7 @@ def _answers(taught: _Taught, asked: _Asked, fold: int, rows: int) -> FoldResult
         start = time.perf_counter()
         answers = np.asarray(decide(decider, ready, problem.known_before()))
         seconds += time.perf_counter() - start
-        predicted, cost = problem.costs.codes(answers), costs_paid(problem.y, answers, costs=problem.costs).mean()
+        predicted, cost = problem.costs.encode(answers), costs_paid(problem.y, answers, costs=problem.costs).mean()
         proba = _probabilities(decider, ready, problem)
         return FoldResult(fold, predicted, proba, taught.seconds, seconds, 0.0, rows, float(cost))
     except Exception as error:

@@ -121,7 +121,7 @@ def _prices(section: Section, problem: Problem) -> None:
     if len(problem.classes) <= _SQUARE:
         section.show(problem.costs)
         return
-    table, truth = problem.costs.table(problem.y), problem.costs.codes(problem.y)
+    table, truth = problem.costs.table(problem.y), problem.costs.encode(problem.y)
     wrong = table[np.arange(table.shape[1]) != truth[:, None]]
     section.text(
         f"{len(problem.classes)} classes, too many for a table: a wrong answer costs {wrong.min():.4g} to "

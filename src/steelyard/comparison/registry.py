@@ -22,7 +22,7 @@ def contenders(problem: Problem) -> list[Contender]:
 
 
 def _constants(problem: Problem) -> list[Contender]:
-    costs = problem.costs.table(problem.y).sum(axis=0)
+    costs = problem.costs.per_example(problem.y).sum(axis=0)
     cheapest = np.sort(np.argsort(costs, kind="stable")[:MOST_CONSTANTS])
     labels = problem.classes[cheapest].tolist()
     return [Contender(f"always {label}", "constant", _Always(label), work=0.0) for label in labels]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_finite, check_labels
-from ..validation.values import check_number, complain
+from ..validation.values import check_number, invalid
 from ._reading import (
     ORIENTATION,
     USE_MATRIX,
@@ -44,13 +44,13 @@ from ._reading import (
 class Costs:
     """The cost of every answer for every truth: a matrix ``C[true, predicted]`` over ``classes``.
 
-    Build one with :meth:`of_pair`, :meth:`of_classes`, :meth:`of_matrix`, :meth:`of_rows`, :meth:`zero_one` or
+    Build one with :meth:`binary`, :meth:`from_classes`, :meth:`from_matrix`, :meth:`from_rows`, :meth:`zero_one` or
     :meth:`read`. Costs made without labels (``classes`` is None) take the sorted labels of the data they first meet.
-    ``positive`` is the class that sensitivity, ``miss`` and ``ratio()`` speak of; by default the last of two classes as
+    ``positive`` is the class that sensitivity, ``fn`` and ``ratio()`` speak of; by default the last of two classes as
     they were listed (a dict lists its classes sorted).
 
-    >>> costs = Costs.of_pair(miss=5, alarm=1, classes=["good", "bad"], positive="bad")
-    >>> costs.table(["bad", "good"])
+    >>> costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")
+    >>> costs.per_example(["bad", "good"])
     array([[5., 0.],
            [0., 1.]])
     >>> costs.ratio()
@@ -64,26 +64,26 @@ class Costs:
     # -- making ------------------------------------------------------------------------------------------------------
 
     @staticmethod
-    def of_pair(
-        miss: float | ArrayLike,
-        alarm: float | ArrayLike,
+    def binary(
         *,
+        fn: float | ArrayLike,
+        fp: float | ArrayLike,
         classes: Sequence[Any] | None = None,
         positive: Any = None,
     ) -> Costs:
-        """Two classes: ``miss`` is paid for a positive answered negative, ``alarm`` the other way round.
+        """Two classes: ``fn`` is paid for a positive answered negative, ``fp`` the other way round.
 
         Either may be an array with one cost per example; the result is then an :class:`ExampleCosts`.
 
-        >>> Costs.of_pair(miss=[10.0, 250.0], alarm=2.0).table([1, 0])
+        >>> Costs.binary(fn=[10.0, 250.0], fp=2.0).per_example([1, 0])
         array([[10.,  0.],
                [ 0.,  2.]])
         """
         labels = labels_of(classes)
         if labels is not None and len(labels) != 2:
-            raise complain("classes", "name two classes for a cost pair", list(labels), USE_MATRIX, CostsError)
+            raise invalid("classes", "name two classes for a cost pair", list(labels), USE_MATRIX, CostsError)
         plus = positive_index(labels, positive)
-        pair = [np.asarray(floats("miss", miss)), np.asarray(floats("alarm", alarm))]
+        pair = [np.asarray(floats("fn", fn)), np.asarray(floats("fp", fp))]
         shape = common_shape(pair)
         cube = np.zeros((*shape, 2, 2))
         cube[..., plus, 1 - plus] = pair[0]
@@ -94,19 +94,19 @@ class Costs:
         return Costs(labels, cube, positive)
 
     @staticmethod
-    def of_classes(cost_of: Mapping[Any, float]) -> Costs:
+    def from_classes(cost_of: Mapping[Any, float]) -> Costs:
         """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was."""
         if not isinstance(cost_of, Mapping) or len(cost_of) < 2:
-            raise complain("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
+            raise invalid("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
         labels = labels_of(in_order(cost_of))
         per_class = floats("cost_of", [cost_of[label] for label in in_order(cost_of)])
-        return Costs.of_matrix(np.where(np.eye(len(per_class)), 0.0, per_class[:, None]), classes=labels)
+        return Costs.from_matrix(np.where(np.eye(len(per_class)), 0.0, per_class[:, None]), classes=labels)
 
     @staticmethod
-    def of_matrix(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None, positive: Any = None) -> Costs:
+    def from_matrix(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None, positive: Any = None) -> Costs:
         """A K x K matrix ``C[true, predicted]``: an array, ``{true: {predicted: cost}}`` or a labelled frame.
 
-        >>> Costs.of_matrix({"ham": {"spam": 10}, "spam": {"ham": 1}}).matrix
+        >>> Costs.from_matrix({"ham": {"spam": 10}, "spam": {"ham": 1}}).matrix
         array([[ 0., 10.],
                [ 1.,  0.]])
         """
@@ -119,36 +119,36 @@ class Costs:
             classes = found if classes is None else classes
         matrix = floats("C", C)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
-            raise complain("C", "be a K x K matrix with K >= 2", f"shape {matrix.shape}", ORIENTATION, CostsError)
+            raise invalid("C", "be a K x K matrix with K >= 2", f"shape {matrix.shape}", ORIENTATION, CostsError)
         labels = labels_of(classes)
         if labels is not None and len(labels) != len(matrix):
-            raise complain("classes", f"name the {len(matrix)} classes of C", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {len(matrix)} classes of C", list(labels), error=CostsError)
         check_values("C", matrix)
         warn_about_diagonal(matrix)
         positive_index(labels, positive)
         return Costs(labels, matrix, positive)
 
     @staticmethod
-    def of_rows(c: Any, *, classes: Sequence[Any] | None = None) -> ExampleCosts:
+    def from_rows(c: Any, *, classes: Sequence[Any] | None = None) -> ExampleCosts:
         """Per-example costs: ``c[i, k]`` is the cost of answering class k for example i, its truth being known."""
         rows = floats("c", c)
         if rows.ndim != 2 or rows.shape[1] < 2:
-            raise complain("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
+            raise invalid("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
         labels = labels_of(classes)
         if labels is not None and len(labels) != rows.shape[1]:
-            raise complain("classes", f"name the {rows.shape[1]} columns of c", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {rows.shape[1]} columns of c", list(labels), error=CostsError)
         check_values("c", rows)
         return ExampleCosts(labels, rows=rows)
 
     @staticmethod
-    def of_matrices(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None) -> ExampleCosts:
+    def from_matrices(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None) -> ExampleCosts:
         """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known."""
         cube = floats("C", C)
         if cube.ndim != 3 or cube.shape[1] != cube.shape[2] or cube.shape[1] < 2:
-            raise complain("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
+            raise invalid("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
         labels = labels_of(classes)
         if labels is not None and len(labels) != cube.shape[1]:
-            raise complain("classes", f"name the {cube.shape[1]} classes of C", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {cube.shape[1]} classes of C", list(labels), error=CostsError)
         check_values("C", cube)
         return ExampleCosts(labels, matrices=cube)
 
@@ -157,11 +157,11 @@ class Costs:
         """Every mistake costs one."""
         labels = labels_of(classes)
         if labels is None or len(labels) < 2:
-            raise complain("classes", "name two or more classes", classes, error=CostsError)
+            raise invalid("classes", "name two or more classes", classes, error=CostsError)
         return Costs(labels, 1.0 - np.eye(len(labels)))
 
     @staticmethod
-    def read(path: str | Path) -> Costs:
+    def from_file(path: str | Path) -> Costs:
         """A labelled matrix from a file: CSV (header row of answers, first column of truths) or TOML tables."""
         path = Path(path)
         try:
@@ -173,9 +173,9 @@ class Costs:
                 nested = tomllib.loads(text)
             except tomllib.TOMLDecodeError as error:
                 raise CostsError(f"costs file {path} is not TOML: {error}.") from error
-            return Costs.of_matrix(nested.get("costs", nested))
+            return Costs.from_matrix(nested.get("costs", nested))
         nested, answers = from_csv(path, text)
-        return Costs.of_matrix(nested, classes=answers)
+        return Costs.from_matrix(nested, classes=answers)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -185,19 +185,19 @@ class Costs:
         assert self.matrix is not None
         return len(self.matrix)
 
-    def table(self, y: Any) -> Floats:
+    def per_example(self, y: Any) -> Floats:
         """Cost of each answer for each example, (n, K), columns in the order of ``classes``. Paper 002, sec. 2."""
-        bound = self.bound_to(y)
+        bound = self.bind(y)
         assert bound.matrix is not None
-        return bound.matrix[bound.codes(y)]
+        return bound.matrix[bound.encode(y)]
 
-    def codes(self, y: Any) -> NDArray[np.intp]:
+    def encode(self, y: Any) -> NDArray[np.intp]:
         """Position of every label in ``classes``; a label without costs is an error that names it."""
         assert self.classes is not None
         present, codes = check_labels(y)
         return positions(self.classes, present)[codes]
 
-    def bound_to(self, y: Any) -> Costs:
+    def bind(self, y: Any) -> Costs:
         """The same costs with class labels, taken from ``y`` where none were given."""
         return self if self.classes is not None else self.aligned(check_labels(y)[0])
 
@@ -206,7 +206,7 @@ class Costs:
         labels = cast("NDArray[Any]", labels_of(classes))
         if self.classes is None:
             if len(labels) != self.n_classes:
-                raise complain(
+                raise invalid(
                     "costs",
                     f"have as many classes as y, which has {len(labels)} ({listed(labels)})",
                     f"{self.n_classes} classes without labels",
@@ -220,7 +220,7 @@ class Costs:
         return replace(self._taken(where), classes=labels, positive=self._positive_among(labels, where))
 
     def _positive_among(self, labels: NDArray[Any], where: NDArray[np.intp]) -> Any:
-        """The positive class under its new label: reordered classes must not change what a miss is."""
+        """The positive class under its new label: reordered classes must not change what a false negative is."""
         if self.positive is None and self.n_classes != 2:
             return None
         at = np.flatnonzero(where == positive_index(self.classes, self.positive))
@@ -242,7 +242,7 @@ class Costs:
         rows, plus = self.matrix.tolist(), self.positive_index()
         miss, alarm = rows[plus][1 - plus] - rows[plus][plus], rows[1 - plus][plus] - rows[1 - plus][1 - plus]
         if miss <= 0 or alarm <= 0:
-            raise complain("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
+            raise invalid("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
         return float(miss / alarm)  # whoever cannot use an infinite ratio says so
 
     def class_costs(self) -> Floats:
@@ -250,7 +250,7 @@ class Costs:
         assert self.matrix is not None
         return np.asarray(self.matrix.sum(axis=1))
 
-    def calibrated(self) -> Costs:
+    def regret(self) -> Costs:
         """The same decisions with the cheapest answer of every truth at 0. Paper 002, sec. 2."""
         assert self.matrix is not None
         return replace(self, matrix=self.matrix - self.matrix.min(axis=1, keepdims=True))
@@ -265,7 +265,7 @@ class Costs:
         assert self.matrix is not None
         return self._probabilities(proba) @ self.matrix
 
-    def cheapest(self, proba: ArrayLike) -> NDArray[Any]:
+    def decide(self, proba: ArrayLike) -> NDArray[Any]:
         """The answer with the least expected cost for each row of probabilities; ties go to the first class."""
         answers: NDArray[Any] = self.expected(proba).argmin(axis=1)
         return answers if self.classes is None else self.classes[answers]
@@ -273,13 +273,13 @@ class Costs:
     def _probabilities(self, proba: ArrayLike) -> Floats:
         p = floats("proba", proba)
         if p.ndim != 2 or p.shape[1] != self.n_classes:
-            raise complain("proba", f"be an (n, {self.n_classes}) array", f"shape {p.shape}", error=CostsError)
+            raise invalid("proba", f"be an (n, {self.n_classes}) array", f"shape {p.shape}", error=CostsError)
         check_finite("proba", p)
         return p
 
     def _need_two(self, what: str) -> None:
         if self.n_classes != 2:
-            raise complain("costs", f"be over two classes for {what}", f"{self.n_classes} classes", error=CostsError)
+            raise invalid("costs", f"be over two classes for {what}", f"{self.n_classes} classes", error=CostsError)
 
     # -- showing -----------------------------------------------------------------------------------------------------
 
@@ -333,12 +333,12 @@ class ExampleCosts(Costs):
     def _with(self, cells: Floats) -> ExampleCosts:
         return replace(self, rows=cells) if self.rows is not None else replace(self, matrices=cells)
 
-    def table(self, y: Any) -> Floats:
+    def per_example(self, y: Any) -> Floats:
         """Cost of each answer for each example, (n, K)."""
-        bound = self.bound_to(y)
-        codes = bound.codes(y)
+        bound = self.bind(y)
+        codes = bound.encode(y)
         if len(codes) != len(self):
-            raise complain(
+            raise invalid(
                 "costs",
                 f"have one row per example ({len(codes)})",
                 f"{len(self)} rows",
@@ -355,13 +355,13 @@ class ExampleCosts(Costs):
 
     def ratio(self) -> float:
         """Not defined: the ratio differs from example to example."""
-        raise complain("costs", "be the same for all examples for ratio()", repr(self), USE_TABLE, CostsError)
+        raise invalid("costs", "be the same for all examples for ratio()", repr(self), USE_TABLE, CostsError)
 
     def class_costs(self) -> Floats:
         """Not defined: the costs differ from example to example."""
-        raise complain("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
+        raise invalid("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
 
-    def calibrated(self) -> ExampleCosts:
+    def regret(self) -> ExampleCosts:
         """The same decisions with the cheapest answer of every example at 0."""
         return self._with(self._cells - self._cells.min(axis=-1, keepdims=True))
 
@@ -373,15 +373,15 @@ class ExampleCosts(Costs):
         """Expected cost of every answer, (n, K); needs full matrices, since rows already know the truth."""
         p = self._probabilities(proba)
         if self.matrices is None:
-            raise complain(
+            raise invalid(
                 "costs",
                 "hold a matrix per example to weigh answers before the truth is known",
                 "rows of known truths",
-                "Use Costs.of_pair(miss=array, alarm=array) or a class-level matrix.",
+                "Use Costs.binary(fn=array, fp=array) or a class-level matrix.",
                 CostsError,
             )
         if len(p) != len(self):
-            raise complain("proba", f"have {len(self)} rows like costs", f"{len(p)} rows", error=CostsError)
+            raise invalid("proba", f"have {len(self)} rows like costs", f"{len(p)} rows", error=CostsError)
         return cast("Floats", np.einsum("ni,nij->nj", p, self.matrices))
 
     def __repr__(self) -> str:

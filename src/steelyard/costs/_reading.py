@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostsError, CostsWarning
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
 
 ORIENTATION = "Rows are true classes, columns predicted ones."
-USE_MATRIX = "Use Costs.of_matrix for more classes."
+USE_MATRIX = "Use Costs.from_matrix for more classes."
 USE_TABLE = "Use table(y)."
 
 
@@ -27,19 +27,19 @@ def floats(name: str, values: Any) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise complain(name, "hold numbers", values, error=CostsError) from None
+        raise invalid(name, "hold numbers", values, error=CostsError) from None
     return array
 
 
 def check_values(name: str, array: Floats) -> None:
     if array.size == 0:
-        raise complain(name, "hold at least one cost", "an empty array", error=CostsError)
+        raise invalid(name, "hold at least one cost", "an empty array", error=CostsError)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise complain(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
+        raise invalid(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
     if (array < 0).any():
         where = tuple(int(i) for i in np.argwhere(array < 0)[0])
-        raise complain(
+        raise invalid(
             name,
             "be >= 0",
             float(array[where]),
@@ -47,7 +47,7 @@ def check_values(name: str, array: Floats) -> None:
             CostsError,
         )
     if not array.any():
-        raise complain(name, "hold a positive cost", "only zeros", "With no costs every answer is right.", CostsError)
+        raise invalid(name, "hold a positive cost", "only zeros", "With no costs every answer is right.", CostsError)
 
 
 def warn_about_diagonal(matrix: Floats) -> None:
@@ -65,11 +65,11 @@ def labels_of(classes: Any) -> NDArray[Any] | None:
         return None
     labels = np.asarray(classes)
     if labels.ndim != 1 or len(labels) < 1:
-        raise complain("classes", "be a flat list of labels", classes, error=CostsError)
+        raise invalid("classes", "be a flat list of labels", classes, error=CostsError)
     seen: set[Any] = set()
     for label in labels.tolist():
         if label in seen:
-            raise complain("classes", "name every class once", label, error=CostsError)
+            raise invalid("classes", "name every class once", label, error=CostsError)
         seen.add(label)
     return labels
 
@@ -94,7 +94,7 @@ def positions(known: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:
     found = [at.get(as_text(label) if by_text else label, -1) for label in wanted.tolist()]
     missing = [label for label, i in zip(wanted.tolist(), found, strict=True) if i < 0]
     if missing:
-        raise complain(
+        raise invalid(
             "costs",
             f"know every class of y; {listed(known)} are known",
             missing[0] if len(missing) == 1 else missing,
@@ -108,19 +108,17 @@ def positive_index(classes: NDArray[Any] | None, positive: Any) -> int:
     if positive is None:
         return 1
     if classes is None:
-        raise complain("positive", "come with classes=", positive, "Name both classes.", CostsError)
+        raise invalid("positive", "come with classes=", positive, "Name both classes.", CostsError)
     try:
         return int(positions(classes, np.asarray([positive]))[0])
     except CostsError:
-        raise complain("positive", f"be one of the classes {listed(classes)}", positive, error=CostsError) from None
+        raise invalid("positive", f"be one of the classes {listed(classes)}", positive, error=CostsError) from None
 
 
 def common_shape(pair: list[NDArray[Any]]) -> tuple[int, ...]:
     shapes = {a.shape for a in pair if a.ndim}
     if len(shapes) > 1 or any(len(s) != 1 for s in shapes):
-        raise complain(
-            "miss and alarm", "be numbers or arrays of one length", [a.shape for a in pair], error=CostsError
-        )
+        raise invalid("fn and fp", "be numbers or arrays of one length", [a.shape for a in pair], error=CostsError)
     return shapes.pop() if shapes else ()
 
 
@@ -134,11 +132,11 @@ def from_nested(nested: Mapping[Any, Mapping[Any, float]], classes: list[Any]) -
     at = {label: i for i, label in enumerate(classes)}
     for truth, answers in nested.items():
         if not isinstance(answers, Mapping):
-            raise complain("C", "map each true class to {predicted: cost}", {truth: answers}, error=CostsError)
+            raise invalid("C", "map each true class to {predicted: cost}", {truth: answers}, error=CostsError)
         for answer, cost in answers.items():
             if truth not in at or answer not in at:
                 unknown = truth if truth not in at else answer
-                raise complain("C", f"use the classes {classes}", unknown, "Give it a row of its own.", CostsError)
+                raise invalid("C", f"use the classes {classes}", unknown, "Give it a row of its own.", CostsError)
             matrix[at[truth], at[answer]] = floats("C", cost)
     return matrix
 
@@ -161,7 +159,7 @@ def from_frame(value: Any) -> tuple[Floats, list[Any]]:
     if truths == list(range(len(frame))) and sorted(rows) != sorted(columns):  # pandas' numbering is no labelling
         rows = columns
     if sorted(rows) != sorted(columns) or len(rows) != len(frame):
-        raise complain("C", f"have a row for each column ({answers})", truths, ORIENTATION, CostsError)
+        raise invalid("C", f"have a row for each column ({answers})", truths, ORIENTATION, CostsError)
     return floats("C", frame.to_numpy())[[rows.index(a) for a in columns]], answers
 
 

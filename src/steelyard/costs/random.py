@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
-from ..validation.values import check_choice, check_number, complain
+from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
 
 
@@ -27,9 +27,9 @@ def random_costs(y: Any, rng: Any = None, kind: str = "plain", *, high: float = 
     top = check_number("high", high, above=0)
     classes, codes = check_labels(y)
     if len(classes) < 2:
-        raise complain("y", "hold two or more classes", classes.tolist(), error=CostsError)
+        raise invalid("y", "hold two or more classes", classes.tolist(), error=CostsError)
     counts = np.bincount(codes)
     bounds = np.full((len(classes),) * 2, top) if kind == "plain" else top * counts / counts[:, None]
     matrix = np.random.default_rng(rng).uniform(0.0, bounds)
     np.fill_diagonal(matrix, 0.0)
-    return Costs.of_matrix(matrix, classes=classes)
+    return Costs.from_matrix(matrix, classes=classes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
-from ..validation.values import check_choice, check_number, complain
+from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
 from ._reading import in_order, positive_index
 
@@ -45,10 +45,10 @@ class Balanced:
         if len(classes) == 2:
             plus = positive_index(classes, self.positive)
             rho = eta * counts[1 - plus] / ((1 - eta) * counts[plus])
-            return Costs.of_pair(rho, 1.0, classes=classes, positive=self.positive)  # type: ignore[arg-type]
+            return Costs.binary(fn=rho, fp=1.0, classes=classes, positive=self.positive)  # type: ignore[arg-type]
         if eta != 0.5:
-            raise complain("eta_pos", "be 0.5 with more than two classes", self.eta_pos, error=CostsError)
-        return Costs.of_classes(dict(zip(classes.tolist(), counts.max() / counts, strict=True)))
+            raise invalid("eta_pos", "be 0.5 with more than two classes", self.eta_pos, error=CostsError)
+        return Costs.from_classes(dict(zip(classes.tolist(), counts.max() / counts, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class InverseFrequency:
             reference = (log_counts.sum() - log_counts) / (len(classes) - 1)
         else:
             reference = np.full(len(classes), log_counts.min())
-        return Costs.of_classes(dict(zip(classes.tolist(), np.exp(power * (reference - log_counts)), strict=True)))
+        return Costs.from_classes(dict(zip(classes.tolist(), np.exp(power * (reference - log_counts)), strict=True)))
 
 
 def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -87,7 +87,7 @@ def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         classes, codes = check_labels(y)
         counts = np.bincount(codes).astype(float)
     if len(classes) < 2:
-        raise complain("y", "hold two or more classes for costs by frequency", classes.tolist(), error=CostsError)
+        raise invalid("y", "hold two or more classes for costs by frequency", classes.tolist(), error=CostsError)
     return classes, counts
 
 
@@ -102,11 +102,14 @@ def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = No
         if isinstance(per_example, (Costs, Mapping, CostRule)):
             return as_costs(per_example, y, classes)
         if np.ndim(per_example) == 3:
-            return Costs.of_matrices(per_example, classes=classes)
+            return Costs.from_matrices(per_example, classes=classes)
         if np.shape(per_example) == (len(classes), len(classes)) != (len(y), len(classes)):
-            rule, advice = "hold a row per example at fit", "Give a matrix to the constructor or as Costs.of_matrix(C)."
-            raise complain("costs", rule, "a matrix C[true, predicted]", advice, CostsError)
-        return Costs.of_rows(per_example, classes=cast("Sequence[Any]", classes))
+            rule, advice = (
+                "hold a row per example at fit",
+                "Give a matrix to the constructor or as Costs.from_matrix(C).",
+            )
+            raise invalid("costs", rule, "a matrix C[true, predicted]", advice, CostsError)
+        return Costs.from_rows(per_example, classes=cast("Sequence[Any]", classes))
     return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
 
 
@@ -117,5 +120,5 @@ def read_costs(costs: Any, y: Any) -> Costs:
     if isinstance(costs, CostRule):
         return costs.costs_for(y)
     if isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values()):
-        return Costs.of_classes(costs)
-    return Costs.of_matrix(costs)
+        return Costs.from_classes(costs)
+    return Costs.from_matrix(costs)

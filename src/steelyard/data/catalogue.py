@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..costs import Costs
 from ..validation.arrays import is_sparse
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 from .dataset import Dataset
 from .fetch import DataFile, find
 from .files import fault, opened
@@ -164,14 +164,14 @@ def load_costs(name: str) -> Costs:
     """
     matrices = {entry["name"]: entry for entry in _read_catalogue()["costs"]}
     check_choice("name", name, list(matrices))
-    return Costs.of_matrix(matrices[name]["matrix"], classes=matrices[name]["classes"])
+    return Costs.from_matrix(matrices[name]["matrix"], classes=matrices[name]["classes"])
 
 
 def dataset_info(name: str) -> DatasetInfo:
     """The catalogue's entry of this name."""
     known = _catalogue()
     if name not in known:
-        raise complain("name", f"be one of {', '.join(known)}", name, "See list_datasets().")
+        raise invalid("name", f"be one of {', '.join(known)}", name, "See list_datasets().")
     return known[name]
 
 

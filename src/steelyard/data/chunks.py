@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..validation.values import check_count, complain
+from ..validation.values import check_count, invalid
 from .columns import Table, check_frame, target_name
 from .dataset import Dataset
 from .delimited import HEAD, DelimitedReader, records_of
@@ -40,13 +40,13 @@ def iter_chunks(source: Source, *, rows: int = 10_000, format: str | None = None
     check_count("rows", rows)
     kind = SUFFIXES.get(suffix_of(source)) if format is None else format
     if kind not in CHUNKERS:
-        raise complain("format", f"be one of {', '.join(CHUNKERS)}", format or suffix_of(source), "Name it.")
+        raise invalid("format", f"be one of {', '.join(CHUNKERS)}", format or suffix_of(source), "Name it.")
     if "frame" in options:
         check_frame(options["frame"])
     takes = inspect.signature(CHUNKERS[kind]).parameters
     for name, value in options.items():
         if name not in takes:
-            raise complain(name, f"be left out for {kind}, whose rows know no such thing", value)
+            raise invalid(name, f"be left out for {kind}, whose rows know no such thing", value)
     return CHUNKERS[kind](source, rows, **options)
 
 

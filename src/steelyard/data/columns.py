@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import DataFileError
-from ..validation.values import check_choice, complain, require
+from ..validation.values import check_choice, invalid, require
 from .dataset import Dataset
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
@@ -99,7 +99,7 @@ class Table:
             return Table(tuple(columns), None)
         labels = next((c.labels() for c in columns if c.name == target), None)
         if labels is None:
-            raise complain("drop", "leave the column of labels in", target)
+            raise invalid("drop", "leave the column of labels in", target)
         return Table(tuple(c for c in columns if c.name != target), labels)
 
     def without_missing(self) -> Table:
@@ -194,14 +194,14 @@ def target_name(target: str | int | None, names: Sequence[str]) -> str | None:
         return target  # type: ignore[return-value]
     if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):
         return names[target]
-    raise complain("target", f"be a column name or position; the columns are {', '.join(names[:20])}", target)
+    raise invalid("target", f"be a column name or position; the columns are {', '.join(names[:20])}", target)
 
 
 def check_names(what: str, wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns that exist."""
     for name in wanted:
         if name not in names:
-            raise complain(what, f"name columns that exist ({', '.join(names[:20])})", name)
+            raise invalid(what, f"name columns that exist ({', '.join(names[:20])})", name)
     return tuple(wanted)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..errors import DataFileError
-from ..validation.values import check_flag, complain
+from ..validation.values import check_flag, invalid
 from .columns import (
     Column,
     Table,
@@ -91,7 +91,7 @@ class DelimitedReader:
         self.where = name_of(self.source)
         check_flag("header", self.header)
         if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n':
-            raise complain("delimiter", "be one character", self.delimiter, 'Use " " for runs of blanks.')
+            raise invalid("delimiter", "be one character", self.delimiter, 'Use " " for runs of blanks.')
 
     def start(self, content: BinaryIO) -> _Rejoined:
         """Read names and head; afterwards ``layout`` is known, and the text from line ``line`` on is returned."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import DataFileError, DataNotFoundError, SteelyardError
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Source = str | os.PathLike[str] | BinaryIO
 COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
@@ -56,9 +56,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             with _peekable(source) as raw:
                 yield _uncompressed(raw)
         else:
-            raise complain(
-                "source", "be a path or a binary stream", source, "Pass sys.stdin.buffer for standard input."
-            )
+            raise invalid("source", "be a path or a binary stream", source, "Pass sys.stdin.buffer for standard input.")
     except SteelyardError:
         raise
     except FileNotFoundError as error:

@@ -32,11 +32,11 @@ def make_three_gaussians(n_per_class: int = 500, rng: Any = None) -> tuple[NDArr
 
 def rotating_costs() -> Costs:
     """The matrix of paper 002, sec. 5.1: one neighbour is a hundred times as dear as the other."""
-    return Costs.of_matrix(ROTATING, classes=[0, 1, 2])
+    return Costs.from_matrix(ROTATING, classes=[0, 1, 2])
 
 
 def three_gaussians_posterior(X: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """P(class | x) for equally frequent classes, (n, 3); ``rotating_costs().cheapest`` of it is the Bayes rule."""
+    """P(class | x) for equally frequent classes, (n, 3); ``rotating_costs().decide`` of it is the Bayes rule."""
     squared = ((np.asarray(X, dtype=np.float64)[:, None, :] - CENTRES) ** 2).sum(axis=2)
     density = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / (2 * VARIANCE))
     return np.asarray(density / density.sum(axis=1, keepdims=True))

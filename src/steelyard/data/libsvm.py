@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from .._native import LibsvmParser32, LibsvmParser64
-from ..validation.values import check_count, check_flag, complain
+from ..validation.values import check_count, check_flag, invalid
 from .dataset import Dataset
 from .files import Source, blocks, fault, name_of, opened
 
@@ -78,7 +78,7 @@ def libsvm_chunks(
 
 def _width(source: Source, zero_based: bool) -> int:
     if hasattr(source, "read"):
-        raise complain("n_features", "be given for a LIBSVM stream", None, "A stream can be read only once.")
+        raise invalid("n_features", "be given for a LIBSVM stream", None, "A stream can be read only once.")
     parser = _parser(None, zero_based, np.float32)
     with opened(source) as content:
         for _ in _pieces(parser, content, name_of(source), 100_000):
@@ -93,7 +93,7 @@ def _parser(n_features: int | None, zero_based: bool, dtype: DTypeLike) -> Any:
         return LibsvmParser64(base, width)
     if np.dtype(dtype) == np.float32:
         return LibsvmParser32(base, width)
-    raise complain("dtype", "be float64 or float32", dtype)
+    raise invalid("dtype", "be float64 or float32", dtype)
 
 
 def _pieces(parser: Any, content: Any, where: str, row_limit: int) -> Iterator[None]:

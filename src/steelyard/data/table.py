@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..validation.values import complain
+from ..validation.values import invalid
 from .arff import read_arff
 from .dataset import Dataset
 from .delimited import read_csv
@@ -30,7 +30,7 @@ def read_table(source: Source, *, format: str | None = None, **options: Any) -> 
     kind = SUFFIXES.get(suffix_of(source)) if format is None else format
     if kind not in READERS:
         got = suffix_of(source) if format is None else format
-        raise complain("format", f"be one of {', '.join(READERS)} for this suffix", got, "Name it with format=.")
+        raise invalid("format", f"be one of {', '.join(READERS)} for this suffix", got, "Name it with format=.")
     return READERS[kind](source, **options)
 
 

@@ -21,7 +21,7 @@ from ..validation.arrays import (
     check_takes_weight,
     unchanged_on_error,
 )
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 
 Floats = NDArray[np.float64]
 CALIBRATIONS = (None, "sigmoid", "isotonic", "temperature")
@@ -62,7 +62,7 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             classes, codes = check_labels(y)
             check_same_length(X=X, y=codes)
             if len(classes) < 2:
-                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+                raise invalid("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
             weight = check_sample_weight(sample_weight, len(codes))
             agreed = class_level(as_costs(self.costs, y, classes, per_example=costs), y, weight)
             estimator = self._probabilistic()
@@ -93,9 +93,9 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if costs is None:
             return self.costs_
         if isinstance(costs, CostRule):
-            raise complain("costs", "be known before the truth is", costs, "Give rules to the constructor or fit.")
+            raise invalid("costs", "be known before the truth is", costs, "Give rules to the constructor or fit.")
         if not isinstance(costs, Costs) and np.ndim(costs) == 3:
-            return Costs.of_matrices(costs, classes=self.classes_)
+            return Costs.from_matrices(costs, classes=self.classes_)
         return as_costs(costs, None, self.classes_)
 
     def _probabilistic(self) -> Any:
@@ -104,7 +104,7 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if self.calibration is not None:
             return CalibratedClassifierCV(estimator, method=self.calibration, cv=self.cv)
         if not hasattr(estimator, "predict_proba"):
-            raise complain(
+            raise invalid(
                 "estimator",
                 "have predict_proba",
                 estimator,
@@ -122,7 +122,7 @@ def class_level(costs: Costs, y: Any, weight: Floats) -> Costs:
     """The costs themselves, or the mean cost of every answer for each true class where they differ by example."""
     if not isinstance(costs, ExampleCosts):
         return costs
-    table, codes = costs.table(y), costs.codes(y)
+    table, codes = costs.per_example(y), costs.encode(y)
     weight = weight + np.finfo(float).tiny  # a class of no weight at all keeps its plain mean
     means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(costs.n_classes)]
     return Costs(costs.classes, np.array(means))

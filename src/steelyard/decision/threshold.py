@@ -17,7 +17,7 @@ def cheapest_threshold(score: Floats, y: Any, costs: Costs) -> float:
 
     Half way between neighbouring scores, below all, or above all of them.
     """
-    table, positive = costs.table(y), costs.positive_index()
+    table, positive = costs.per_example(y), costs.positive_index()
     order = np.argsort(score, kind="stable")
     dearer = (table[:, 1 - positive] - table[:, positive])[order]  # by being answered negative
     total = np.concatenate([[0.0], np.cumsum(dearer)])  # the k lowest scores answered negative

@@ -19,7 +19,7 @@ from .measures import (
 )
 from .scorers import get_scorer, get_scorer_names
 from .stream_display import StreamDisplay
-from .streams import cumulative, stream_value
+from .streams import prequential_curve, prequential_score
 from .tables import ClassScores, ConfusionTable, confusion_table, cost_confusion_matrix, per_class_scores
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "cost_confusion_matrix",
     "cost_curve",
     "costs_paid",
-    "cumulative",
     "estimate",
     "f_score",
     "g_mean_score",
@@ -56,11 +55,12 @@ __all__ = [
     "mean_cost",
     "per_class_scores",
     "precision_score",
+    "prequential_curve",
+    "prequential_score",
     "roc_hull",
     "savings_score",
     "sensitivity_score",
     "specificity_score",
-    "stream_value",
     "threshold_curve",
     "total_cost",
     "weighted_sum_score",

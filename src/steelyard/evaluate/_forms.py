@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn import metrics
 
-from ..validation.values import complain
+from ..validation.values import invalid
 from . import _formulas as formulas
 from . import measures
 from ._sums import Form
@@ -37,5 +37,5 @@ def form_of(measure: Any) -> Form:
     form = FORMS.get(measure) if callable(measure) else None
     if form is None:
         names = ", ".join(sorted(m.__name__ for m in FORMS))
-        raise complain("measure", f"be one of the functions {names}", measure)
+        raise invalid("measure", f"be one of the functions {names}", measure)
     return form

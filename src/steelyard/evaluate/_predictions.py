@@ -13,7 +13,7 @@ from ..costs._reading import positions
 from ..costs.rules import read_costs
 from ..errors import CostsError, InvalidInputError
 from ..validation.arrays import check_finite, check_labels, check_same_length, check_sample_weight
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -36,7 +36,7 @@ class Answers:
         """Number of classes."""
         return len(self.classes)
 
-    def table(self) -> Floats:
+    def per_example(self) -> Floats:
         """Cost of each answer for each example, (n, K)."""
         if self.prices is not None:
             return self.prices
@@ -45,7 +45,7 @@ class Answers:
 
     def paid(self) -> Floats:
         """What the answers given cost, (n,), before weights."""
-        return self.table()[np.arange(len(self.truth)), self.answer]
+        return self.per_example()[np.arange(len(self.truth)), self.answer]
 
     def take(self, rows: Any) -> Answers:
         """The same for some of the rows."""
@@ -90,7 +90,7 @@ def read_answers(
         _positions("y_pred", known, answers)[answer],
         weight=None if sample_weight is None else check_sample_weight(sample_weight, len(truth)),
         matrix=bound.matrix,
-        prices=bound.table(y_true) if isinstance(bound, ExampleCosts) else None,
+        prices=bound.per_example(y_true) if isinstance(bound, ExampleCosts) else None,
         plus=_positive(known, positive, bound.positive),
     )
 
@@ -100,10 +100,10 @@ def numbers(name: str, values: Any, ndim: int) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise complain(name, "hold numbers", values) from None
+        raise invalid(name, "hold numbers", values) from None
     if array.ndim != ndim:
         what = "a flat column of numbers" if ndim == 1 else "a table of numbers"
-        raise complain(name, f"be {what}", f"shape {array.shape}")
+        raise invalid(name, f"be {what}", f"shape {array.shape}")
     check_finite(name, array)
     return array
 
@@ -111,10 +111,10 @@ def numbers(name: str, values: Any, ndim: int) -> Floats:
 def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
     shape = np.asarray(y).shape
     if y is not None and not (len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)):
-        raise complain(name, "be a flat list of labels", f"shape {shape}")
+        raise invalid(name, "be a flat list of labels", f"shape {shape}")
     classes, codes = check_labels(y, name)
     if len(codes) == 0:
-        raise complain(name, "hold at least one label", "an empty array")
+        raise invalid(name, "hold at least one label", "an empty array")
     return classes, codes
 
 
@@ -125,7 +125,7 @@ def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, c
     if costs is not None and costs.classes is not None:
         return costs.classes
     if isinstance(truths.tolist()[0], str) != isinstance(answers.tolist()[0], str):
-        raise complain(
+        raise invalid(
             "y_pred",
             f"hold labels of the type of y_true ({truths.dtype})",
             answers.tolist()[:3],
@@ -144,7 +144,7 @@ def _positions(name: str, known: NDArray[Any], present: NDArray[Any]) -> Codes:
         return positions(known, present)
     except CostsError as error:
         unknown = [v for v in present.tolist() if v not in known.tolist()]
-        raise complain(
+        raise invalid(
             name, f"hold only known classes ({', '.join(map(repr, known.tolist()))})", unknown, "Extend classes=."
         ) from error
 

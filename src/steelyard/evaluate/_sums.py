@@ -83,7 +83,7 @@ def paid(answers: Answers) -> Floats:
 
 def priced(answers: Answers) -> Floats:
     """Columns: cost paid, number of examples, cost of always answering each class."""
-    return np.column_stack([paid(answers), answers.table() * np.reshape(_weights(answers), (-1, 1))])
+    return np.column_stack([paid(answers), answers.per_example() * np.reshape(_weights(answers), (-1, 1))])
 
 
 def _cell(answers: Answers) -> Codes:

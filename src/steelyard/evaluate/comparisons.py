@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ..validation.values import check_choice, check_count, check_flag, check_number, complain, require
+from ..validation.values import check_choice, check_count, check_flag, check_number, invalid, require
 from ._predictions import Floats, numbers
 from ._resampling import Sheet, bca_limits
 from .intervals import Interval
@@ -71,7 +71,7 @@ def compare_costs(
     """
     left, right = numbers("a", a, ndim=1), numbers("b", b, ndim=1)
     if len(left) != len(right) or len(left) < 2:
-        raise complain("a and b", "be of one length, at least 2", (len(left), len(right)))
+        raise invalid("a and b", "be of one length, at least 2", (len(left), len(right)))
     gap = left - right
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
@@ -171,11 +171,11 @@ def compare_over_datasets(
     """
     table = numbers("values", values, ndim=2)
     if table.shape[0] < 2 or table.shape[1] < 3:
-        raise complain("values", "be an (n, k) table of n >= 2 data sets and k >= 3 learners", f"shape {table.shape}")
+        raise invalid("values", "be an (n, k) table of n >= 2 data sets and k >= 3 learners", f"shape {table.shape}")
     check_choice("posthoc", posthoc, tuple(_POSTHOC))
     learners = tuple(map(str, names if names is not None else getattr(values, "columns", range(table.shape[1]))))
     if len(learners) != table.shape[1]:
-        raise complain("names", f"name the {table.shape[1]} learners", list(learners))
+        raise invalid("names", f"name the {table.shape[1]} learners", list(learners))
     signed = table if check_flag("lower_is_better", lower_is_better) else -table
     tests = require("scikit_posthocs", extra="lab", why="The post-hoc test of compare_over_datasets")
     if (np.ptp(signed, axis=1) == 0).all():  # all learners tie everywhere: nothing to rank

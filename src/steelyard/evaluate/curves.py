@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from ..validation.arrays import check_same_length
-from ..validation.values import complain
+from ..validation.values import invalid
 from ._forms import Measure, form_of
 from ._formulas import ratio
 from ._predictions import Answers, Codes, Floats, numbers, read_answers
@@ -227,7 +227,7 @@ def brier_curve(
         y_true, y_proba, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight, name="y_proba"
     )
     if p.min() < 0 or p.max() > 1:
-        raise complain("y_proba", "lie between 0 and 1", float(p.min() if p.min() < 0 else p.max()))
+        raise invalid("y_proba", "lie between 0 and 1", float(p.min() if p.min() < 0 else p.max()))
     weight = np.ones(len(p)) if answers.weight is None else answers.weight
     share = weight / weight.sum()
     truth = answers.truth == answers.positive()
@@ -247,19 +247,19 @@ def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: An
     answers = read_answers(y_true, y_true, **given)
     check_same_length(**{"y_true": answers.truth, name: score})
     if answers.n_classes != 2 or len(np.unique(answers.truth)) != 2:
-        raise complain("y_true", "hold two classes for a curve", answers.classes[np.unique(answers.truth)].tolist())
+        raise invalid("y_true", "hold two classes for a curve", answers.classes[np.unique(answers.truth)].tolist())
     return answers, score
 
 
 def _stakes(answers: Answers) -> tuple[float, float]:
     """What all misses and all alarms together would cost, beyond the right answers."""
-    table, plus = answers.table(), answers.positive()
+    table, plus = answers.per_example(), answers.positive()
     weight = np.ones(len(table)) if answers.weight is None else answers.weight
     gap = weight * (table[:, 1 - plus] - table[:, plus])
     truth = answers.truth == plus
     miss, alarm = float(gap[truth].sum()), float(-gap[~truth].sum())
     if miss < 0 or alarm < 0 or miss + alarm == 0:
-        raise complain("costs", "make mistakes dearer than right answers", {"miss": miss, "alarm": alarm})
+        raise invalid("costs", "make mistakes dearer than right answers", {"miss": miss, "alarm": alarm})
     return miss, alarm
 
 

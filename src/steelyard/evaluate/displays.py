@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..costs.rules import read_costs
-from ..validation.values import complain
+from ..validation.values import invalid
 from ._drawing import ACCENT, FAINT, axes, finish, words
 from ._predictions import Floats
 from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
@@ -18,17 +18,17 @@ def score_of(estimator: Any, X: Any, *, costs: Any = None, positive: Any = None,
     """How positive each row is: the positive column of ``predict_proba``, else ``decision_function`` with its sign."""
     labels = list(estimator.classes_)
     if len(labels) != 2:
-        raise complain("estimator", "tell two classes apart for a curve", labels)
+        raise invalid("estimator", "tell two classes apart for a curve", labels)
     if positive is None and costs is not None:
         positive = read_costs(costs, labels).aligned(labels).positive
     if positive is not None and positive not in labels:
-        raise complain("positive", f"be a class of the estimator ({', '.join(map(repr, labels))})", positive)
+        raise invalid("positive", f"be a class of the estimator ({', '.join(map(repr, labels))})", positive)
     at = 1 if positive is None else labels.index(positive)
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, at]
     if proba or not hasattr(estimator, "decision_function"):
         need = "predict_proba" if proba else "predict_proba or decision_function"
-        raise complain("estimator", f"have {need}", type(estimator).__name__)
+        raise invalid("estimator", f"have {need}", type(estimator).__name__)
     return np.asarray(estimator.decision_function(X), dtype=np.float64) * (1.0 if at == 1 else -1.0)
 
 

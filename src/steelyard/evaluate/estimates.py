@@ -19,7 +19,7 @@ from ..costs.rules import read_costs
 from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
 from ..validation.arrays import check_same_length
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 from ._forms import Measure, form_of
 from ._formulas import ratio
 from ._predictions import Answers, Floats
@@ -40,14 +40,14 @@ class Estimate:
     value: float
     standard_error: float
     effective_sample_size: float
-    asked: int
+    queried: int
     rounds: int
     method: str
 
     def __str__(self) -> str:
         return (
             f"{self.value:.4g} ± {self.standard_error:.2g} "
-            f"({self.asked} labels of {self.rounds} rounds, worth {self.effective_sample_size:.1f})"
+            f"({self.queried} labels of {self.rounds} rounds, worth {self.effective_sample_size:.1f})"
         )
 
     def _repr_html_(self) -> str:
@@ -69,11 +69,11 @@ def estimate(
 
     Parameters
     ----------
-    measure : as for :func:`cumulative`; F1, total and mean cost, sensitivity, ...
-    trace : ``y`` is read only where ``asked``; elsewhere it may hold anything.
+    measure : as for :func:`prequential_curve`; F1, total and mean cost, sensitivity, ...
+    trace : ``y`` is read only where ``queried``; elsewhere it may hold anything.
     method : "hajek" scales the weights to sum to the number of rounds (self-normalised: stabler);
         "horvitz_thompson" takes them as they are (unbiased for total and mean cost).
-    shown, costs, positive, classes, params : as for :func:`cumulative`.
+    shown, costs, positive, classes, params : as for :func:`prequential_curve`.
 
     Raises :class:`NotEstimableError` when no unasked round could have been asked (a deterministic rule), and warns with
     :class:`CoverageWarning` when some could not: the estimate is then about the others alone.
@@ -81,19 +81,21 @@ def estimate(
     >>> from steelyard import mean_cost
     >>> draw = np.random.default_rng(0)
     >>> y, predicted = draw.integers(0, 2, 1000), draw.integers(0, 2, 1000)
-    >>> chance = np.where(predicted, 0.5, 0.1)
-    >>> asked = draw.random(1000) < chance
-    >>> print(estimate(mean_cost, Trace(chance, predicted, asked, chance, np.where(asked, y, -9))))
+    >>> p = np.where(predicted, 0.5, 0.1)
+    >>> queried = draw.random(1000) < p
+    >>> print(estimate(mean_cost, Trace(p, predicted, queried, p, np.where(queried, y, -9))))
     0.562 ± 0.036 (331 labels of 1000 rounds, worth 191.7)
     """
     form = form_of(measure)
     check_choice("method", method, ("hajek", "horvitz_thompson"))
-    asked, chance = _asking(trace)
-    rounds = int((chance > 0).sum())
+    queried, query_probability = _asking(trace)
+    rounds = int((query_probability > 0).sum())
     read = {"costs": costs, "positive": positive, "classes": classes}
-    seen = _asked_answers(trace, asked, shown, **read)
-    stand_ins = _asked_answers(trace, asked, "push", **read)  # an asked round shows what the unasked ones like it show
-    pi = chance[asked]
+    seen = _asked_answers(trace, queried, shown, **read)
+    stand_ins = _asked_answers(
+        trace, queried, "push", **read
+    )  # an asked round shows what the unasked ones like it show
+    pi = query_probability[queried]
     extra = 1.0 / pi - 1.0  # how many unasked rounds an asked one stands for
     if method == "hajek":
         extra *= ratio(rounds - len(pi), extra.sum())
@@ -122,41 +124,46 @@ def estimate(
 
 def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
     """Check what was asked against the chance of asking it."""
-    check_same_length(predicted=trace.predicted, asked=trace.asked, chance=trace.chance, y=trace.y)
-    asked, chance = np.asarray(trace.asked, dtype=bool), np.asarray(trace.chance, dtype=np.float64)
-    if not ((chance >= 0) & (chance <= 1)).all():
-        worst = chance[~((chance >= 0) & (chance <= 1))][0]
-        raise complain("trace.chance", "lie between 0 and 1", float(worst))
-    if (asked & (chance == 0)).any():
-        at = int(np.flatnonzero(asked & (chance == 0))[0])
-        raise complain("trace.chance", "be positive where a label was asked", 0.0, f"It stands at round {at}.")
-    if not asked.any():
+    check_same_length(
+        predicted=trace.prediction, queried=trace.queried, query_probability=trace.query_probability, y=trace.y
+    )
+    queried, query_probability = (
+        np.asarray(trace.queried, dtype=bool),
+        np.asarray(trace.query_probability, dtype=np.float64),
+    )
+    if not ((query_probability >= 0) & (query_probability <= 1)).all():
+        worst = query_probability[~((query_probability >= 0) & (query_probability <= 1))][0]
+        raise invalid("trace.query_probability", "lie between 0 and 1", float(worst))
+    if (queried & (query_probability == 0)).any():
+        at = int(np.flatnonzero(queried & (query_probability == 0))[0])
+        raise invalid("trace.query_probability", "be positive where a label was asked", 0.0, f"It stands at round {at}.")
+    if not queried.any():
         raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
-    unreachable = int((chance == 0).sum())
-    if unreachable and unreachable == (~asked).sum():
+    unreachable = int((query_probability == 0).sum())
+    if unreachable and unreachable == (~queried).sum():
         raise NotEstimableError(
-            f"trace.chance must be positive for rounds that were not asked; got 0 for all {unreachable} of them. "
+            f"trace.query_probability must be positive for rounds that were not asked; got 0 for all {unreachable} of them. "
             "A deterministic rule, or a spent budget, cannot be corrected: query with a rule that has an audit floor."
         )
     if unreachable:
         warnings.warn(
-            f"{unreachable} of {len(chance)} rounds could not have been asked (chance 0); "
+            f"{unreachable} of {len(query_probability)} rounds could not have been asked (chance 0); "
             "the estimate speaks about the others alone.",
             CoverageWarning,
             stacklevel=3,
         )
-    return asked, chance
+    return queried, query_probability
 
 
-def _asked_answers(trace: Trace, asked: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Answers:
+def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Answers:
     """The answers of the asked rounds, without a look at any other label."""
     if isinstance(costs, CostRule):
-        raise complain("costs", "be stated outright for an estimate", costs, "A rule needs the labels of all rounds.")
-    known = Trace(*(np.asarray(column)[asked] for column in trace))
+        raise invalid("costs", "be stated outright for an estimate", costs, "A rule needs the labels of all rounds.")
+    known = Trace(*(np.asarray(column)[queried] for column in trace))
     stated = None if costs is None else read_costs(costs, known.y)
     if given["classes"] is None and (stated is None or stated.classes is None):
-        given["classes"] = np.union1d(known.y, np.asarray(trace.predicted))
-    return trace_answers(known, shown, costs=stated[asked] if isinstance(stated, ExampleCosts) else stated, **given)
+        given["classes"] = np.union1d(known.y, np.asarray(trace.prediction))
+    return trace_answers(known, shown, costs=stated[queried] if isinstance(stated, ExampleCosts) else stated, **given)
 
 
 def _gradient(value_at: Callable[[Floats], Floats], sums: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation.arrays import check_same_length
-from ..validation.values import check_count, check_flag, check_number, complain
+from ..validation.values import check_count, check_flag, check_number, invalid
 from ._forms import FORMS, OURS, Measure
 from ._predictions import Floats, read_answers
 from ._resampling import Sheet, bca_limits
@@ -65,7 +65,7 @@ def bootstrap_interval(
     0.75 [0.6, 0.875]
     """
     if not callable(measure):
-        raise complain("measure", "be a function of truths and answers", measure, "Pass the function, not its name.")
+        raise invalid("measure", "be a function of truths and answers", measure, "Pass the function, not its name.")
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
     by_class = check_flag("stratify", stratify)

@@ -7,7 +7,7 @@ from typing import Any
 import sklearn
 from sklearn import metrics
 
-from ..validation.values import complain
+from ..validation.values import invalid
 from ._forms import OURS
 
 _BY_NAME = {measure.__name__: measure for measure in OURS}
@@ -44,9 +44,9 @@ def get_scorer(name: str, *, costs: Any = None, **params: Any) -> Any:
 def _of_scikit_learn(name: str, costs: Any, params: dict[str, Any]) -> Any:
     if name not in metrics.get_scorer_names():
         known = ", ".join(sorted(_BY_NAME))
-        raise complain("name", f"be one of {known}, or a scorer of scikit-learn", name)
+        raise invalid("name", f"be one of {known}, or a scorer of scikit-learn", name)
     if costs is not None or params:
-        raise complain("name", "be a measure of this package to take costs or parameters", name)
+        raise invalid("name", "be a measure of this package to take costs or parameters", name)
     return metrics.get_scorer(name)
 
 

@@ -12,15 +12,15 @@ from ._drawing import axes, finish, words
 from ._forms import Measure
 from ._predictions import Codes, Floats
 from .measures import mean_cost
-from .streams import cumulative
+from .streams import prequential_curve
 
 
 @dataclass(eq=False)
 class StreamDisplay:
     """A measure over the rounds of one or several streams.
 
-    Make one with ``from_trace``, ``from_predictions`` or ``from_estimator`` (parameters of :func:`cumulative`); draw
-    several into one ``ax``.
+    Make one with ``from_trace``, ``from_predictions`` or ``from_estimator`` (parameters of
+    :func:`prequential_curve`); draw several into one ``ax``.
 
     >>> display = StreamDisplay.from_predictions([0, 1, 1], [0, 0, 1])
     >>> display.values.tolist()
@@ -45,9 +45,9 @@ class StreamDisplay:
         **given: Any,
     ) -> Self:
         """Draw a measure over time at no more than ``points`` rounds."""
-        n = len(trace.predicted)
+        n = len(trace.prediction)
         rounds = np.unique(np.linspace(1, n, min(points, n)).astype(int))
-        values = cumulative(measure, trace, at=rounds, **given)
+        values = prequential_curve(measure, trace, at=rounds, **given)
         return cls(rounds, values, measure.__name__, name).plot(ax=ax, **(line or {}))
 
     @classmethod

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..trace import Trace
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 from ._forms import Measure, form_of
 from ._predictions import Answers, Codes, Floats, read_answers
 
 _CELLS = 1 << 20  # running sums held at a time
 
 
-def cumulative(
+def prequential_curve(
     measure: Measure,
     trace: Trace,
     *,
@@ -39,9 +39,9 @@ def cumulative(
 
     >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
     >>> from steelyard import sensitivity_score
-    >>> cumulative(sensitivity_score, trace)
+    >>> prequential_curve(sensitivity_score, trace)
     array([0. , 0.5, 0.5])
-    >>> cumulative(sensitivity_score, trace, shown="push_and_query")
+    >>> prequential_curve(sensitivity_score, trace, shown="push_and_query")
     array([1., 1., 1.])
     """
     form = form_of(measure)
@@ -58,25 +58,25 @@ def cumulative(
     return values
 
 
-def stream_value(measure: Measure, trace: Trace, *, shown: str = "push", **given: Any) -> float:
-    """A measure over a whole stream: the last value of :func:`cumulative`, which takes the same parameters.
+def prequential_score(measure: Measure, trace: Trace, *, shown: str = "push", **given: Any) -> float:
+    """A measure over a whole stream: the last value of :func:`prequential_curve`, which takes the same parameters.
 
     >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
     >>> from steelyard import f_score
-    >>> [round(stream_value(f_score, trace, shown=s), 3) for s in ("push", "push_and_query")]
+    >>> [round(prequential_score(f_score, trace, shown=s), 3) for s in ("push", "push_and_query")]
     [0.667, 0.8]
     """
-    return float(cumulative(measure, trace, shown=shown, at=[len(trace.predicted)], **given)[-1])
+    return float(prequential_curve(measure, trace, shown=shown, at=[len(trace.prediction)], **given)[-1])
 
 
 def trace_answers(trace: Trace, shown: str, *, costs: Any, positive: Any, classes: Any) -> Answers:
     """The truths and the answers a user of the stream saw."""
     check_choice("shown", shown, ("push", "push_and_query"))
-    answers = read_answers(trace.y, trace.predicted, costs=costs, positive=positive, classes=classes)
+    answers = read_answers(trace.y, trace.prediction, costs=costs, positive=positive, classes=classes)
     if shown == "push":
         return answers
-    asked = np.asarray(trace.asked, dtype=bool)
-    return replace(answers, answer=np.where(asked, answers.positive(), answers.answer))
+    queried = np.asarray(trace.queried, dtype=bool)
+    return replace(answers, answer=np.where(queried, answers.positive(), answers.answer))
 
 
 def _rounds(at: Any, n: int) -> Codes:
@@ -85,5 +85,5 @@ def _rounds(at: Any, n: int) -> Codes:
     rounds = np.asarray(at)
     ok = rounds.ndim == 1 and rounds.size and rounds.dtype.kind in "iu" and (np.diff(rounds) > 0).all()
     if not ok or rounds[0] < 1 or rounds[-1] > n:
-        raise complain("at", f"be rising whole numbers from 1 to {n}", at)
+        raise invalid("at", f"be rising whole numbers from 1 to {n}", at)
     return rounds.astype(np.intp)

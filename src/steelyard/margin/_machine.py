@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
 from ..validation.arrays import Rows, check_rows, is_sparse
-from ..validation.values import check_choice, check_count, check_number, complain
+from ..validation.values import check_choice, check_count, check_number, invalid
 from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
 
@@ -35,7 +35,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     def _check_training_rows(self, X: Any) -> Rows:
         rows = check_rows(self, X, reset=True)
         if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
-            raise complain("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
+            raise invalid("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
         check_choice("dtype", self.dtype, tuple(DTYPES))
         return rows
 

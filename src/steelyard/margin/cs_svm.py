@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from ..costs import as_costs
 from ..errors import CostsError
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
-from ..validation.values import check_number, complain
+from ..validation.values import check_number, invalid
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
@@ -70,17 +70,17 @@ class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             classes, codes = check_labels(y)
             check_same_length(X=rows, y=codes)
             if len(classes) != 2:
-                raise complain(
+                raise invalid(
                     "y",
                     "have two classes",
                     f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
                     "Only binary classification is supported. "
                     "For more classes use a reduction, e.g. OneVsAllClassifier.",
                 )
-            sign, cost = _cheaper_answer(as_costs(self.costs, y, classes, per_example=costs).table(y), codes)
+            sign, cost = _cheaper_answer(as_costs(self.costs, y, classes, per_example=costs).per_example(y), codes)
             weight = cost * check_sample_weight(sample_weight, len(codes))
             if not (weight > 0).any():
-                raise complain("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
+                raise invalid("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
             C = check_number("C", self.C, above=0)
             with weights_in_range("C", C):
                 reach = C * weight

@@ -21,7 +21,7 @@ from .._native import (
     gram_rows_dense64,
 )
 from ..validation.arrays import Rows, check_table, is_sparse, overflow_blamed_on
-from ..validation.values import check_choice, check_count, check_number, complain
+from ..validation.values import check_choice, check_count, check_number, invalid
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
 KernelFunction = Callable[[Any, Any], Any]
@@ -92,7 +92,7 @@ def check_range(spec: KernelSpec, dtype: np.dtype[Any], **tables: Rows) -> None:
             "perceptron": 2 * np.sqrt(square),
         }
     if 4 * square > np.finfo(work).max or not bounds[str(spec.kernel)] <= np.finfo(dtype).max:
-        raise complain(name, f"be small enough for {spec.kernel} kernel values in {dtype}", most, "Scale the features.")
+        raise invalid(name, f"be small enough for {spec.kernel} kernel values in {dtype}", most, "Scale the features.")
 
 
 def working_type(dtype: np.dtype[Any], *tables: Rows) -> np.dtype[Any]:
@@ -193,7 +193,7 @@ class LazyGram:
 def _positions(name: str, which: Any, n: int) -> NDArray[np.int64]:
     at = np.asarray(which)
     if at.ndim != 1 or (len(at) and (at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= n)):
-        raise complain(name, f"hold positions in 0..{n - 1}", which)
+        raise invalid(name, f"hold positions in 0..{n - 1}", which)
     return np.ascontiguousarray(at, np.int64)
 
 
@@ -217,7 +217,7 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
         return _given("X", x, out_type)
     z = x if Z is None else check_table("Z", Z)
     if x.shape[1] != z.shape[1]:
-        raise complain("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
+        raise invalid("Z", f"have {x.shape[1]} features like X", f"{z.shape[1]} features")
     if callable(spec.kernel):
         return _called(spec.kernel, x, z, out_type)
     check_range(spec, out_type, X=x, Z=z)
@@ -229,7 +229,7 @@ def gram_of(spec: KernelSpec, X: Any, Z: Any = None, *, dtype: str = "float32") 
 def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -> Matrix:
     values = check_table("kernel(X, Z)", kernel(x, z))
     if values.shape != (x.shape[0], z.shape[0]):
-        raise complain("kernel", f"return an array of shape {(x.shape[0], z.shape[0])}", values.shape)
+        raise invalid("kernel", f"return an array of shape {(x.shape[0], z.shape[0])}", values.shape)
     return _given("kernel(X, Z)", values, out_type)
 
 

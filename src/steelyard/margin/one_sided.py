@@ -16,7 +16,7 @@ from ..validation.arrays import (
     check_sample_weight,
     unchanged_on_error,
 )
-from ..validation.values import check_number, complain
+from ..validation.values import check_number, invalid
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
@@ -87,7 +87,7 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
 
 def _targets(y: Any) -> Floats:
     if y is None:
-        raise complain(
+        raise invalid(
             "y", "hold one target per row", None, "This estimator requires y to be passed, but the target y is None."
         )
     target = check_floats("y", check_column("y", y))
@@ -100,7 +100,7 @@ def _sides(side: Any, n: int) -> NDArray[np.float64]:
         return np.zeros(n)
     sides = check_floats("side", side)
     if sides.shape != (n,):
-        raise complain("side", f"have shape ({n},)", sides.shape)
+        raise invalid("side", f"have shape ({n},)", sides.shape)
     if not np.isin(sides, (-1.0, 0.0, 1.0)).all():
-        raise complain("side", "hold +1 (loss above y), -1 (loss below) or 0 (both)", side)
+        raise invalid("side", "hold +1 (loss above y), -1 (loss below) or 0 (both)", side)
     return sides

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
 from ..validation.arrays import check_finite, overflow_blamed_on
-from ..validation.values import check_count, check_jobs, check_number, complain
+from ..validation.values import check_count, check_jobs, check_number, invalid
 from .kernels import LazyGram
 
 Floats = NDArray[np.float64]
@@ -48,18 +48,18 @@ class SVMProblem:
     def __post_init__(self) -> None:
         index = np.asarray(self.index)
         if index.ndim != 1 or index.dtype.kind not in "iu" or len(index) == 0:
-            raise complain("index", "hold positions of one or more rows", self.index)
+            raise invalid("index", "hold positions of one or more rows", self.index)
         object.__setattr__(self, "index", np.ascontiguousarray(index, np.int64))
         for name in ("p", "y", "upper"):
             values = np.ascontiguousarray(getattr(self, name), np.float64)
             if values.shape != index.shape:
-                raise complain(name, f"have shape {index.shape} like index", values.shape)
+                raise invalid(name, f"have shape {index.shape} like index", values.shape)
             check_finite(name, values)
             object.__setattr__(self, name, values)
         if not np.isin(self.y, (-1.0, 1.0)).all():
-            raise complain("y", "be +1 or -1", self.y)
+            raise invalid("y", "be +1 or -1", self.y)
         if (self.upper < 0).any():
-            raise complain("upper", "be >= 0 everywhere", float(self.upper.min()))
+            raise invalid("upper", "be >= 0 everywhere", float(self.upper.min()))
 
     @staticmethod
     def classification(index: Any, y: Any, weight: Any = None) -> SVMProblem:
@@ -151,14 +151,14 @@ def solve_path(
     problems = list(problems)
     grid = [check_number("lambdas", lam, above=0) for lam in lambdas]
     if not grid:
-        raise complain("lambdas", "hold one or more numbers", lambdas)
+        raise invalid("lambdas", "hold one or more numbers", lambdas)
     tol = check_number("tol", tol, above=0)
     max_iter, jobs = check_count("max_iter", max_iter), check_jobs(n_jobs)
     for problem in problems:
         with weights_in_range("lambdas", min(grid)):
             _ = problem.upper / min(grid)
         if problem.index.min() < 0 or problem.index.max() >= matrix.shape[0]:
-            raise complain("index", f"lie within the {matrix.shape[0]} rows of gram", problem.index)
+            raise invalid("index", f"lie within the {matrix.shape[0]} rows of gram", problem.index)
     mostly_there = isinstance(matrix, LazyGram) and 4 * matrix.rows_at_hand >= 3 * matrix.shape[0]
     stop = threading.Event()
 
@@ -203,7 +203,7 @@ def _shared(gram: Any) -> NDArray[Any] | LazyGram:
         return gram
     matrix = np.asarray(gram)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise complain("gram", "be a square matrix", f"shape {matrix.shape}")
+        raise invalid("gram", "be a square matrix", f"shape {matrix.shape}")
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
     return np.ascontiguousarray(matrix, matrix.dtype.newbyteorder("="))

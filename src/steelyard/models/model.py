@@ -19,7 +19,7 @@ from ..costs import Costs
 from ..decision import ExpectedCostClassifier
 from ..errors import StateError
 from ..validation.arrays import is_sparse
-from ..validation.values import complain, require
+from ..validation.values import invalid, require
 from .schema import Columns, by_name
 
 _FORMAT = 1  # of model.json; another one is not guessed at
@@ -71,7 +71,7 @@ class Model:
             return None
         priced = self.costs if costs is None else costs
         expected = priced.expected(self.estimator.predict_proba(self._known_columns(X)))
-        chosen = self.costs.codes(self.predict(X, costs=costs))
+        chosen = self.costs.encode(self.predict(X, costs=costs))
         return np.asarray(expected[np.arange(len(chosen)), chosen])
 
     def _known_columns(self, X: Any) -> Any:
@@ -81,18 +81,18 @@ class Model:
             return self._known_positions(X)
         missing = [c for c in self.columns.used if c not in frame.columns]
         if missing:
-            raise complain("data", "have every column the model was taught with", f"no column {missing[0]!r}")
+            raise invalid("data", "have every column the model was taught with", f"no column {missing[0]!r}")
         for name in self.columns.numeric:
             if not (frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean):
-                raise complain(f"column {name!r}", "hold numbers as in training", f"{frame[name].dtype} cells")
+                raise invalid(f"column {name!r}", "hold numbers as in training", f"{frame[name].dtype} cells")
         return frame.select(list(self.columns.used)).to_native()
 
     def _known_positions(self, X: Any) -> Any:
         if any(isinstance(name, str) for name in self.columns.used):
-            raise complain("data", "be a frame with the columns the model was taught with", type(X).__name__)
+            raise invalid("data", "be a frame with the columns the model was taught with", type(X).__name__)
         least = max(self.columns.used) + 1
         if X.shape[1] < least or (is_sparse(X) and X.shape[1] != least):
-            raise complain("data", f"have the {least} columns the model was taught with", f"{X.shape[1]} columns")
+            raise invalid("data", f"have the {least} columns the model was taught with", f"{X.shape[1]} columns")
         return X
 
 

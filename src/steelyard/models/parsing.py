@@ -13,7 +13,7 @@ from ..active import QueryRule
 from ..costs import Costs
 from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
 from ..rules import Rule
-from ..validation.values import complain
+from ..validation.values import invalid
 
 _BASES = (UpdateRule, QueryRule, SecondOrderRule)
 
@@ -33,9 +33,9 @@ def _spelled(option: str, text: str, kind: type[Rule], room: Any) -> Any:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
-        raise complain(option, "be a rule such as Name(parameter=number)", text) from None
+        raise invalid(option, "be a rule such as Name(parameter=number)", text) from None
     made = _built(option, tree, known)
-    made.checked()
+    made.validate()
     return made
 
 
@@ -47,7 +47,7 @@ def _built(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
     """A rule from its syntax: a name, or a name with constants and rules in brackets."""
     name = tree.func if isinstance(tree, ast.Call) else tree
     if not isinstance(name, ast.Name) or (name.id not in known and f"Ask{name.id}" not in known):
-        raise complain(option, f"be one of {', '.join(known)}", ast.unparse(tree))
+        raise invalid(option, f"be one of {', '.join(known)}", ast.unparse(tree))
     make = known.get(name.id) or known[f"Ask{name.id}"]
     if not isinstance(tree, ast.Call):
         return make()
@@ -57,7 +57,7 @@ def _built(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
         return make(*positional, **named)
     except TypeError:
         takes = ", ".join(inspect.signature(make).parameters) or "nothing"
-        raise complain(option, f"give {make.__name__} its parameters ({takes})", ast.unparse(tree)) from None
+        raise invalid(option, f"give {make.__name__} its parameters ({takes})", ast.unparse(tree)) from None
 
 
 def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
@@ -66,7 +66,7 @@ def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
     try:
         return ast.literal_eval(tree)
     except ValueError:
-        raise complain(option, "give parameters as numbers, texts or True and False", ast.unparse(tree)) from None
+        raise invalid(option, "give parameters as numbers, texts or True and False", ast.unparse(tree)) from None
 
 
 def stream_costs(text: str | None) -> Any:
@@ -76,7 +76,7 @@ def stream_costs(text: str | None) -> Any:
     if text.strip() == "balanced":
         return AdaptiveBalanced()
     if Path(text).suffix.lower() in (".csv", ".toml"):
-        return Costs.read(text)
+        return Costs.from_file(text)
     pair: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
@@ -85,8 +85,8 @@ def stream_costs(text: str | None) -> Any:
         except ValueError:
             pair[name] = math.nan
         if not equals or name not in ("fn", "fp") or not math.isfinite(pair[name]) or pair[name] <= 0:
-            raise complain("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
-    return Costs.of_pair(miss=pair.get("fn", 1.0), alarm=pair.get("fp", 1.0))
+            raise invalid("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
+    return Costs.binary(fn=pair.get("fn", 1.0), fp=pair.get("fp", 1.0))
 
 
 def label_budget(text: str | None) -> int | float | None:
@@ -100,4 +100,4 @@ def label_budget(text: str | None) -> int | float | None:
     try:
         return float(text)
     except ValueError:
-        raise complain("--budget", "be a number of labels, or of labels per row below 1", text) from None
+        raise invalid("--budget", "be a number of labels, or of labels per row below 1", text) from None

@@ -11,7 +11,7 @@ from ..data import Dataset
 from ..errors import StateError
 from ..online import RecordHasher, StreamScaler
 from ..validation.arrays import is_sparse
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 
 SCALES = ("auto", "none", "standard", "unit-norm")
 
@@ -30,7 +30,7 @@ class Preparation:
         self._check_columns(chunk)
         if is_sparse(chunk.X):
             if self.scale in ("standard", "unit-norm"):
-                raise complain("--scale", "be none for sparse rows", self.scale)
+                raise invalid("--scale", "be none for sparse rows", self.scale)
             return chunk.X
         if not chunk.nominal and self.hash_bits is None:
             return self._scaled(np.asarray(chunk.X, dtype=np.float64))
@@ -40,9 +40,7 @@ class Preparation:
         found = chunk.features or tuple(f"x{j}" for j in range(chunk.X.shape[1]))
         if self.columns is not None and found != self.columns:
             other = next((a for a, b in zip(found, self.columns, strict=False) if a != b), len(found))
-            raise complain(
-                "columns", f"stay the {len(self.columns)} of the state", other, "Start with another --state."
-            )
+            raise invalid("columns", f"stay the {len(self.columns)} of the state", other, "Start with another --state.")
         self.columns = found
 
     def _scaled(self, numbers: Any) -> Any:

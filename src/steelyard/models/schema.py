@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..data.columns import is_number
 from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
-from ..validation.values import complain
+from ..validation.values import invalid
 from .encoders import coded_encoder, scaled_encoder
 
 MOST_LEVELS = 10_000  # of a nominal column: beyond that no learner here can use it
@@ -69,7 +69,7 @@ def by_name(X: Any) -> Any:
         return X
     if names != list(range(len(names))):
         odd = next(name for name in names if not isinstance(name, str))
-        raise complain("columns", "have text as names", odd, "Rename them: X.columns = X.columns.astype(str).")
+        raise invalid("columns", "have text as names", odd, "Rename them: X.columns = X.columns.astype(str).")
     return np.asarray(X)
 
 
@@ -77,17 +77,17 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
     """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
     if is_sparse(X):
         if drop:
-            raise complain("drop", "be left out for sparse rows", list(drop), "Take the columns out of X first.")
+            raise invalid("drop", "be left out for sparse rows", list(drop), "Take the columns out of X first.")
         return Columns(tuple(range(X.shape[1])), (), sparse=True)
     names = list(getattr(X, "columns", ()))
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise complain("columns", "have different names", f"{twice} twice", "Rename one of them.")
+        raise invalid("columns", "have different names", f"{twice} twice", "Rename one of them.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return _of_array(np.asarray(X), set(drop))
     if unknown := set(drop) - set(frame.columns):
-        raise complain("drop", f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
+        raise invalid("drop", f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
     numeric, nominal, left_out = [], [], {}
     for name in frame.columns:
         if name in drop:
@@ -95,12 +95,10 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
             continue
         column = frame[name]
         if column.null_count() == len(column) or _only_nan(column):
-            raise complain(
-                "columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}."
-            )
+            raise invalid("columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}.")
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             if column.dtype.is_float() and np.isinf(column.to_numpy()).any():
-                raise complain(
+                raise invalid(
                     f"column {name!r}", "hold finite numbers or none", "infinity", f"Mend it, or use --drop {name}."
                 )
             numeric.append(name)
@@ -115,17 +113,17 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
 
 def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
     if X.ndim != 2:
-        raise complain("X", "have two dimensions", f"shape {X.shape}")
+        raise invalid("X", "have two dimensions", f"shape {X.shape}")
     if X.dtype.kind not in "fiub":
-        raise complain("X", "hold numbers, or be a data frame with named columns", f"dtype {X.dtype}")
+        raise invalid("X", "hold numbers, or be a data frame with named columns", f"dtype {X.dtype}")
     if X.dtype.kind == "f" and np.isinf(X).any():
-        raise complain("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
+        raise invalid("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
     if unknown := drop.difference(range(X.shape[1])):
-        raise complain("drop", f"name columns of the data (0 to {X.shape[1] - 1})", next(iter(unknown)))
+        raise invalid("drop", f"name columns of the data (0 to {X.shape[1] - 1})", next(iter(unknown)))
     used = tuple(i for i in range(X.shape[1]) if i not in drop)
     empty = [i for i in used if X.dtype.kind == "f" and np.isnan(X[:, i]).all()]
     if empty:
-        raise complain(
+        raise invalid(
             "columns", "hold values", f"column {empty[0]} without any", f"Leave it out with drop=[{empty[0]}]."
         )
     return _checked(Columns(used, ()))
@@ -149,7 +147,7 @@ def _not_nominal(column: Any) -> str | None:
     if (looks_unique or levels > MOST_LEVELS) and 0 < len(strange) < 0.5 * len(head):
         return f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
     if levels > MOST_LEVELS:
-        raise complain(
+        raise invalid(
             f"column {column.name!r}",
             f"have at most {MOST_LEVELS} levels to be nominal",
             f"{levels} levels",

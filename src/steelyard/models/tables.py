@@ -17,7 +17,7 @@ from ..data import Dataset, read_table
 from ..data.files import suffix_of
 from ..data.table import SUFFIXES
 from ..errors import CostsError
-from ..validation.values import complain
+from ..validation.values import invalid
 from .schema import Columns
 
 
@@ -25,11 +25,11 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
     kind = _kind(path)
     if kind == "libsvm" and target is not None:
-        raise complain("--target", "not be given for LIBSVM, where labels come first on each line", target)
+        raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
-        raise complain("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+        raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
     X = _named(dataset)
     taken: dict[str, Any] = {}
     for name in dict.fromkeys(columns):  # one column may hold both costs
@@ -42,7 +42,7 @@ def _kind(path: Path) -> str:
     kind = SUFFIXES.get(suffix_of(path))
     if kind is None:
         endings = ", ".join(sorted(SUFFIXES))
-        raise complain("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
+        raise invalid("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
     return kind
 
 
@@ -58,9 +58,9 @@ def _named(dataset: Dataset) -> Any:
 def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64]]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
-        raise complain("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
+        raise invalid("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
     if not frame[name].dtype.is_numeric():
-        raise complain(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
+        raise invalid(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
 
 
@@ -69,23 +69,23 @@ def read_costs(
 ) -> Any:
     """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
     pair = _pair(text) if text and "=" in text else {}
-    matrix = Costs.read(text) if text and not pair else None
+    matrix = Costs.from_file(text) if text and not pair else None
     if roles and (matrix is not None or pair.keys() & roles.keys()):
-        raise complain("--costs", "leave out what a column of the data gives", text, error=CostsError)
+        raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
     classes = np.unique(y)
     if len(classes) < 2:
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) > 2:
         if pair or roles:
-            raise complain("costs", "be a matrix file for more than two classes", text, error=CostsError)
+            raise invalid("costs", "be a matrix file for more than two classes", text, error=CostsError)
         if positive is not None:
-            raise complain("--positive", "be left out where there are more than two classes", positive)
+            raise invalid("--positive", "be left out where there are more than two classes", positive)
         return matrix
     named = None if positive is None else _label(classes, positive)
     if matrix is not None:
         return matrix if named is None else replace(matrix.aligned(classes), positive=named)
     miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
-    return Costs.of_pair(miss, alarm, classes=classes.tolist(), positive=named)
+    return Costs.binary(fn=miss, fp=alarm, classes=classes.tolist(), positive=named)
 
 
 def _pair(text: str) -> dict[str, float]:
@@ -93,11 +93,11 @@ def _pair(text: str) -> dict[str, float]:
     for part in text.split(","):
         key, _, value = part.partition("=")
         if key.strip() not in ("fn", "fp") or key.strip() in pair:
-            raise complain("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
+            raise invalid("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
         try:
             pair[key.strip()] = float(value)
         except ValueError:
-            raise complain("--costs", "give numbers, as in fn=5,fp=1", text, error=CostsError) from None
+            raise invalid("--costs", "give numbers, as in fn=5,fp=1", text, error=CostsError) from None
     return pair
 
 
@@ -106,7 +106,7 @@ def _label(classes: NDArray[Any], positive: str) -> Any:
     for label in classes.tolist():
         if str(label) == positive:
             return label
-    raise complain("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
+    raise invalid("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
 
 
 def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
@@ -117,10 +117,10 @@ def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[
     """
     kind = _kind(path)
     if columns.sparse is not (kind == "libsvm"):
-        raise complain("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
+        raise invalid("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
     if kind == "libsvm":
         if taken:
-            raise complain("cost column", "not be given for LIBSVM", taken[0], error=CostsError)
+            raise invalid("cost column", "not be given for LIBSVM", taken[0], error=CostsError)
         return read_table(path, n_features=len(columns.numeric)).X, {}
     nominal = [name for name in columns.nominal if isinstance(name, str)]
     dataset = read_table(path, target=None, nominal=nominal)
@@ -134,8 +134,8 @@ def row_costs(typical: Costs, taken: dict[str, Any], roles: dict[str, str]) -> C
     if not roles:
         return None
     if typical.n_classes != 2 or typical.matrix is None or typical.classes is None:
-        raise complain("cost columns", "be given for two classes", f"{typical.n_classes} classes", error=CostsError)
+        raise invalid("cost columns", "be given for two classes", f"{typical.n_classes} classes", error=CostsError)
     positive = typical.positive_index()
     usual = {"fn": typical.matrix[positive, 1 - positive], "fp": typical.matrix[1 - positive, positive]}
     miss, alarm = (taken[roles[k]] if k in roles else usual[k] for k in ("fn", "fp"))
-    return Costs.of_pair(miss, alarm, classes=typical.classes.tolist(), positive=typical.classes[positive].item())
+    return Costs.binary(fn=miss, fp=alarm, classes=typical.classes.tolist(), positive=typical.classes[positive].item())

@@ -5,7 +5,7 @@ from .classifier import OnlineClassifier
 from .hashing import RecordHasher
 from .multiclass import OnlineCostClassifier
 from .scaler import StreamScaler
-from .second_order import ACOG, AROW, SCW1, SCW2, Doubt, SecondOrderRule, Turn
+from .second_order import ACOG, AROW, SCW1, SCW2, SecondOrderInput, SecondOrderRule, SecondOrderStep
 from .updates import (
     CPAPB,
     CSOALPA,
@@ -16,12 +16,12 @@ from .updates import (
     PA2,
     PAUM,
     ROMMA,
+    ClassInput,
     CPAPBTable2,
     CSOALHinge,
-    Lack,
     Perceptron,
-    Seen,
     Step,
+    UpdateInput,
     UpdateRule,
 )
 
@@ -42,16 +42,16 @@ __all__ = [
     "AdaptiveBalanced",
     "CPAPBTable2",
     "CSOALHinge",
-    "Doubt",
-    "Lack",
+    "ClassInput",
     "OnlineClassifier",
     "OnlineCostClassifier",
     "Perceptron",
     "RecordHasher",
+    "SecondOrderInput",
     "SecondOrderRule",
-    "Seen",
+    "SecondOrderStep",
     "Step",
     "StreamScaler",
-    "Turn",
+    "UpdateInput",
     "UpdateRule",
 ]

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import Stream, large_block
-from ..active import AskAll, AskAtLeast, Budget, Glance, QueryRule
+from ..active import AskAll, AskAtLeast, Budget, QueryInput, QueryRule
 from ..errors import DivergedError, InvalidInputError
 from ..validation.arrays import Rows, check_finite, check_rows, is_sparse
-from ..validation.values import complain
+from ..validation.values import invalid
 from .adaptive import ClassCosts, RowCosts
-from .second_order import Doubt, SecondOrderRule, Turn
-from .updates import Seen, Step, UpdateRule
+from .second_order import SecondOrderInput, SecondOrderRule, SecondOrderStep
+from .updates import Step, UpdateInput, UpdateRule
 
 Floats = NDArray[np.float64]
 _ONE, _YES = np.float64(1.0).tobytes(), np.True_.tobytes()
@@ -38,8 +38,8 @@ class Record(NamedTuple):
     """What the loop writes down for every round; None for columns that are the same for all rounds."""
 
     score: Floats
-    chance: Floats | None
-    asked: NDArray[np.bool_] | None
+    query_probability: Floats | None
+    queried: NDArray[np.bool_] | None
     answer: NDArray[np.int64]
 
 
@@ -63,16 +63,16 @@ def stream_of(setting: Setting, query: QueryRule) -> Any:
 def check_query(query: Any) -> None:
     """Complain about a query rule that is none, or whose parameters cannot be used."""
     if not isinstance(query, QueryRule):
-        raise complain("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
-    query.checked()
+        raise invalid("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
+    query.validate()
 
 
-def chance_of(query: QueryRule, glance: Glance) -> float:
+def query_probability_of(query: QueryRule, glance: QueryInput) -> float:
     """What a query rule answers, if that is a chance."""
-    chance = float(query.chance(glance))
-    if not 0.0 <= chance <= 1.0:
-        raise complain(f"{type(query).__name__}.chance()", "answer a number in [0, 1]", chance)
-    return chance
+    query_probability = float(query.query_probability(glance))
+    if not 0.0 <= query_probability <= 1.0:
+        raise invalid(f"{type(query).__name__}.chance()", "answer a number in [0, 1]", query_probability)
+    return query_probability
 
 
 class Engine:
@@ -137,21 +137,25 @@ class Engine:
             if not math.isfinite(score):
                 return i
             answer = score >= self.setting.threshold
-            chance, ask = self.stream.enter(chance_of(self.query, Glance(score, answer, self.stream.t)), draws, i)
-            if record is not None and record.chance is not None and record.asked is not None:
-                record.score[i], record.chance[i], record.asked[i] = score, chance, ask
+            query_probability, query = self.stream.enter(
+                query_probability_of(self.query, QueryInput(score, answer, self.stream.t)), draws, i
+            )
+            if record is not None and record.query_probability is not None and record.queried is not None:
+                record.score[i], record.query_probability[i], record.queried[i] = score, query_probability, query
                 record.answer[i] = labels[answer]
-            if ask:
+            if query:
                 cost = self.stream.cost_of(truth, 1.0 if costs.values is None else costs.values[i], costs.whole)
-                if not self._learn_in_python(arrays, i, truth, Seen(score, 1.0 if truth else -1.0, cost, x2, w2)):
+                if not self._learn_in_python(
+                    arrays, i, truth, UpdateInput(score, 1.0 if truth else -1.0, cost, x2, w2)
+                ):
                     return i
         return -1
 
-    def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, seen: Seen) -> bool:
+    def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, seen: UpdateInput) -> bool:
         if isinstance(self.update, SecondOrderRule):
-            doubt = Doubt(seen.score, seen.y, seen.cost, self.stream.variance(*arrays, i))
-            add, gain, after = self.update.turn(doubt) if seen.cost > 0 else Turn()
-            return bool(self.stream.turn(*arrays, i, positive, float(add), float(gain), bool(after)))
+            doubt = SecondOrderInput(seen.score, seen.y, seen.cost, self.stream.variance(*arrays, i))
+            add, gain, after = self.update.second_order_step(doubt) if seen.cost > 0 else SecondOrderStep()
+            return bool(self.stream.second_order_step(*arrays, i, positive, float(add), float(gain), bool(after)))
         step = Step(*map(float, self.update.step(seen))) if seen.cost > 0 else Step()
         return bool(self.stream.apply(*arrays, i, positive, *step))
 
@@ -177,10 +181,12 @@ class Engine:
         if not math.isfinite(score):
             raise complaint_about(row, 0)
         answer = score >= self.setting.threshold
-        chance, ask = self.stream.enter(chance_of(self.query, Glance(score, answer, t)), None, 0)
-        if ask:
+        query_probability, query = self.stream.enter(
+            query_probability_of(self.query, QueryInput(score, answer, t)), None, 0
+        )
+        if query:
             self.stream.reserve()
-        return t, score, answer, chance, ask
+        return t, score, answer, query_probability, query
 
     def learn(self, row: Rows, positive: bool, cost: float, whole: bool) -> None:
         """Learn from a label that was asked for earlier; ``row`` has shape (1, d)."""
@@ -192,7 +198,7 @@ class Engine:
         before = copy.copy(self.stream)
         self.stream.release()
         score, x2, w2 = self.stream.look(*arrays, 0)
-        seen = Seen(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
+        seen = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
         if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
             self.stream = before
             raise complaint_about(row, 0)
@@ -232,9 +238,9 @@ def complaint_about(rows: Rows, end: int) -> InvalidInputError:
     except InvalidInputError as error:
         return error
     if is_sparse(rows) and rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
-        return complain("X", f"have columns within 0..{rows.shape[1] - 1}", f"{rows.indices.max()} in a sparse X")
+        return invalid("X", f"have columns within 0..{rows.shape[1] - 1}", f"{rows.indices.max()} in a sparse X")
     where = f"row {end}" if end >= 0 else "the rows given"
-    return complain(
+    return invalid(
         "weights",
         "stay finite",
         f"an overflow at {where}",
@@ -257,5 +263,5 @@ def one_row(estimator: Any, x: Any) -> Rows:
     row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
     rows = readable(estimator, row, reset=False)
     if rows.shape[0] != 1:
-        raise complain("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
+        raise invalid("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
     return rows

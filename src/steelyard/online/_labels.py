@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._native import tell_apart
 from ..errors import InvalidInputError
 from ..validation.arrays import check_column, check_finite, check_labels
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Labels = NDArray[Any]
 
@@ -45,7 +45,7 @@ def check_two(classes: Any) -> Labels:
             "The type of the target is multiclass."
         )
     if len(found) < 2:
-        raise complain("y", "have two classes", found.tolist(), "For one class in the first part give classes=.")
+        raise invalid("y", "have two classes", found.tolist(), "For one class in the first part give classes=.")
     return found
 
 
@@ -59,15 +59,15 @@ def is_positive(y: Labels, classes: Labels) -> NDArray[np.bool_]:
         at = int(np.argmin(either))
     else:  # numpy found the types not comparable
         at = 0
-    raise complain("y", f"hold the classes {classes.tolist()}", y[at], f"See row {at}.")
+    raise invalid("y", f"hold the classes {classes.tolist()}", y[at], f"See row {at}.")
 
 
 def uniform_draws(draws: Any, n: int) -> NDArray[np.float64]:
     """Uniform numbers a caller gives in place of the rounds' own."""
     uniform = np.ascontiguousarray(draws, dtype=np.float64)
     if uniform.shape != (n,):
-        raise complain("draws", f"have shape ({n},)", uniform.shape)
+        raise invalid("draws", f"have shape ({n},)", uniform.shape)
     check_finite("draws", uniform)
     if len(uniform) and not (uniform.min() >= 0 and uniform.max() < 1):
-        raise complain("draws", "lie in [0, 1)", (float(uniform.min()), float(uniform.max())))
+        raise invalid("draws", "lie in [0, 1)", (float(uniform.min()), float(uniform.max())))
     return uniform

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import CostStream
-from ..active import Budget, Glance, QueryRule
+from ..active import Budget, QueryInput, QueryRule
 from ..validation.arrays import Rows
-from ..validation.values import complain
-from ._engine import Setting, arrays_of, chance_of, complaint_about, stream_of
+from ..validation.values import invalid
+from ._engine import Setting, arrays_of, complaint_about, query_probability_of, stream_of
 from .adaptive import ClassCosts
-from .updates import Lack, UpdateRule
+from .updates import ClassInput, UpdateRule
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -50,8 +50,8 @@ class ManyRecord(NamedTuple):
 
     gap: Floats
     answer: Codes
-    chance: Floats | None
-    asked: NDArray[np.bool_] | None
+    query_probability: Floats | None
+    queried: NDArray[np.bool_] | None
 
 
 class ManyEngine:
@@ -59,9 +59,9 @@ class ManyEngine:
 
     def __init__(self, setting: ManySetting, update: UpdateRule, query: QueryRule) -> None:
         self.setting, self.update, self.query = setting, update, query
-        stride = update.stride_kernel()
-        self.native = stride is not None and query.kernel() is not None
-        rule, numbers = stride or UNUSED
+        class_step = update.class_kernel()
+        self.native = class_step is not None and query.kernel() is not None
+        rule, numbers = class_step or UNUSED
         asking = Setting(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
         self.stream: Any = CostStream(
             stream=stream_of(asking, query),
@@ -81,8 +81,8 @@ class ManyEngine:
     def run(self, rows: Rows, truth: ManyTruth) -> ManyRecord:
         """Algorithm 1 of paper 001 over the rows. If they cannot be used, the stream stays as it was."""
         n, always = len(truth.codes), self.native and self.stream.always_asks
-        asked = None if always else np.empty(n, dtype=bool)
-        record = ManyRecord(np.empty(n), np.empty(n, dtype=np.int64), None if always else np.empty(n), asked)
+        queried = None if always else np.empty(n, dtype=bool)
+        record = ManyRecord(np.empty(n), np.empty(n, dtype=np.int64), None if always else np.empty(n), queried)
         if self.native:
             end = self.stream.run(*arrays_of(rows), *truth, *record)
         else:
@@ -103,12 +103,12 @@ class ManyEngine:
             seen = self._look(arrays, i)
             if seen is None:
                 return i
-            *found, ask = self._enter(seen[0], truth.draws, i)
-            for column, value in zip(record, (*found, ask), strict=True):
+            *found, query = self._enter(seen[0], truth.draws, i)
+            for column, value in zip(record, (*found, query), strict=True):
                 column[i] = value  # type: ignore[index]
             given = None if truth.costs is None else truth.costs[i]
             weight = 1.0 if truth.weight is None else float(truth.weight[i])
-            if ask and not self._settle(arrays, i, code, given, weight, *seen):
+            if query and not self._settle(arrays, i, code, given, weight, *seen):
                 return i
         return -1
 
@@ -123,8 +123,10 @@ class ManyEngine:
         answer = int(cheapest(estimate[None])[0])
         gap = float((np.delete(estimate, answer) - estimate[answer]).min())
         positive = answer != self.setting.negative
-        chance = chance_of(self.query, Glance(gap if positive else -gap, positive, self.stream.t))
-        return (gap, answer, *self.stream.enter(chance, draws, i))
+        query_probability = query_probability_of(
+            self.query, QueryInput(gap if positive else -gap, positive, self.stream.t)
+        )
+        return (gap, answer, *self.stream.enter(query_probability, draws, i))
 
     def _settle(
         self,
@@ -148,7 +150,7 @@ class ManyEngine:
             target = price[k] - (low + high) / 2
             margin = 2.0 * side * (float(estimate[k]) - target)
             share = 2.0 * side * (float(estimate[k]) - target / (high - low))
-            steps[k] = -side * (float(self.update.stride(Lack(margin, share, high - low, x2))) / 2)
+            steps[k] = -side * (float(self.update.class_step(ClassInput(margin, share, high - low, x2))) / 2)
         return bool(self.stream.apply(*arrays, i, code, steps))
 
     def _factor(self, code: int) -> float:
@@ -173,10 +175,10 @@ class ManyEngine:
         t, seen = self.stream.t, self._look(arrays, 0)
         if seen is None:
             raise complaint_about(row, 0)
-        gap, answer, chance, ask = self._enter(seen[0])
-        if ask:
+        gap, answer, query_probability, query = self._enter(seen[0])
+        if query:
             self.stream.reserve()
-        return t, gap, answer, chance, ask
+        return t, gap, answer, query_probability, query
 
     def learn(self, row: Rows, code: int, given: Floats | None, weight: float) -> None:
         """Learn from a label that was asked for earlier; ``row`` has shape (1, d)."""
@@ -219,7 +221,7 @@ def cheapest(costs: Floats) -> NDArray[np.intp]:
 
 def check_many(update: Any) -> None:
     """Complain about a rule that does not say how far to go for one answer of many."""
-    if not isinstance(update, UpdateRule) or type(update).stride is UpdateRule.stride:
+    if not isinstance(update, UpdateRule) or type(update).class_step is UpdateRule.class_step:
         rule = "be a rule for many classes: CSOGD1, CSOGD2, CSOALHinge, CSOALPA, PA, PA1, PA2, or one with a stride()"
-        raise complain("update", rule, update, "Give an object, e.g. update=CSOGD2(0.1).")
-    update.checked()
+        raise invalid("update", rule, update, "Give an object, e.g. update=CSOGD2(0.1).")
+    update.validate()

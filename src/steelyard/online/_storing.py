@@ -186,7 +186,7 @@ def _read(value: Any) -> Any:
         return value
     parameters = {name: _read(inner) for name, inner in value.items() if name != "use"}
     if value["use"] == "Costs":
-        return Costs.of_matrix(**parameters)
+        return Costs.from_matrix(**parameters)
     if value["use"] == "Budget":
         return Budget(*(math.inf if v is None else v for v in (parameters["limit"], parameters["rate"])))
     for room in (updates, second_order, active, adaptive, costs_room):

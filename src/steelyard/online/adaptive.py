@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..costs import Balanced, CostRule, Costs, ExampleCosts, as_costs
 from ..errors import CostsError
 from ..validation.arrays import check_sample_weight
-from ..validation.values import check_number, complain
+from ..validation.values import check_number, invalid
 
 __all__ = ["AdaptiveBalanced"]
 
@@ -65,19 +65,19 @@ def adaptive_odds(costs: AdaptiveBalanced, classes: NDArray[Any]) -> tuple[float
     """eta_p / eta_n, and the position of the class whose cost they belong to where there are two."""
     eta = check_number("eta_pos", costs.eta_pos, above=0, below=1)
     if len(classes) > 2 and eta != 0.5:
-        raise complain("eta_pos", "be 0.5 with more than two classes", costs.eta_pos, error=CostsError)
+        raise invalid("eta_pos", "be 0.5 with more than two classes", costs.eta_pos, error=CostsError)
     if costs.positive is None:
         return eta / (1 - eta), len(classes) - 1
     found = np.flatnonzero(classes == costs.positive)
     if len(found) != 1:
-        raise complain("positive", f"be one of the classes {classes.tolist()}", costs.positive, error=CostsError)
+        raise invalid("positive", f"be one of the classes {classes.tolist()}", costs.positive, error=CostsError)
     return eta / (1 - eta), int(found[0])
 
 
 def fixed_costs(costs: Any, y: Any, classes: NDArray[Any]) -> Costs:
     """Costs by class that stay for the life of a stream; ``y`` is all of it, or None if that is not known."""
     if y is None and isinstance(costs, CostRule):
-        raise complain(
+        raise invalid(
             "costs",
             "not depend on labels yet to come when a stream is learned in parts",
             costs,
@@ -86,7 +86,7 @@ def fixed_costs(costs: Any, y: Any, classes: NDArray[Any]) -> Costs:
         )
     found = as_costs(costs, y, classes)
     if isinstance(found, ExampleCosts):
-        raise complain(
+        raise invalid(
             "costs", "be by class in the constructor", found, "Give costs per example to fit, run or learn.", CostsError
         )
     return found
@@ -99,12 +99,12 @@ def row_costs(costs: Any, sample_weight: Any, y: Any, classes: NDArray[Any], pos
         return RowCosts(weight, whole=False)
     found = as_costs(None, y, classes, per_example=costs)
     if isinstance(found, ExampleCosts):
-        table = found.table(y)
+        table = found.per_example(y)
         rows, right = np.arange(len(table)), positive.astype(np.intp)
         values = table[rows, 1 - right] - table[rows, right]
         if (values < 0).any():
             at = int(np.argmax(values < 0))
-            raise complain(
+            raise invalid(
                 "costs", "make the right answer the cheapest", table[at].tolist(), f"See row {at}.", CostsError
             )
     else:

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from ..active import AskAll, Budget, QueryRule
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
-from ..validation.values import check_choice, check_count, check_flag, check_number, complain
+from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._engine import Engine, Setting, always_asked, check_query, one_row, readable
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._storing import Stored
@@ -116,11 +116,11 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             found, positive = two_classes(labels) if classes is None else (check_two(classes), None)
             self._begin(rows.shape[1], found, labels if known_whole else None)
         elif classes is not None and not np.array_equal(check_two(classes), self.classes_):
-            raise complain("classes", f"stay {self.classes_.tolist()}", classes)
+            raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         if positive is None:
             positive = is_positive(labels, self.classes_)
         if sample_weight is not None and not self._engine.update.uses_cost:
-            raise complain("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
+            raise invalid("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
         per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
         uniform = None if draws is None else uniform_draws(draws, len(labels))
         if not recorded:
@@ -131,10 +131,10 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         bits = tuple(self.classes_.view(np.int64).tolist()) if in_place else (0, 1)
         self._engine.run(rows, positive, per_row, draws=uniform, record=record, labels=bits)
         predicted = record.answer.view(self.classes_.dtype) if in_place else self.classes_[record.answer]
-        chance, asked = record.chance, record.asked
-        if chance is None or asked is None:
-            chance, asked = always_asked(len(labels))
-        return Trace(record.score, predicted, asked, chance, labels)
+        query_probability, queried = record.query_probability, record.queried
+        if query_probability is None or queried is None:
+            query_probability, queried = always_asked(len(labels))
+        return Trace(record.score, predicted, queried, query_probability, labels)
 
     def start(self, n_features: int, classes: Any) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet."""
@@ -147,15 +147,15 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         update = CSOGD2() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
         if not isinstance(update, UpdateRule):
-            raise complain("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
-        update.checked()
+            raise invalid("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
+        update.validate()
         check_query(query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
-            raise complain("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
+            raise invalid("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
         budget = Budget.of(self.budget)
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
-            raise complain("budget", 'be a number of labels for after_budget="average"', self.budget)
+            raise invalid("budget", 'be a number of labels for after_budget="average"', self.budget)
         setting = Setting(
             n_features=n_features,
             budget=budget,
@@ -187,8 +187,8 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
         engine = self._running()
         found = engine.stream.decide(x) if engine.kernel is not None else None
-        t, score, positive, chance, ask = found or engine.decide(one_row(self, x))
-        return Decision(t, score, self._answers[positive], chance, ask)
+        t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
+        return Decision(t, score, self._answers[positive], query_probability, query)
 
     def learn(self, x: Any, y: Any, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later.
@@ -203,14 +203,14 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         if sample_weight != 1.0:
             value *= self._weight(sample_weight)
         if engine.setting.budget != Budget() and engine.stream.reserved == 0:
-            raise complain(
+            raise invalid(
                 "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
             )
         learned = engine.kernel.learn(engine.stream, x, positive, value, whole) if engine.kernel is not None else None
         if not learned:
             engine.learn(one_row(self, x), positive, value, whole)
 
-    def release(self, count: int = 1) -> None:
+    def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
         self._running().stream.release(check_count("count", count))
 
@@ -218,11 +218,11 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         try:
             return self._truths[y]
         except (KeyError, TypeError):
-            raise complain("y", f"be one of the classes {self.classes_.tolist()}", y) from None
+            raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
     def _weight(self, sample_weight: float) -> float:
         if not self._engine.update.uses_cost:
-            raise complain("sample_weight", f"be 1 for {self._engine.update!r}, which is blind to costs", sample_weight)
+            raise invalid("sample_weight", f"be 1 for {self._engine.update!r}, which is blind to costs", sample_weight)
         return check_number("sample_weight", sample_weight, at_least=0)
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         return int(self._running().stream.updates)
 
     @property
-    def n_asked_(self) -> int:
+    def n_queried_(self) -> int:
         """Labels asked for so far, answered or not."""
         stream = self._running().stream
         return int(stream.spent + stream.reserved)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import murmurhash3_32
 
 from ..validation.arrays import is_sparse
-from ..validation.values import check_count, complain
+from ..validation.values import check_count, invalid
 
 __all__ = ["RecordHasher"]
 
@@ -86,7 +86,7 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _refuse_sparse(X: Any) -> None:
     if is_sparse(X):
-        raise complain("X", "hold records, not sparse rows", type(X).__name__, "Sparse rows need no hashing.")
+        raise invalid("X", "hold records, not sparse rows", type(X).__name__, "Sparse rows need no hashing.")
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -105,20 +105,20 @@ def _token(name: str, value: Any, where: str) -> tuple[str, float]:
     if isinstance(value, (numbers.Real, np.bool_)):
         number = float(value)
         if not np.isfinite(number):
-            raise complain("X", "hold finite numbers, texts or missing cells", value, f"See {where}, {name}.")
+            raise invalid("X", "hold finite numbers, texts or missing cells", value, f"See {where}, {name}.")
         return name, number
-    raise complain("X", "hold numbers, texts or missing cells", value, f"See {where}, {name}.")
+    raise invalid("X", "hold numbers, texts or missing cells", value, f"See {where}, {name}.")
 
 
 def _of_records(records: Any, width: int) -> sparse.csr_matrix:
     if isinstance(records, (str, Mapping)) or not isinstance(records, Iterable):
-        raise complain("X", "be a frame, a table or a list of dicts", records, "Put a single record into a list.")
+        raise invalid("X", "be a frame, a table or a list of dicts", records, "Put a single record into a list.")
     columns: list[int] = []
     values: list[float] = []
     starts = [0]
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise complain("X", "hold one dict a row", record, f"See record {i}.")
+            raise invalid("X", "hold one dict a row", record, f"See record {i}.")
         for name, value in record.items():
             token, amount = _token(str(name), value, f"record {i}")
             column, sign = _place(token, width)

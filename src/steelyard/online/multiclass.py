@@ -14,7 +14,7 @@ from ..costs import as_costs
 from ..errors import StateError
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
-from ..validation.values import check_choice, check_count, check_flag, check_number, complain
+from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._engine import always_asked, check_query, one_row, readable
 from ._labels import as_column, uniform_draws
 from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
@@ -118,30 +118,30 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         if new:
             self._begin(rows.shape[1], known, labels if whole else None)
         elif classes is not None and not np.array_equal(known, self.classes_):
-            raise complain("classes", f"stay {self.classes_.tolist()}", classes)
+            raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         positions = np.array([self._codes.get(label, -1) for label in found.tolist()], dtype=np.int64)
         if (positions < 0).any():
             at = int(np.argmax(positions[codes] < 0))
-            raise complain("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
+            raise invalid("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
         truth = ManyTruth(
             positions[codes],
             None if costs is None else self._table(costs, labels),
             None if sample_weight is None else check_sample_weight(sample_weight, len(labels)),
             None if draws is None else uniform_draws(draws, len(labels)),
         )
-        gap, answer, chance, asked = self._engine.run(rows, truth)
-        if chance is None or asked is None:
-            chance, asked = always_asked(len(labels))
-        return Trace(gap, self.classes_[answer], asked, chance, labels)
+        gap, answer, query_probability, queried = self._engine.run(rows, truth)
+        if query_probability is None or queried is None:
+            query_probability, queried = always_asked(len(labels))
+        return Trace(gap, self.classes_[answer], queried, query_probability, labels)
 
     def _table(self, per_example: Any, y: Any) -> Floats:
-        table = as_costs(None, y, self.classes_, per_example=per_example).table(y)
+        table = as_costs(None, y, self.classes_, per_example=per_example).per_example(y)
         return np.ascontiguousarray(table, dtype=np.float64)
 
     def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
         """Zero weights, and everything that stays for the life of the stream."""
         if len(classes) < 2:
-            raise complain(
+            raise invalid(
                 "y", "have two classes or more", classes.tolist(), "For one class in the first part give classes=."
             )
         adaptive = isinstance(self.costs, AdaptiveBalanced)
@@ -156,7 +156,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         budget = Budget.of(self.budget)
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
-            raise complain("budget", 'be a number of labels for after_budget="average"', self.budget)
+            raise invalid("budget", 'be a number of labels for after_budget="average"', self.budget)
         odds, plus = adaptive_odds(self.costs, classes) if isinstance(self.costs, AdaptiveBalanced) else (0.0, 1)
         setting = ManySetting(
             n_features=n_features,
@@ -180,7 +180,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             return 0
         found = np.flatnonzero(classes == self.negative)
         if len(found) != 1:
-            raise complain("negative", f"be one of the classes {classes.tolist()}", self.negative)
+            raise invalid("negative", f"be one of the classes {classes.tolist()}", self.negative)
         return int(found[0])
 
     def _running(self) -> ManyEngine:
@@ -197,8 +197,8 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
         engine = self._running()
         found = engine.stream.decide(x) if engine.native else None
-        t, gap, answer, chance, ask = found or engine.decide(one_row(self, x))
-        return Decision(t, gap, self._answers[answer], chance, ask)
+        t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
+        return Decision(t, gap, self._answers[answer], query_probability, query)
 
     def learn(self, x: Any, y: Any, *, costs: Any = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win."""
@@ -207,7 +207,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         given = None if costs is None else self._table(np.atleast_2d(costs), np.asarray([y]))[0]
         weight = 1.0 if sample_weight == 1.0 else check_number("sample_weight", sample_weight, at_least=0)
         if engine.setting.budget != Budget() and engine.stream.reserved == 0:
-            raise complain(
+            raise invalid(
                 "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
             )
         learned = engine.stream.learn(x, code, given, weight) if engine.native else None
@@ -218,9 +218,9 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         try:
             return self._codes[y]
         except (KeyError, TypeError):
-            raise complain("y", f"be one of the classes {self.classes_.tolist()}", y) from None
+            raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
-    def release(self, count: int = 1) -> None:
+    def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
         self._running().stream.release(check_count("count", count))
 
@@ -260,7 +260,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         return int(self._running().stream.t)
 
     @property
-    def n_asked_(self) -> int:
+    def n_queried_(self) -> int:
         """Labels asked for so far, answered or not."""
         stream = self._running().stream
         return int(stream.spent + stream.reserved)

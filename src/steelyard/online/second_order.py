@@ -8,13 +8,13 @@ from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 from .._native import update_kernel
-from ..validation.values import check_choice, check_flag, check_number, complain
+from ..validation.values import check_choice, check_flag, check_number, invalid
 from .updates import UpdateRule
 
-__all__ = ["ACOG", "AROW", "SCW1", "SCW2", "Doubt", "SecondOrderRule", "Turn"]
+__all__ = ["ACOG", "AROW", "SCW1", "SCW2", "SecondOrderInput", "SecondOrderRule", "SecondOrderStep"]
 
 
-class Doubt(NamedTuple):
+class SecondOrderInput(NamedTuple):
     """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x."""
 
     score: float
@@ -27,7 +27,7 @@ class Doubt(NamedTuple):
         return self.y * self.score
 
 
-class Turn(NamedTuple):
+class SecondOrderStep(NamedTuple):
     """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` the new Sigma turns the step."""
 
     add: float = 0.0
@@ -40,26 +40,26 @@ class SecondOrderRule(UpdateRule):
 
     With ``full=False`` only the diagonal of Sigma^-1 is kept: as quick as a first-order rule, for any number of
     features. ``full=True`` keeps the whole matrix: d^2 numbers and operations a step, up to ``widest`` features.
-    A subclass writes :meth:`turn`.
+    A subclass writes :meth:`second_order_step`.
     """
 
-    meaning: ClassVar[str] = "turn"
+    python_method: ClassVar[str] = "second_order_step"
     widest: ClassVar[int] = 4096
 
     full: bool = False  # the last parameter of every rule
 
-    def turn(self, doubt: Doubt) -> Turn:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """The turn for one labelled example."""
         raise NotImplementedError
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a flag that is none."""
         check_flag("full", self.full)
 
     def check_width(self, n_features: int) -> None:
         """Complain about more features than a whole matrix is kept for."""
         if self.full and n_features > self.widest:
-            raise complain(
+            raise invalid(
                 "X", f"have at most {self.widest} features for full=True", n_features, "Use full=False: the diagonal."
             )
 
@@ -72,25 +72,25 @@ class AROW(SecondOrderRule):
     Crammer, Kulesza & Dredze 2009, fig. 1, which is cost = 1.
     Parameters: ``r`` > 0, how little one example counts; ``full``, the whole covariance or its diagonal.
 
-    >>> AROW(r=1.0).turn(Doubt(score=0.5, y=1.0, cost=1.0, variance=1.0))
-    Turn(add=0.25, gain=1.0, after=False)
+    >>> AROW(r=1.0).second_order_step(SecondOrderInput(score=0.5, y=1.0, cost=1.0, variance=1.0))
+    SecondOrderStep(add=0.25, gain=1.0, after=False)
     """
 
     r: float = 1.0
     full: bool = False
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about an r that is not positive."""
-        super().checked()
+        super().validate()
         check_number("r", self.r, above=0)
 
-    def turn(self, doubt: Doubt) -> Turn:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the margin is at least 1."""
         hinge = 1.0 - doubt.margin()
         if hinge <= 0:
-            return Turn()
+            return SecondOrderStep()
         slack = self.r / doubt.cost
-        return Turn(add=doubt.y * (hinge / (doubt.variance + slack)), gain=1.0 / slack)
+        return SecondOrderStep(add=doubt.y * (hinge / (doubt.variance + slack)), gain=1.0 / slack)
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
@@ -103,9 +103,9 @@ class _SoftConfidence(SecondOrderRule):
     eta: float = 0.9
     full: bool = False
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a C that is not positive or an eta outside (0.5, 1)."""
-        super().checked()
+        super().validate()
         check_number("C", self.C, above=0)
         check_number("eta", self.eta, above=0.5, below=1)
 
@@ -113,21 +113,21 @@ class _SoftConfidence(SecondOrderRule):
         """The quantile of the standard normal distribution at ``eta``."""
         return NormalDist().inv_cdf(self.eta)
 
-    def _alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: SecondOrderInput) -> float:
         """Length of the step; called where the confidence is too small."""
         raise NotImplementedError
 
-    def turn(self, doubt: Doubt) -> Turn:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """Nothing where y f >= phi sqrt(x' Sigma x); else the alpha and beta of Wang, Zhao & Hoi 2012."""
         phi, v = self.phi(), doubt.variance
         if v <= 0 or phi * math.sqrt(v) <= doubt.margin():
-            return Turn()
+            return SecondOrderStep()
         alpha = self._alpha(doubt)
         if alpha <= 0:
-            return Turn()
+            return SecondOrderStep()
         push = alpha * v * phi
         root = 0.5 * (math.sqrt(push * push + 4.0 * v) - push)  # sqrt(u): the deviation of y f after the step
-        return Turn(add=alpha * doubt.y, gain=alpha * phi / root)
+        return SecondOrderStep(add=alpha * doubt.y, gain=alpha * phi / root)
 
     def native(self) -> Any:
         """The kernel's form of this rule."""
@@ -142,11 +142,11 @@ class SCW1(_SoftConfidence):
     Hoi 2012, prop. 1, which is cost = 1.
     Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
 
-    >>> SCW1(C=0.1).turn(Doubt(score=0.0, y=-1.0, cost=1.0, variance=1.0)).add
+    >>> SCW1(C=0.1).second_order_step(SecondOrderInput(score=0.0, y=-1.0, cost=1.0, variance=1.0)).add
     -0.1
     """
 
-    def _alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: SecondOrderInput) -> float:
         """The step that reaches the confidence, cut at C cost."""
         phi2 = self.phi() * self.phi()
         psi, zeta = 1.0 + phi2 / 2.0, 1.0 + phi2
@@ -162,11 +162,11 @@ class SCW2(_SoftConfidence):
     Wang, Zhao & Hoi 2012, prop. 2, which is cost = 1.
     Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
 
-    >>> SCW2(C=0.5).turn(Doubt(score=9.0, y=1.0, cost=1.0, variance=1.0))
-    Turn(add=0.0, gain=0.0, after=False)
+    >>> SCW2(C=0.5).second_order_step(SecondOrderInput(score=9.0, y=1.0, cost=1.0, variance=1.0))
+    SecondOrderStep(add=0.0, gain=0.0, after=False)
     """
 
-    def _alpha(self, doubt: Doubt) -> float:
+    def _alpha(self, doubt: SecondOrderInput) -> float:
         """The step that balances confidence and loss."""
         phi = self.phi()
         phi2, m, v = phi * phi, doubt.margin(), doubt.variance
@@ -184,8 +184,8 @@ class ACOG(SecondOrderRule):
     grows it becomes :class:`CSOGD2` (II) or :class:`CSOGD1` (I).
     Parameters: ``eta`` > 0, the step; ``gamma`` > 0, how slowly Sigma shrinks; ``loss``, "II" or "I"; ``full``.
 
-    >>> ACOG(eta=0.5, gamma=2.0).turn(Doubt(score=0.5, y=1.0, cost=3.0, variance=1.0))
-    Turn(add=1.5, gain=0.5, after=True)
+    >>> ACOG(eta=0.5, gamma=2.0).second_order_step(SecondOrderInput(score=0.5, y=1.0, cost=3.0, variance=1.0))
+    SecondOrderStep(add=1.5, gain=0.5, after=True)
     """
 
     eta: float = 1.0
@@ -193,20 +193,20 @@ class ACOG(SecondOrderRule):
     loss: str = "II"
     full: bool = False
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about steps that are not positive or an unknown loss."""
-        super().checked()
+        super().validate()
         check_number("eta", self.eta, above=0)
         check_number("gamma", self.gamma, above=0)
         check_choice("loss", self.loss, ("I", "II"))
 
-    def turn(self, doubt: Doubt) -> Turn:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the loss is zero."""
         wanted = doubt.cost if self.loss == "I" else 1.0
         if wanted - doubt.margin() <= 0:
-            return Turn()
+            return SecondOrderStep()
         slope = 1.0 if self.loss == "I" else doubt.cost
-        return Turn(add=self.eta * slope * doubt.y, gain=1.0 / self.gamma, after=True)
+        return SecondOrderStep(add=self.eta * slope * doubt.y, gain=1.0 / self.gamma, after=True)
 
     def native(self) -> Any:
         """The kernel's form of this rule."""

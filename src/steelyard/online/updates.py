@@ -23,15 +23,15 @@ __all__ = [
     "ROMMA",
     "CPAPBTable2",
     "CSOALHinge",
-    "Lack",
+    "ClassInput",
     "Perceptron",
-    "Seen",
     "Step",
+    "UpdateInput",
     "UpdateRule",
 ]
 
 
-class Seen(NamedTuple):
+class UpdateInput(NamedTuple):
     """All that an update rule may look at: score before the update, truth (+1/-1), cost, \\|x\\|^2 and \\|w\\|^2."""
 
     score: float
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     shift: float = 0.0
 
 
-class Lack(NamedTuple):
+class ClassInput(NamedTuple):
     """All that an update rule may look at for one answer of many, on the scale of a binary margin.
 
     ``margin``: how far the estimate falls short of a margin as large as the costs say; ``share``: the same with the
@@ -73,26 +73,26 @@ class Lack(NamedTuple):
 class UpdateRule(Rule):
     """How the weights move when a label has come.
 
-    A subclass writes :meth:`step` for two classes, :meth:`stride` for many, and works at the speed of Python. To make
-    it fast, give it a struct in ``native/updates.hpp`` (with its name in the type list) and return that from
+    A subclass writes :meth:`step` for two classes, :meth:`class_step` for many, and works at the speed of Python. To
+    make it fast, give it a struct in ``native/updates.hpp`` (with its name in the type list) and return that from
     :meth:`native`; one in ``native/strides.hpp`` for many classes.
     """
 
-    meaning: ClassVar[str] = "step"
+    python_method: ClassVar[str] = "step"
     uses_cost: ClassVar[bool] = True  # False: the rule is blind to costs, and sample weights are refused
     has_bias: ClassVar[bool] = False  # True: the rule moves an intercept of its own through Step.shift
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """The step for one labelled example."""
         raise NotImplementedError
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """How far the weights of one answer go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks."""
         raise NotImplementedError
 
-    def stride_kernel(self) -> tuple[str, list[float]] | None:
-        """Name and numbers of the kernel of :meth:`stride`, or None where it is written in Python only."""
-        cls = next(base for base in type(self).__mro__ if "stride" in vars(base))
+    def class_kernel(self) -> tuple[str, list[float]] | None:
+        """Name and numbers of the kernel of :meth:`class_step`, or None where it is written in Python only."""
+        cls = next(base for base in type(self).__mro__ if "class_step" in vars(base))
         if cls.__module__ != __name__:
             return None
         return cls.__name__, [float(getattr(self, name)) for name in inspect.signature(cls).parameters]
@@ -109,18 +109,18 @@ class Perceptron(UpdateRule):
     Parameters: ``tie`` says what a score of exactly 0 is: ``"prediction"``, the answer +1, a mistake only if y = -1
     (reproduces Table II of paper 000), or ``"margin"``, always a mistake, y f <= 0 (paper 001).
 
-    >>> Perceptron("margin").step(Seen(0.0, 1.0, 1.0, 1.0, 0.0)).add
+    >>> Perceptron("margin").step(UpdateInput(0.0, 1.0, 1.0, 1.0, 0.0)).add
     1.0
     """
 
     tie: str = "prediction"
     uses_cost: ClassVar[bool] = False
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about an unknown reading."""
         check_choice("tie", self.tie, ("prediction", "margin"))
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """One whole row on a mistake."""
         wrong = seen.margin() <= 0 if self.tie == "margin" else _sign(seen.score) != seen.y
         return Step(add=seen.y if wrong else 0.0)
@@ -137,7 +137,7 @@ class ROMMA(UpdateRule):
     With g = \\|x\\|^2 \\|w\\|^2 - f^2:  keep = (\\|x\\|^2 \\|w\\|^2 - y f) / g,  add = \\|w\\|^2 (y - f) / g.
     Parameters: ``aggressive`` learns from margin errors (y f < 1) too, not from mistakes only.
 
-    >>> ROMMA().step(Seen(0.0, -1.0, 1.0, 4.0, 0.0)).add
+    >>> ROMMA().step(UpdateInput(0.0, -1.0, 1.0, 4.0, 0.0)).add
     -0.25
     """
 
@@ -145,11 +145,11 @@ class ROMMA(UpdateRule):
     uses_cost: ClassVar[bool] = False
     parallel: ClassVar[float] = 1e-12
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a flag that is none."""
         check_flag("aggressive", self.aggressive)
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero or parallel to w."""
         learn = seen.margin() < 1 if self.aggressive else _sign(seen.score) != seen.y
         if not learn or seen.x2 == 0:
@@ -173,17 +173,17 @@ class ROMMA(UpdateRule):
 class PA(UpdateRule):
     """Passive-aggressive: add = y hinge / \\|x\\|^2, so that y f = 1 afterwards. Crammer et al. 2006; blind to costs.
 
-    >>> PA().step(Seen(0.5, 1.0, 1.0, 2.0, 0.0)).add
+    >>> PA().step(UpdateInput(0.5, 1.0, 1.0, 2.0, 0.0)).add
     0.25
     """
 
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
         return Step(add=seen.y * (seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """Until the margin is as large as the costs say."""
         return lack.margin / lack.x2 if lack.margin > 0 and lack.x2 > 0 else 0.0
 
@@ -196,7 +196,7 @@ class PA(UpdateRule):
 class _Capped(UpdateRule):
     C: float = 10.0
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a C that is not positive."""
         check_number("C", self.C, above=0)
 
@@ -211,17 +211,17 @@ class PA1(_Capped):
 
     Parameters: ``C`` > 0, the greatest step; 10 in paper 000.
 
-    >>> PA1(0.1).step(Seen(0.5, 1.0, 1.0, 2.0, 0.0)).add
+    >>> PA1(0.1).step(UpdateInput(0.5, 1.0, 1.0, 2.0, 0.0)).add
     0.1
     """
 
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
         return Step(add=seen.y * min(self.C, seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """Until the margin is as large as the costs say, or C."""
         return min(self.C, lack.margin / lack.x2) if lack.margin > 0 and lack.x2 > 0 else 0.0
 
@@ -232,19 +232,19 @@ class PA2(_Capped):
 
     Parameters: ``C`` > 0, larger is more aggressive; 10 in paper 000.
 
-    >>> PA2(0.5).step(Seen(0.5, 1.0, 1.0, 1.0, 0.0)).add
+    >>> PA2(0.5).step(UpdateInput(0.5, 1.0, 1.0, 1.0, 0.0)).add
     0.25
     """
 
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
         if seen.hinge() <= 0 or seen.x2 <= 0:
             return Step()
         return Step(add=seen.y * (seen.hinge() / (seen.x2 + 1.0 / (2.0 * self.C))))
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """A damped part of the way to the margin that the costs say."""
         return lack.margin / (lack.x2 + 1.0 / (2.0 * self.C)) if lack.margin > 0 and lack.x2 > 0 else 0.0
 
@@ -255,7 +255,7 @@ class PAUM(UpdateRule):
 
     Parameters: ``eta`` > 0, the step; ``radius`` R > 0, the length of the longest row (1 for unit rows).
 
-    >>> PAUM().step(Seen(1.5, 1.0, 2.0, 1.0, 0.0))
+    >>> PAUM().step(UpdateInput(1.5, 1.0, 2.0, 1.0, 0.0))
     Step(keep=1.0, add=1.0, shift=1.0)
     """
 
@@ -263,12 +263,12 @@ class PAUM(UpdateRule):
     radius: float = 1.0
     has_bias: ClassVar[bool] = True
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about parameters that are not positive."""
         check_number("eta", self.eta, above=0)
         check_number("radius", self.radius, above=0)
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """The margin asked for is the cost of the example."""
         if seen.margin() > seen.cost:
             return Step()
@@ -287,11 +287,11 @@ class CPAPB(_Capped):
     Crammer et al. 2006. This is the published rule; Table II of paper 000 was made with :class:`CPAPBTable2`.
     Parameters: ``C`` > 0, the greatest step.
 
-    >>> CPAPB().step(Seen(-1.0, 1.0, 4.0, 2.0, 0.0)).add
+    >>> CPAPB().step(UpdateInput(-1.0, 1.0, 4.0, 2.0, 0.0)).add
     1.5
     """
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Mistakes only."""
         if _sign(seen.score) == seen.y or seen.x2 == 0:
             return Step()
@@ -302,11 +302,11 @@ class CPAPB(_Capped):
 class CPAPBTable2(UpdateRule):
     """CPA-PB as behind Table II of paper 000: if y f < 1, add = y (sqrt(cost) - y f) / \\|x\\|^2, without a cap.
 
-    >>> CPAPBTable2().step(Seen(0.5, 1.0, 4.0, 1.0, 0.0)).add
+    >>> CPAPBTable2().step(UpdateInput(0.5, 1.0, 4.0, 1.0, 0.0)).add
     1.5
     """
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Every margin error."""
         if seen.hinge() <= 0 or seen.x2 <= 0:
             return Step()
@@ -321,7 +321,7 @@ class CPAPBTable2(UpdateRule):
 class _Stepping(UpdateRule):
     eta: float = 0.1
 
-    def checked(self) -> None:
+    def validate(self) -> None:
         """Complain about a step that is not positive."""
         check_number("eta", self.eta, above=0)
 
@@ -336,17 +336,17 @@ class CSOGD1(_Stepping):
 
     Parameters: ``eta`` > 0, the step; 0.2 in Table II.
 
-    >>> CSOGD1(0.2).step(Seen(1.5, 1.0, 2.0, 1.0, 0.0)).add
+    >>> CSOGD1(0.2).step(UpdateInput(1.5, 1.0, 2.0, 1.0, 0.0)).add
     0.2
     """
 
     eta: float = 0.2
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """The same step for every class, until the margin reaches the cost."""
         return Step(add=self.eta * seen.y if seen.cost - seen.margin() > 0 else 0.0)
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """The same for every answer, until its margin is as large as the costs say."""
         return self.eta if lack.margin > 0 else 0.0
 
@@ -357,15 +357,15 @@ class CSOGD2(_Stepping):
 
     Parameters: ``eta`` > 0, the step; 0.1 in Table II.
 
-    >>> CSOGD2(0.5).step(Seen(0.5, 1.0, 3.0, 1.0, 0.0)).add
+    >>> CSOGD2(0.5).step(UpdateInput(0.5, 1.0, 3.0, 1.0, 0.0)).add
     1.5
     """
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """A step as long as the mistake is dear."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """As long as the costs of the row are far apart."""
         return self.eta * lack.range if lack.share > 0 else 0.0
 
@@ -377,17 +377,17 @@ class CSOALHinge(_Stepping):
     The same step as :class:`CSOGD2` under the name and the default of the baseline of paper 001.
     Parameters: ``eta`` > 0, the step.
 
-    >>> CSOALHinge().step(Seen(0.5, 1.0, 3.0, 1.0, 0.0)).add
+    >>> CSOALHinge().step(UpdateInput(0.5, 1.0, 3.0, 1.0, 0.0)).add
     3.0
     """
 
     eta: float = 1.0
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """A step as long as the mistake is dear."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """As long as the costs of the row are far apart."""
         return self.eta * lack.range if lack.share > 0 else 0.0
 
@@ -400,19 +400,19 @@ class CSOALPA(_Capped):
     numbers of the two other readings of it.
     Parameters: ``C`` > 0, the greatest step.
 
-    >>> CSOALPA(9.0).step(Seen(-1.0, 1.0, 3.0, 1.0, 0.0)).add
+    >>> CSOALPA(9.0).step(UpdateInput(-1.0, 1.0, 3.0, 1.0, 0.0)).add
     6.0
     """
 
     C: float = 1.0
 
-    def step(self, seen: Seen) -> Step:
+    def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
         if seen.hinge() <= 0 or seen.x2 <= 0:
             return Step()
         return Step(add=seen.y * min(self.C, seen.cost * seen.hinge() / seen.x2))
 
-    def stride(self, lack: Lack) -> float:
+    def class_step(self, lack: ClassInput) -> float:
         """As far as the loss says, or C."""
         return min(self.C, lack.range * lack.share / lack.x2) if lack.share > 0 and lack.x2 > 0 else 0.0
 

@@ -41,7 +41,7 @@ class AllPairs(Plan):
 
     def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
         """For every pair: which is the cheaper answer, at the weight |v_i - v_j|?"""
-        costs = cases.calibrated()
+        costs = cases.regret()
         value = integral_weights(costs) if self.weighting == "integral" else costs
         return [SubProblem.preferring(value[:, i], value[:, j], cases.weight) for i, j in self.pairs]
 

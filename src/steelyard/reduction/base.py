@@ -27,7 +27,7 @@ from ..validation.arrays import (
     take_rows,
     unchanged_on_error,
 )
-from ..validation.values import check_choice, check_count, check_number, complain
+from ..validation.values import check_choice, check_count, check_number, invalid
 from ._learners import Solution, train
 from .deduplication import Repeats
 from .scheme import Cases, Floats, Plan
@@ -81,9 +81,9 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes, codes = check_labels(y)
             check_same_length(X=rows, y=codes)
             if len(classes) < 2:
-                raise complain("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
+                raise invalid("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
             weight = check_sample_weight(sample_weight, len(codes))
-            cases = Cases(as_costs(self.costs, y, classes, per_example=costs).table(y), codes, weight)
+            cases = Cases(as_costs(self.costs, y, classes, per_example=costs).per_example(y), codes, weight)
             plan = self._plan(classes)
             fitted = self._learn(rows, cases, plan)
             for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
@@ -107,7 +107,7 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _machines(self, rows: Any, cases: Cases) -> tuple[Repeats, Machinery]:
         if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
-            raise complain("X", "be a square kernel matrix at fit", f"shape {rows.shape}", "Or use another kernel=.")
+            raise invalid("X", "be a square kernel matrix at fit", f"shape {rows.shape}", "Or use another kernel=.")
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         itemsize = DTYPES[check_choice("dtype", self.dtype, tuple(DTYPES))].itemsize
         limit = check_number("cache_mb", self.cache_mb, above=0)
@@ -180,9 +180,7 @@ def fold_costs(
 ) -> Floats:
     """Mean cost of the held-out examples under the machines of every lam."""
     if not cases.weight[training].any():
-        raise complain(
-            "cv", "leave examples of positive weight to learn from", "a fold without any", "Use fewer folds."
-        )
+        raise invalid("cv", "leave examples of positive weight to learn from", "a fold without any", "Use fewer folds.")
     path = machines.path(plan, repeats.merged(cases, training), lams)
     asked = np.unique(repeats.of[test])
     held_out = repeats.merged(cases, test).take(asked)
@@ -197,17 +195,17 @@ def read_lams(lams: Any) -> Floats:
         return DEFAULT_LAMS
     if isinstance(lams, str):
         if lams != "paper":
-            raise complain("lams", 'be None, "paper" or positive numbers', lams)
+            raise invalid("lams", 'be None, "paper" or positive numbers', lams)
         return PAPER_LAMS
     if isinstance(lams, numbers.Real):
         lams = [lams]
     try:
         path = np.unique(np.asarray(lams, dtype=np.float64))[::-1]
     except (TypeError, ValueError, OverflowError):
-        raise complain("lams", 'be None, "paper" or positive numbers', lams) from None
+        raise invalid("lams", 'be None, "paper" or positive numbers', lams) from None
     check_finite("lams", path)
     if path.ndim != 1 or len(path) == 0 or path[-1] <= 0:
-        raise complain("lams", 'be None, "paper" or positive numbers', lams)
+        raise invalid("lams", 'be None, "paper" or positive numbers', lams)
     return path
 
 
@@ -217,7 +215,7 @@ def read_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[n
         return check_folds(cv, X, codes)
     n_folds = check_count("cv", cv, at_least=2)
     if n_folds > len(codes):
-        raise complain("cv", f"be at most the number of examples, {len(codes)}", cv, "Use fewer folds.")
+        raise invalid("cv", f"be at most the number of examples, {len(codes)}", cv, "Use fewer folds.")
     fold_of = np.empty(len(codes), dtype=np.intp)
     fold_of[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % n_folds
     return [(np.flatnonzero(fold_of != f), np.flatnonzero(fold_of == f)) for f in range(n_folds)]

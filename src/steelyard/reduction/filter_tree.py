@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..costs import Costs
 from ..errors import InvalidInputError
 from ..validation.arrays import check_random
-from ..validation.values import complain
+from ..validation.values import invalid
 from .base import ReductionClassifier, ReductionClassifierCV
 from .scheme import Cases, Floats, Plan, SubProblem
 
@@ -60,7 +60,7 @@ class FilterTree(Plan):
 
     def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
         """For every match of a round: which of the two that come up for this example is cheaper, and by how much?"""
-        costs = cases.calibrated()
+        costs = cases.regret()
         so_far = self.preference(scores)
         every = np.arange(len(cases))
 
@@ -94,17 +94,17 @@ def read_tournament(tournament: Any, classes: NDArray[Any], random_state: Any) -
     def visit(node: Any) -> Any:
         if isinstance(node, (tuple, list)):
             if len(node) != 2:
-                raise complain("tournament", "pair two sides in every match", node, ADVICE)
+                raise invalid("tournament", "pair two sides in every match", node, ADVICE)
             return visit(node[0]), visit(node[1])
         try:
-            seen.append(int(Costs.zero_one(classes).codes([node])[0]))
+            seen.append(int(Costs.zero_one(classes).encode([node])[0]))
         except InvalidInputError:
-            raise complain("tournament", f"name the classes {classes.tolist()}", node, ADVICE) from None
+            raise invalid("tournament", f"name the classes {classes.tolist()}", node, ADVICE) from None
         return seen[-1]
 
     tree = visit(tournament)
     if sorted(seen) != codes:
-        raise complain("tournament", f"name each of the classes {classes.tolist()} once", tournament, ADVICE)
+        raise invalid("tournament", f"name each of the classes {classes.tolist()} once", tournament, ADVICE)
     return tree
 
 
@@ -133,7 +133,7 @@ class FilterTreeClassifier(_FilterTreeParameters, ReductionClassifier):
     costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
 
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> costs = Costs.of_matrix([[0, 1, 9], [1, 0, 1], [1, 1, 0]], classes=["a", "b", "c"])
+    >>> costs = Costs.from_matrix([[0, 1, 9], [1, 0, 1], [1, 1, 0]], classes=["a", "b", "c"])
     >>> model = FilterTreeClassifier(GaussianNB(), costs=costs, tournament=(("a", "b"), "c"))
     >>> model.fit([[0.0], [0.2], [1.0], [1.2], [2.0], [2.2]], list("aabbcc")).predict([[0.1], [2.1]])
     array(['a', 'c'], dtype='<U1')

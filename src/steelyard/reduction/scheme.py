@@ -27,7 +27,7 @@ class Cases:
         """The cases of these rows."""
         return Cases(self.table[rows], self.codes[rows], self.weight[rows])
 
-    def calibrated(self) -> Floats:
+    def regret(self) -> Floats:
         """Costs with the cheapest answer of every example at 0. Paper 002, sec. 2."""
         return np.asarray(self.table - self.table.min(axis=1, keepdims=True))
 

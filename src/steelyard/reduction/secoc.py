@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validation.values import check_count, complain
+from ..validation.values import check_count, invalid
 from .base import ReductionClassifier, ReductionClassifierCV
 from .scheme import Cases, Floats, Plan, SubProblem, above
 
@@ -29,13 +29,13 @@ def read_code(code: Any, n_classes: int) -> NDArray[np.bool_]:
     try:
         groups = np.asarray(code, dtype=np.float64)
     except (TypeError, ValueError):
-        raise complain("code", "be a matrix of 0 and 1", code, advice) from None
+        raise invalid("code", "be a matrix of 0 and 1", code, advice) from None
     if groups.ndim != 2 or groups.shape[1] != n_classes:
-        raise complain("code", f"have a column for each of the {n_classes} classes", groups.shape, advice)
+        raise invalid("code", f"have a column for each of the {n_classes} classes", groups.shape, advice)
     if not np.isin(groups, (0, 1)).all():
-        raise complain("code", "be a matrix of 0 and 1", code, advice)
+        raise invalid("code", "be a matrix of 0 and 1", code, advice)
     if len(np.unique(groups, axis=1).T) < n_classes:
-        raise complain("code", "tell every two classes apart by some group", code, "Make all its columns different.")
+        raise invalid("code", "tell every two classes apart by some group", code, "Make all its columns different.")
     return np.asarray(groups > 0)
 
 
@@ -48,7 +48,7 @@ class SECOC(Plan):
 
     def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
         """For group s and threshold t: is c_s >= t |c|, at the weight |c_s - t |c||, with c_s = sum of c[k] in s?"""
-        costs = cases.calibrated()
+        costs = cases.regret()
         group_costs = costs @ self.code.T
         total = costs.sum(axis=1)
         excess = group_costs[:, :, None] - self.thresholds * total[:, None, None]

@@ -13,7 +13,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 
-from ..validation.values import check_choice, complain, require
+from ..validation.values import check_choice, invalid, require
 from .page import STYLE
 
 _LARGEST_SVG = 500_000  # characters; a drawing with more points than that is embedded as PNG
@@ -168,7 +168,7 @@ def _grid(rows: Any, columns: Sequence[str] | None) -> tuple[list[str], list[lis
         names = list(columns or dict.fromkeys(name for row in rows for name in row))
         return [str(name) for name in names], [[row.get(name) for name in names] for row in rows]
     if columns is None or any(len(row) != len(columns) for row in rows):
-        raise complain("columns", "name every cell of each row", columns, "Give one name per cell, or rows as dicts.")
+        raise invalid("columns", "name every cell of each row", columns, "Give one name per cell, or rows as dicts.")
     return [str(name) for name in columns], [list(row) for row in rows]
 
 
@@ -202,7 +202,7 @@ def _picture(picture: Any, alt: str) -> str:
         return _image("image/svg+xml", picture.encode(), alt)  # as an image its scripts and links are dead
     drawing = getattr(picture, "figure_", None) or getattr(picture, "figure", None) or picture
     if not hasattr(drawing, "savefig"):
-        raise complain("picture", "be a matplotlib figure, a display, PNG bytes or SVG text", type(picture).__name__)
+        raise invalid("picture", "be a matplotlib figure, a display, PNG bytes or SVG text", type(picture).__name__)
     svg = _svg(drawing, alt)
     return svg if len(svg) <= _LARGEST_SVG else _image("image/png", _drawn(drawing, format="png", dpi=150), alt)
 

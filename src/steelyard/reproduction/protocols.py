@@ -141,9 +141,9 @@ class Stream:
     def _answers(self, trace: Trace, costs: Costs) -> NDArray[Any]:
         """What the user is shown as positive: the predicted ones, and in push-and-query also those asked about."""
         if self.shown == "push":
-            return trace.predicted
+            return trace.prediction
         assert costs.classes is not None
-        return np.where(trace.asked, costs.classes[costs.positive_index()], trace.predicted)
+        return np.where(trace.queried, costs.classes[costs.positive_index()], trace.prediction)
 
     def _curve(self, trace: Trace, answered: NDArray[Any], costs: Costs) -> dict[str, NDArray[Any]]:
         if not self.points:
@@ -154,7 +154,7 @@ class Stream:
         found, wrong = np.cumsum(true & shown), np.cumsum(true ^ shown)
         at = np.unique(np.linspace(0, len(true) - 1, self.points).round().astype(int))
         f1 = 2 * found[at] / np.maximum(2 * found[at] + wrong[at], 1)
-        return {"examples": at + 1, "f1": f1, "labels": np.cumsum(trace.asked)[at]}
+        return {"examples": at + 1, "f1": f1, "labels": np.cumsum(trace.queried)[at]}
 
 
 @lru_cache
@@ -280,7 +280,7 @@ class BayesRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The Bayes answers."""
         assert self.costs is not None
-        return self.costs.cheapest(three_gaussians_posterior(X))
+        return self.costs.decide(three_gaussians_posterior(X))
 
 
 @dataclass(frozen=True)

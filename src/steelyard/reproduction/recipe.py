@@ -15,7 +15,7 @@ from typing import Any
 
 from ..costs import Costs
 from ..errors import InvalidInputError
-from ..validation.values import complain
+from ..validation.values import invalid
 
 _ROOTS = ("steelyard", "sklearn", "imblearn")
 _NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired")  # changing these leaves the numbers as they are
@@ -28,11 +28,11 @@ def named(name: str) -> Any:
         return getattr(Costs, attribute)
     module = path or "steelyard"
     if module.partition(".")[0] not in _ROOTS or any(part.startswith("_") for part in name.split(".")):
-        raise complain("use", f"name something public of {', '.join(_ROOTS)}", name)
+        raise invalid("use", f"name something public of {', '.join(_ROOTS)}", name)
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError):
-        raise complain("use", f"name something public of {module}", name, "Check the spelling.") from None
+        raise invalid("use", f"name something public of {module}", name, "Check the spelling.") from None
     return found
 
 
@@ -174,7 +174,7 @@ def find_recipes(paper: str, *, item: str | None = None, data: str | None = None
     folders = sorted(papers_folder().glob(f"{paper}-*"))
     if not folders:
         there = sorted(p.name[:3] for p in papers_folder().glob("[0-9]*-*"))
-        raise complain("paper", f"be one of {', '.join(there)}", paper)
+        raise invalid("paper", f"be one of {', '.join(there)}", paper)
     everything = [read_recipe(path) for path in sorted(folders[0].glob("*.toml")) if path.name != "claims.toml"]
     chosen = [
         recipe

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..validation.arrays import check_labels, check_random, check_same_length
-from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, complain, require
+from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .objective import Candidate, Judge, Split, class_costs, normalised, paper_splits, read_measure, stratified_splits
 from .plan import RUNGS, SAMPLERS, Plan
 
@@ -123,7 +123,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if self.estimator is None:
             return AdaC2M1Classifier()
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "get_params"):
-            raise complain("estimator", "be an estimator with get_params and fit, or None", self.estimator)
+            raise invalid("estimator", "be an estimator with get_params and fit, or None", self.estimator)
         return self.estimator
 
     def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> Plan:
@@ -133,10 +133,10 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         timeout = None if self.timeout is None else check_number("timeout", self.timeout, above=0)
         estimator = self._searched()
         if self.parameter not in estimator.get_params():
-            raise complain("estimator", f"have a parameter {self.parameter!r}", estimator)
+            raise invalid("estimator", f"have a parameter {self.parameter!r}", estimator)
         counts = np.bincount(codes).astype(float)
         if len(counts) < 2:
-            raise complain("y", "hold two or more classes", f"{len(counts)} class" + "es" * (len(counts) != 1))
+            raise invalid("y", "hold two or more classes", f"{len(counts)} class" + "es" * (len(counts) != 1))
         return Plan(
             sampler=sampler,
             names=[f"cost of {label}" for label in classes.tolist()],
@@ -163,7 +163,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def _about(self, estimator: Any, plan: Plan) -> dict[str, Any]:
         """What makes a stored study the same search: costs belong to their estimator, its rounds and the splits."""
         if self.storage is not None and not isinstance(self.random_state, numbers.Integral):
-            raise complain(
+            raise invalid(
                 "random_state",
                 "be a whole number when storage is given",
                 self.random_state,

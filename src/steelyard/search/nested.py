@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ..costs import Costs
 from ..evaluate import Interval
 from ..validation.arrays import check_labels, check_random, check_same_length
-from ..validation.values import check_count, check_number, complain
+from ..validation.values import check_count, check_number, invalid
 from .cost_search import CostSearchCV
 from .objective import Measure, Split, read_measure, rows
 
@@ -85,7 +85,7 @@ def nested_evaluate(
     X, labels = (X.tocsr() if hasattr(X, "tocsr") else X), classes[codes]
     n_splits = check_count("splits", splits, at_least=2)
     if np.bincount(codes).min() < 2:
-        raise complain("y", "have two or more rows of every class to test on", "n_samples=1", "Drop or merge classes.")
+        raise invalid("y", "have two or more rows of every class to test on", "n_samples=1", "Drop or merge classes.")
     share = check_number("test_size", test_size, above=0, below=1)
     random = check_random(random_state)
     cutter = StratifiedShuffleSplit(n_splits, test_size=share, random_state=random.randint(2**31 - 1))

@@ -16,7 +16,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
 from ..evaluate import get_scorer, get_scorer_names
-from ..validation.values import complain
+from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -51,11 +51,11 @@ def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measur
     if isinstance(scoring, (Costs, CostRule, Mapping, np.ndarray)):
         matrix = as_costs(scoring, y, classes).matrix
         if matrix is None:
-            raise complain("scoring", "be costs that are the same for all examples", scoring)
+            raise invalid("scoring", "be costs that are the same for all examples", scoring)
         return Measure(lambda truths, answers: -float(matrix[truths, answers].mean()))
     if callable(scoring):
         return Measure(None, scoring)
-    raise complain(
+    raise invalid(
         "scoring", "be 'g_mean', 'f:CLASS', costs or a scikit-learn scorer", scoring, "E.g. scoring='f:good'."
     )
 
@@ -63,7 +63,7 @@ def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measur
 def _class_named(name: str, classes: NDArray[Any]) -> int:
     names = [str(label) for label in classes.tolist()]
     if name not in names:
-        raise complain("scoring", f"name one of the classes {', '.join(names)} after 'f:'", f"f:{name}")
+        raise invalid("scoring", f"name one of the classes {', '.join(names)} after 'f:'", f"f:{name}")
     return names.index(name)
 
 
@@ -147,7 +147,7 @@ def normalised(costs: Floats) -> Floats:
 
 def class_costs(classes: NDArray[Any], costs: Floats) -> Costs:
     """A cost vector as costs."""
-    return Costs.of_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
+    return Costs.from_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
 
 
 def rows(X: Any, where: Codes) -> Any:
@@ -178,7 +178,7 @@ def stratified_splits(folds: int, codes: Codes, seed: int) -> list[Split]:
     """Every row is validated on once; the only row of its class is always trained on instead."""
     counts = np.bincount(codes)
     if counts.max() < 2:
-        raise complain("y", "have two or more rows of some class to validate on", "n_samples=1 of every class")
+        raise invalid("y", "have two or more rows of some class to validate on", "n_samples=1 of every class")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it misses some folds
         cuts = StratifiedKFold(min(folds, int(counts.max())), shuffle=True, random_state=seed).split(codes, codes)

@@ -19,7 +19,7 @@ from ..data import Dataset, iter_chunks
 from ..models.parsing import label_budget, query_rule, stream_costs, update_rule
 from ..models.records import Preparation
 from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
-from ..validation.values import check_choice, complain
+from ..validation.values import check_choice, invalid
 from .decision_log import DecisionFile
 from .session import Session
 
@@ -58,13 +58,13 @@ def run_stream(
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
     if source == "-" and "format" not in reader:
-        raise complain("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
+        raise invalid("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
     for option, place in (
         ("--state", state),
         ("--decisions", Path(decisions) if decisions and decisions != "-" else None),
     ):
         if place is not None and not place.absolute().parent.is_dir():
-            raise complain(option, "lie in a folder that exists", str(place))
+            raise invalid(option, "lie in a folder that exists", str(place))
     resumed = state is not None and state.exists()
     session = begun(settings)
     if state is not None and resumed:
@@ -101,7 +101,7 @@ def run_stream(
         if state is not None and session.rounds and settled:
             session.save(state)
     if session.rounds == 0:
-        raise complain("the stream", "hold at least one row", "none")
+        raise invalid("the stream", "hold at least one row", "none")
     tell(session, as_json, to_stderr=decisions == "-", quiet=quiet)
 
 
@@ -118,7 +118,7 @@ def begun(settings: Settings) -> Session:
         if len(labels) == 2:
             return OnlineClassifier(CSOGD2() if update is None else update, threshold=settings.threshold, **rest)
         if settings.threshold != 0:
-            raise complain("--threshold", "be left out where there are more than two labels", settings.threshold)
+            raise invalid("--threshold", "be left out where there are more than two labels", settings.threshold)
         return OnlineCostClassifier(CSOGD1() if update is None else update, **rest)
 
     return Session(make, Preparation(settings.scale, settings.hash_bits), classes)
@@ -126,21 +126,21 @@ def begun(settings: Settings) -> Session:
 
 def taken_up(session: Session, settings: Settings, state: Path) -> Session:
     """A stream that goes on. What is spelled again must be as it was: a state is not the place to change one's mind."""
-    had, asked, silent = (
+    had, queried, silent = (
         _told(model) for model in (_model(session), *(begun(s).make(session.labels) for s in (settings, Settings())))
     )
     labels = list(map(str, session.labels))
     had |= {"classes": labels, "positive": labels[-1]}
     silent |= {"classes": None, "positive": None}
-    asked |= {
+    queried |= {
         "classes": settings.classes and list(_named_labels(settings.classes, settings.positive)),
         "positive": settings.positive,
     }
-    for name, value in asked.items():
+    for name, value in queried.items():
         if value not in (silent[name], had[name]):
             option = "--" + ("intercept" if name == "fit_intercept" else name.replace("_", "-"))
             advice = "Leave the option out, or begin another --state."
-            raise complain(option, f"stay {had[name]}, as {state} was begun", value, advice)
+            raise invalid(option, f"stay {had[name]}, as {state} was begun", value, advice)
     return session
 
 
@@ -154,21 +154,21 @@ def _named_labels(text: str, positive: str | None) -> tuple[str, ...]:
     """The labels of ``--classes``; of two the positive one last."""
     names = tuple(name.strip() for name in text.split(","))
     if len(names) < 2 or len(set(names)) < len(names) or not all(names):
-        raise complain("--classes", "name two labels or more, the negative one first", text)
+        raise invalid("--classes", "name two labels or more, the negative one first", text)
     if positive is None:
         return names
     if len(names) > 2 or positive not in names:
-        raise complain("--positive", f"be one of two labels; --classes names {', '.join(names)}", positive)
+        raise invalid("--positive", f"be one of two labels; --classes names {', '.join(names)}", positive)
     return tuple(sorted(names, key=lambda name: name == positive))
 
 
 def _among(costs: Any, labels: tuple[Any, ...]) -> Any:
     """Costs over the positions of the labels, which is all that the learner sees of them."""
     if isinstance(costs, Costs) and costs.classes is not None:
-        return Costs.of_matrix(costs.aligned(labels).matrix)
+        return Costs.from_matrix(costs.aligned(labels).matrix)
     if isinstance(costs, Costs) and len(labels) > 2:
         advice = "Give a .csv or .toml file with C[true, predicted]."
-        raise complain("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", advice)
+        raise invalid("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", advice)
     return costs
 
 
@@ -190,7 +190,7 @@ def described(session: Session) -> str:
     """The live line."""
     return (
         f"{session.rounds:,} rows  cost {session.cost():,.6g}  F1 {session.tally.f1():.4f}  "
-        f"labels {_model(session).n_asked_:,}"
+        f"labels {_model(session).n_queried_:,}"
     )
 
 
@@ -199,7 +199,7 @@ def summary(session: Session) -> dict[str, Any]:
     recalls = session.tally.recalls()
     numbers: dict[str, Any] = {
         "rows": session.rounds,
-        "labels_asked": _model(session).n_asked_,
+        "labels_asked": _model(session).n_queried_,
         "updates": _model(session).n_updates_,
         "cost": session.cost(),
         "f1": session.tally.f1(),

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..trace import Trace
 
-COLUMNS = ("t", "score", "label", "chance", "asked")
+COLUMNS = ("t", "score", "decision", "query_probability", "queried")
 
 
 class DecisionFile:
@@ -36,8 +36,13 @@ class DecisionFile:
         """Write the rounds from ``start`` on; how many bytes the file has after them."""
         if self._file is None:
             return 0
-        answers = [labels[int(answer)] for answer in np.asarray(trace.predicted).tolist()]
-        columns = (trace.score.tolist(), answers, np.asarray(trace.chance).tolist(), np.asarray(trace.asked).tolist())
+        answers = [labels[int(answer)] for answer in np.asarray(trace.prediction).tolist()]
+        columns = (
+            trace.score.tolist(),
+            answers,
+            np.asarray(trace.query_probability).tolist(),
+            np.asarray(trace.queried).tolist(),
+        )
         text = io.StringIO()
         if self.as_csv:
             writer = csv.writer(text, lineterminator="\n")

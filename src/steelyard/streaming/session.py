@@ -18,7 +18,7 @@ from ..errors import StateError
 from ..models.records import Preparation
 from ..online import OnlineClassifier, OnlineCostClassifier
 from ..trace import Trace
-from ..validation.values import complain
+from ..validation.values import invalid
 
 FORMAT, VERSION = "steelyard.stream", 2
 
@@ -85,7 +85,7 @@ class Session:
     def take(self, chunk: Dataset, positive: str | None) -> Trace:
         """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
         if chunk.y is None:
-            raise complain("--target", "name the column of labels", None)
+            raise invalid("--target", "name the column of labels", None)
         before = copy.copy(self.preparation.scaler), self.preparation.columns, self.model, self.labels, self.tally
         try:
             if self.model is None:
@@ -104,7 +104,7 @@ class Session:
             trace = self.model.run(rows, truth, classes=np.arange(len(self.labels)))
         else:
             trace = self._live(self.model, rows, truth)
-        self.tally = self.tally.plus(truth[known], trace.predicted[known])
+        self.tally = self.tally.plus(truth[known], trace.prediction[known])
         return trace
 
     def _truth(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -120,7 +120,7 @@ class Session:
                 if not found:
                     where = f"See row {self.rounds + i} of the stream. Name all labels with --classes from the start."
                     names = " or ".join(map(repr, self.labels)) if len(self.labels) == 2 else f"one of {self.labels}"
-                    raise complain("labels", f"be {names}", label, where)
+                    raise invalid("labels", f"be {names}", label, where)
                 at[label] = found[0]
             truth[i] = at[label]
         return truth
@@ -135,13 +135,13 @@ class Session:
             x = rows[i : i + 1]
             decision = model.decide(x)
             decisions.append(decision)
-            if decision.ask and truth[i] >= 0:
+            if decision.query and truth[i] >= 0:
                 model.learn(x, int(truth[i]))
-            elif decision.ask:
-                model.release()
+            elif decision.query:
+                model.cancel_query()
         self.model = model
-        _, score, answer, chance, ask = zip(*decisions, strict=True)
-        return Trace(np.array(score), np.array(answer), np.array(ask), np.array(chance), truth)
+        _, score, answer, query_probability, query = zip(*decisions, strict=True)
+        return Trace(np.array(score), np.array(answer), np.array(query), np.array(query_probability), truth)
 
     # -- file --------------------------------------------------------------------------------------------------------
 
@@ -201,15 +201,15 @@ def labels_of(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
     found = sorted({label for label in y.tolist() if not is_missing(label)})
     if len(found) < 2:
         advice = "Name all with --classes negative,positive, or read more rows at a time with --chunk."
-        raise complain("the first chunk", "hold two labels or more", found, advice)
+        raise invalid("the first chunk", "hold two labels or more", found, advice)
     if len(found) > MOST_LABELS:
         advice = f"It holds {len(found)} different ones. Is --target right? If so, name all with --classes."
-        raise complain("the first chunk", f"hold no more than {MOST_LABELS} labels", found[:3], advice)
+        raise invalid("the first chunk", f"hold no more than {MOST_LABELS} labels", found[:3], advice)
     if positive is None:
         return tuple(found)
     if len(found) > 2:
-        raise complain("--positive", f"be left out where there are more than two labels ({found[:5]})", positive)
+        raise invalid("--positive", f"be left out where there are more than two labels ({found[:5]})", positive)
     at = next((i for i, label in enumerate(found) if same(label, positive)), None)
     if at is None:
-        raise complain("--positive", f"be one of the labels {found}", positive)
+        raise invalid("--positive", f"be one of the labels {found}", positive)
     return found[1 - at], found[at]

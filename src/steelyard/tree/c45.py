@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._native import TreeOptions, TreeTable
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
-from ..validation.values import check_count, check_flag, check_number, complain
+from ..validation.values import check_count, check_flag, check_number, invalid
 from . import export
 from .encoding import Encoding, encode
 from .model import Tree, first_largest
@@ -95,7 +95,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Grow and prune a tree on data from ``prepare``."""
         weight = check_sample_weight(sample_weight, len(prepared.codes))
         if not weight.sum() <= LARGEST_WEIGHT:
-            raise complain("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
+            raise invalid("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
         arrays, _ = prepared.table.grow(weight, self.native_options())
         return self.adopt(prepared, arrays)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation.arrays import check_finite, check_rows, check_shape, note_columns
-from ..validation.values import complain
+from ..validation.values import invalid
 
 UNSEEN = -1.0  # stands for a category that training did not show; no branch bears it
 
@@ -101,14 +101,14 @@ def _names(estimator: Any) -> tuple[str, ...]:
 def _listed(nominal: Sequence[int | str] | None, names: tuple[str, ...]) -> NDArray[np.uint8]:
     flags = np.zeros(len(names), dtype=np.uint8)
     if isinstance(nominal, (str, bytes)) or not (nominal is None or hasattr(nominal, "__iter__")):
-        raise complain("nominal", "be None or a list of column numbers or names", nominal)
+        raise invalid("nominal", "be None or a list of column numbers or names", nominal)
     for column in () if nominal is None else nominal:
         if isinstance(column, str) and column in names:
             flags[names.index(column)] = 1
         elif isinstance(column, numbers.Integral) and not isinstance(column, bool) and 0 <= int(column) < len(names):
             flags[int(column)] = 1
         else:
-            raise complain("nominal", f"name columns of X or their numbers below {len(names)}", column)
+            raise invalid("nominal", f"name columns of X or their numbers below {len(names)}", column)
     return flags
 
 
@@ -149,6 +149,6 @@ def _floats(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
         floats = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise complain(f"column {name!r} of X", "hold numbers as in training", column[:3].tolist()) from None
+        raise invalid(f"column {name!r} of X", "hold numbers as in training", column[:3].tolist()) from None
     check_finite(f"column {name!r} of X", floats, allow_nan=True)
     return floats

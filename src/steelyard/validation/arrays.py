@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, has_fit_parameter, validate_data
 
 from ..errors import InvalidInputError, InvalidTypeError, SteelyardError
-from .values import check_number, complain
+from .values import check_number, invalid
 
 Rows = Any  # a C-contiguous float array (n, d) or a CSR matrix of floats: what every kernel reads
 
@@ -109,13 +109,13 @@ def _worded(name: str, X: Any, fitted: Any = None) -> Iterator[None]:
         complaint = None if shape is None else _shape_complaint(name, X, shape)
         width = getattr(fitted, "n_features_in_", None)
         if complaint is None and shape is not None and width not in (None, shape[1]):
-            complaint = complain(name, f"have {width} columns as in fit", f"{shape[1]} columns", str(error))
+            complaint = invalid(name, f"have {width} columns as in fit", f"{shape[1]} columns", str(error))
         if complaint is None:
             kind = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
             names = "feature names" in str(error)
             rule = "have the columns of fit" if names else "be numbers in rows and columns"
             got = f"{type(X).__name__} with {shape[1]} columns" if names and shape else _kind_of(X)
-            complaint = complain(name, rule, got, str(error), kind)
+            complaint = invalid(name, rule, got, str(error), kind)
         raise complaint from error
 
 
@@ -127,7 +127,7 @@ def _shape_complaint(name: str, X: Any, shape: tuple[int, ...]) -> InvalidInputE
     if len(shape) != 2:
         advice = f"Reshape your data: {name}.reshape(-1, 1) for one column, {name}.reshape(1, -1) for one row."
         got = None if X is None else f"{type(X).__name__} of shape {shape}"
-        return complain(name, "have two dimensions, rows and columns", got, advice)
+        return invalid(name, "have two dimensions, rows and columns", got, advice)
     for count, part, word in zip(shape, ("row", "column"), ("sample", "feature"), strict=True):
         if count == 0:
             got = f"0 {word}(s) (shape={shape}) while a minimum of 1 is required."
@@ -191,7 +191,7 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
     elif labels.dtype.kind == "O":
         missing = [i for i, v in enumerate(labels) if v is None or v != v]
         if missing:
-            raise complain(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
+            raise invalid(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
     if labels.dtype.kind in "iu" and labels.size > 0:
         return _count_integers(labels)
     if labels.dtype.kind == "f" and labels.size > 0 and float(np.abs(labels).max()) < 2**31:
@@ -202,12 +202,12 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
     try:
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
-        raise complain(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
+        raise invalid(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         kinds = sorted({type(v).__name__ for v in labels})
-        raise complain(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
+        raise invalid(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
     return classes, codes.astype(np.intp, copy=False)
 
 
@@ -216,7 +216,7 @@ def check_column(name: str, values: Any) -> NDArray[Any]:
     try:
         return np.asarray(column_or_1d(np.asarray(values), warn=True))
     except ValueError as error:
-        raise complain(name, "be one column, a value a row", _kind_of(values), str(error)) from error
+        raise invalid(name, "be one column, a value a row", _kind_of(values), str(error)) from error
 
 
 def _count_integers(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -239,7 +239,7 @@ def check_same_length(**columns: Any) -> None:
     n = len_rows(reference, first)
     for name, column in rest:
         if len_rows(column, name) != n:
-            raise complain(name, f"have {n} rows like {first}", f"{len_rows(column)} rows")
+            raise invalid(name, f"have {n} rows like {first}", f"{len_rows(column)} rows")
 
 
 def len_rows(column: Any, name: str = "X") -> int:
@@ -247,7 +247,7 @@ def len_rows(column: Any, name: str = "X") -> int:
     try:
         return int(column.shape[0]) if hasattr(column, "shape") else len(column)
     except (TypeError, IndexError):
-        raise complain(name, "have rows", column, "Give an array, a frame or a list.") from None
+        raise invalid(name, "have rows", column, "Give an array, a frame or a list.") from None
 
 
 def check_floats(name: str, values: Any) -> NDArray[np.float64]:
@@ -255,7 +255,7 @@ def check_floats(name: str, values: Any) -> NDArray[np.float64]:
     try:
         return np.ascontiguousarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise complain(name, "hold numbers", _kind_of(values), str(error)) from error
+        raise invalid(name, "hold numbers", _kind_of(values), str(error)) from error
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
@@ -266,15 +266,15 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
         sample_weight = np.full(n, check_number("sample_weight", sample_weight, above=0))
     weight = check_floats("sample_weight", sample_weight)
     if weight.shape != (n,):
-        raise complain("sample_weight", f"have shape ({n},)", weight.shape)
+        raise invalid("sample_weight", f"have shape ({n},)", weight.shape)
     check_finite("sample_weight", weight)
     if (weight < 0).any():
-        raise complain("sample_weight", "be >= 0 everywhere", float(weight.min()))
+        raise invalid("sample_weight", "be >= 0 everywhere", float(weight.min()))
     if not (weight > 0).any():
-        raise complain("sample_weight", "be positive somewhere", "all zero")
+        raise invalid("sample_weight", "be positive somewhere", "all zero")
     with np.errstate(over="ignore"):
         if not np.isfinite(weight.sum()):
-            raise complain(
+            raise invalid(
                 "sample_weight", "have a finite sum", float(weight.max()), "Divide them all by the same number."
             )
     return weight
@@ -287,7 +287,7 @@ def overflow_blamed_on(name: str, rule: str, got: object, advice: str) -> Iterat
         with np.errstate(over="raise"):
             yield
     except FloatingPointError as error:
-        raise complain(name, rule, got, advice) from error
+        raise invalid(name, rule, got, advice) from error
 
 
 @contextmanager
@@ -309,9 +309,9 @@ def check_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[
         cuts = check_cv(cv, codes, classifier=True).split(X, codes)
         folds = [(every[train], every[test]) for train, test in cuts]
     except (IndexError, TypeError, ValueError) as error:
-        raise complain("cv", rule, cv, str(error)) from error
+        raise invalid("cv", rule, cv, str(error)) from error
     if not folds or not all(len(train) and len(test) for train, test in folds):
-        raise complain("cv", rule, cv, "It makes no folds, or one without rows to learn from or to judge by.")
+        raise invalid("cv", rule, cv, "It makes no folds, or one without rows to learn from or to judge by.")
     return folds
 
 
@@ -322,13 +322,13 @@ def check_random(random_state: Any) -> np.random.RandomState:
     except ValueError as error:
         rule = "be None, a whole number in 0..2**32 - 1 or a numpy RandomState"
         advice = "Draw a number from a Generator: random_state=int(rng.integers(2**32))."
-        raise complain("random_state", rule, random_state, advice) from error
+        raise invalid("random_state", rule, random_state, advice) from error
 
 
 def check_takes_weight(estimator: Any) -> None:
     """Base learners of weighted problems must read ``sample_weight``."""
     if not has_fit_parameter(estimator, "sample_weight"):
-        raise complain(
+        raise invalid(
             "estimator",
             "accept sample_weight in fit, through which it learns what mistakes cost",
             estimator,

@@ -20,7 +20,7 @@ from ..errors import InvalidInputError, MissingDependencyError
 T = TypeVar("T")
 
 
-def complain(
+def invalid(
     what: str, rule: str, got: object, advice: str = "", error: type[InvalidInputError] = InvalidInputError
 ) -> InvalidInputError:
     """Word a complaint; the caller raises it."""
@@ -52,7 +52,7 @@ def check_number(
     rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
     ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_float(value)
     if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
-        raise complain(name, rule.rstrip(), value, advice)
+        raise invalid(name, rule.rstrip(), value, advice)
     return float(value)  # type: ignore[arg-type]
 
 
@@ -67,9 +67,9 @@ def check_count(name: str, value: object, *, at_least: int = 1, at_most: int | N
     """A whole number not smaller than ``at_least`` and not larger than ``at_most``."""
     rule = f"be a whole number >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise complain(name, rule, value, advice)
+        raise invalid(name, rule, value, advice)
     if int(value) < at_least or (at_most is not None and int(value) > at_most):
-        raise complain(name, rule, value, advice)
+        raise invalid(name, rule, value, advice)
     return int(value)
 
 
@@ -77,21 +77,21 @@ def check_jobs(n_jobs: object) -> int | None:
     """How many to run at the same time, as joblib counts them: None is one, -1 all cores."""
     ok = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool) and n_jobs != 0
     if n_jobs is not None and not ok:
-        raise complain("n_jobs", "be None or a whole number other than 0", n_jobs, "-1 uses all cores.")
+        raise invalid("n_jobs", "be None or a whole number other than 0", n_jobs, "-1 uses all cores.")
     return None if n_jobs is None else int(n_jobs)  # type: ignore[call-overload]
 
 
 def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") -> T:
     """One of a closed set of values."""
     if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
-        raise complain(name, "be one of " + ", ".join(repr(c) for c in choices), value, advice)
+        raise invalid(name, "be one of " + ", ".join(repr(c) for c in choices), value, advice)
     return value
 
 
 def check_flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise complain(name, "be True or False", value)
+        raise invalid(name, "be True or False", value)
     return bool(value)
 
 

@@ -9,35 +9,35 @@ from steelyard import (
     AskRandom,
     AskSymmetric,
     AskUncertain,
-    Glance,
     InvalidInputError,
+    QueryInput,
     QueryRule,
 )
 
 
 @pytest.mark.parametrize(
-    ("rule", "glance", "chance"),
+    ("rule", "glance", "query_probability"),
     [
-        (AskAll(), Glance(3.0, True, 0), 1.0),
-        (AskFirst(), Glance(-3.0, False, 99), 1.0),
-        (AskRandom(0.25), Glance(-3.0, False, 99), 0.25),
-        (AskUncertain(0.5), Glance(-0.5, False, 0), 1.0),
-        (AskUncertain(0.5), Glance(0.50001, True, 0), 0.0),
-        (AskSymmetric(0.1), Glance(0.3, True, 0), 0.25),
-        (AskAsymmetric(0.1, 0.9), Glance(0.3, True, 0), 0.25),
-        (AskAsymmetric(0.1, 0.9), Glance(-0.1, False, 0), 0.9),
-        (AskAsymmetric(0.1, 0.9), Glance(0.0, False, 0), 1.0),  # by the score, whatever the threshold answered
-        (AskAsymmetric(0.1, 0.9), Glance(0.3, False, 0), 0.25),
-        (AskPredictedPositive(2), Glance(-1.0, False, 1), 1.0),
-        (AskPredictedPositive(2), Glance(-1.0, False, 2), 0.0),
-        (AskPredictedPositive(2), Glance(-1.0, True, 2), 1.0),
-        (AskAtLeast(0.3, AskSymmetric(0.1)), Glance(0.3, True, 0), 0.3),
-        (AskAtLeast(0.2, AskSymmetric(0.1)), Glance(0.3, True, 0), 0.25),
+        (AskAll(), QueryInput(3.0, True, 0), 1.0),
+        (AskFirst(), QueryInput(-3.0, False, 99), 1.0),
+        (AskRandom(0.25), QueryInput(-3.0, False, 99), 0.25),
+        (AskUncertain(0.5), QueryInput(-0.5, False, 0), 1.0),
+        (AskUncertain(0.5), QueryInput(0.50001, True, 0), 0.0),
+        (AskSymmetric(0.1), QueryInput(0.3, True, 0), 0.25),
+        (AskAsymmetric(0.1, 0.9), QueryInput(0.3, True, 0), 0.25),
+        (AskAsymmetric(0.1, 0.9), QueryInput(-0.1, False, 0), 0.9),
+        (AskAsymmetric(0.1, 0.9), QueryInput(0.0, False, 0), 1.0),  # by the score, whatever the threshold answered
+        (AskAsymmetric(0.1, 0.9), QueryInput(0.3, False, 0), 0.25),
+        (AskPredictedPositive(2), QueryInput(-1.0, False, 1), 1.0),
+        (AskPredictedPositive(2), QueryInput(-1.0, False, 2), 0.0),
+        (AskPredictedPositive(2), QueryInput(-1.0, True, 2), 1.0),
+        (AskAtLeast(0.3, AskSymmetric(0.1)), QueryInput(0.3, True, 0), 0.3),
+        (AskAtLeast(0.2, AskSymmetric(0.1)), QueryInput(0.3, True, 0), 0.25),
     ],
 )
-def test_chances(rule: QueryRule, glance: Glance, chance: float) -> None:
-    rule.checked()
-    assert rule.chance(glance) == pytest.approx(chance, rel=1e-15)
+def test_chances(rule: QueryRule, glance: QueryInput, query_probability: float) -> None:
+    rule.validate()
+    assert rule.query_probability(glance) == pytest.approx(query_probability, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_chances(rule: QueryRule, glance: Glance, chance: float) -> None:
 )
 def test_wrong_parameters_are_named(rule: QueryRule) -> None:
     with pytest.raises(InvalidInputError, match=r"must .*; got"):
-        rule.checked()
+        rule.validate()
 
 
 def test_a_rule_is_a_value() -> None:
@@ -74,7 +74,7 @@ def test_a_rule_is_a_value() -> None:
 
 def test_a_subclass_with_another_meaning_leaves_the_kernel() -> None:
     class Never(AskSymmetric):
-        def chance(self, glance: Glance) -> float:
+        def query_probability(self, glance: QueryInput) -> float:
             return 0.0
 
     class Renamed(AskSymmetric):

@@ -231,7 +231,7 @@ def test_layouts_of_rows_do_not_matter_and_are_never_written_to(rings):
 
 
 def test_parameters_survive_cloning():
-    costs = Costs.of_classes({"a": 1.0, "b": 2.0})
+    costs = Costs.from_classes({"a": 1.0, "b": 2.0})
     copy = clone(AdaC2M1Classifier(STUMP, 3, costs=costs, random_state=4))
     assert (copy.n_estimators, copy.random_state) == (3, 4)
     assert copy.costs.class_costs().tolist() == [1.0, 2.0]

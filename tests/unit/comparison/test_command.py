@@ -153,10 +153,12 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, mo
     assert code == 0, complaint
     model = load_model(tmp_path / "out" / "model.steelyard")
     proba = model.estimator.predict_proba(frame[["a", "b"]])  # bad, good
-    of_rows = Costs.of_pair(frame.amount.to_numpy(), 1.0, classes=["bad", "good"], positive="bad").expected(proba)
+    from_rows = Costs.binary(fn=frame.amount.to_numpy(), fp=1.0, classes=["bad", "good"], positive="bad").expected(
+        proba
+    )
     told = list(csv.DictReader(shown.splitlines()))
-    assert [row["decision"] for row in told] == [["bad", "good"][k] for k in of_rows.argmin(axis=1)]
-    assert np.allclose([float(row["expected_cost"]) for row in told], of_rows.min(axis=1), rtol=1e-4)
+    assert [row["decision"] for row in told] == [["bad", "good"][k] for k in from_rows.argmin(axis=1)]
+    assert np.allclose([float(row["expected_cost"]) for row in told], from_rows.min(axis=1), rtol=1e-4)
     code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv")
     assert code == 0
     assert plain != shown

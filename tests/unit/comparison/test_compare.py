@@ -51,7 +51,7 @@ def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
     return steelyard.compare(X, y, costs=costs, **{"time": 1000.0, "folds": 3, **settings})
 
 
-PAIR = Costs.of_pair(5, 1, classes=["bad", "good"], positive="bad")
+PAIR = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")
 
 
 def test_columns_that_are_only_numbered_are_an_array() -> None:

@@ -140,7 +140,7 @@ def test_per_example_costs_follow_their_rows() -> None:
     X = pd.DataFrame({"a": rng.normal(size=80), "b": rng.choice(["x", "y", None], 80)})
     y = np.where(rng.random(80) < 0.4, "bad", "good")
     miss = rng.uniform(1, 9, 80)
-    costs = Costs.of_pair(miss, 1.0, classes=["bad", "good"], positive="bad")
+    costs = Costs.binary(fn=miss, fp=1.0, classes=["bad", "good"], positive="bad")
     problem = read_problem(X, y, costs)
     everyone = [c for c in contenders(problem) if c.work <= 0.6]
     race = run_race(problem, everyone, folds=3)
@@ -217,7 +217,7 @@ def test_thresholds_cost_what_was_counted() -> None:
     """The cheapest of all thresholds, by trying each."""
     rng = np.random.default_rng(0)
     score = np.round(rng.random(60), 1)
-    costs = Costs.of_pair(rng.uniform(1, 9, 60), 2.0, classes=[0, 1])
+    costs = Costs.binary(fn=rng.uniform(1, 9, 60), fp=2.0, classes=[0, 1])
     problem = read_problem(np.zeros((60, 1)) + score[:, None], (rng.random(60) < score).astype(int), costs)
     cut = cheapest_threshold(score, problem)
 

@@ -18,28 +18,28 @@ def same(costs: Costs, labels=LABELS) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_nested_dicts() -> None:
-    same(Costs.of_matrix(NESTED))
-    same(Costs.of_matrix({t: {a: c for a, c in row.items() if c} for t, row in reversed(NESTED.items())}))
+    same(Costs.from_matrix(NESTED))
+    same(Costs.from_matrix({t: {a: c for a, c in row.items() if c} for t, row in reversed(NESTED.items())}))
 
 
 @pytest.mark.parametrize("labels", [LABELS, [3, 5, 9], [0.5, 1.5, 2.5]])
 def test_pandas_frames_with_index(labels) -> None:  # type: ignore[no-untyped-def]
-    same(Costs.of_matrix(pd.DataFrame(C, index=labels, columns=labels)), labels)
+    same(Costs.from_matrix(pd.DataFrame(C, index=labels, columns=labels)), labels)
     shuffled = pd.DataFrame(C, index=labels, columns=labels).loc[labels[::-1]]
-    same(Costs.of_matrix(shuffled), labels)
-    same(Costs.of_matrix(pd.DataFrame(C, index=pd.CategoricalIndex(labels), columns=labels)), labels)
+    same(Costs.from_matrix(shuffled), labels)
+    same(Costs.from_matrix(pd.DataFrame(C, index=pd.CategoricalIndex(labels), columns=labels)), labels)
 
 
 def test_pandas_frames_without_labels_follow_their_columns() -> None:
-    same(Costs.of_matrix(pd.DataFrame(C, columns=LABELS)))
-    same(Costs.of_matrix(pd.DataFrame(C)), [0, 1, 2])
-    swapped = Costs.of_matrix(pd.DataFrame(C)[[1, 0, 2]])  # here the numbers are labels: rows are matched to them
+    same(Costs.from_matrix(pd.DataFrame(C, columns=LABELS)))
+    same(Costs.from_matrix(pd.DataFrame(C)), [0, 1, 2])
+    swapped = Costs.from_matrix(pd.DataFrame(C)[[1, 0, 2]])  # here the numbers are labels: rows are matched to them
     assert swapped.aligned([0, 1, 2]).matrix.tolist() == C.tolist()
 
 
 def test_bool_labels() -> None:
     frame = pd.DataFrame([[0, 1], [5, 0]], index=[False, True], columns=[False, True])
-    assert Costs.of_matrix(frame).table([True, False]).tolist() == [[5, 0], [0, 1]]
+    assert Costs.from_matrix(frame).per_example([True, False]).tolist() == [[5, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("library", [pd, pl])
@@ -47,12 +47,12 @@ def test_bool_labels() -> None:
 def test_frames_with_a_column_of_truths(library, truths) -> None:  # type: ignore[no-untyped-def]
     rows = [LABELS.index(t) for t in truths]
     columns = {"truth": truths} | {a: C[rows, j] for j, a in enumerate(LABELS)}
-    same(Costs.of_matrix(library.DataFrame(columns)))
+    same(Costs.from_matrix(library.DataFrame(columns)))
 
 
 def test_polars_frames_with_numbers_for_truths_match_numeric_labels() -> None:
     frame = pl.DataFrame({"truth": [1, 0], "0": [5, 0], "1": [0, 1]})
-    assert Costs.of_matrix(frame).table([1, 0]).tolist() == [[5, 0], [0, 1]]
+    assert Costs.from_matrix(frame).per_example([1, 0]).tolist() == [[5, 0], [0, 1]]
 
 
 @pytest.mark.parametrize(
@@ -65,31 +65,31 @@ def test_polars_frames_with_numbers_for_truths_match_numeric_labels() -> None:
 )
 def test_frames_whose_rows_and_columns_disagree(frame) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(CostsError, match="C must have a row for each column"):
-        Costs.of_matrix(frame)
+        Costs.from_matrix(frame)
 
 
 def test_frames_with_holes_or_words() -> None:
     with pytest.raises(CostsError, match="C must be finite; got nan"):
-        Costs.of_matrix(pl.DataFrame({"truth": ["a", "b"], "a": [0, None], "b": [1, 0]}))
+        Costs.from_matrix(pl.DataFrame({"truth": ["a", "b"], "a": [0, None], "b": [1, 0]}))
     with pytest.raises(CostsError, match="C must hold numbers"):
-        Costs.of_matrix(pl.DataFrame({"truth": ["a", "b"], "a": [0, 1], "b": ["x", "y"]}))
+        Costs.from_matrix(pl.DataFrame({"truth": ["a", "b"], "a": [0, 1], "b": ["x", "y"]}))
 
 
 def test_csv_round_trip(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "costs.csv"
     pd.DataFrame(C, index=LABELS, columns=LABELS).to_csv(path)
-    same(Costs.read(path))
+    same(Costs.from_file(path))
     path.write_text("\ufefftruth, 0, 1\n0, 0, 1\n\n1, 5, 0\n", encoding="utf-8")
-    assert Costs.read(str(path)).table([1, 0]).tolist() == [[5, 0], [0, 1]]
+    assert Costs.from_file(str(path)).per_example([1, 0]).tolist() == [[5, 0], [0, 1]]
 
 
 def test_toml_round_trip(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "costs.toml"
     rows = "\n".join(f"{t} = {{ " + ", ".join(f"{a} = {c}" for a, c in row.items()) + " }" for t, row in NESTED.items())
     path.write_text(rows)
-    same(Costs.read(path))
+    same(Costs.from_file(path))
     path.write_text("[costs]\n" + rows)
-    same(Costs.read(path))
+    same(Costs.from_file(path))
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_files_that_cannot_be_used(tmp_path, name, text, words) -> None:  # type
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(CostsError, match=words):
-        Costs.read(tmp_path / name)
+        Costs.from_file(tmp_path / name)

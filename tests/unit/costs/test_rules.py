@@ -16,8 +16,8 @@ C = np.array([[0.0, 1.0], [5.0, 0.0]])
         C.tolist(),
         {"yes": 5, "no": 1},
         {"no": {"yes": 1}, "yes": {"no": 5}},
-        Costs.of_pair(5, 1),
-        Costs.of_pair(5, 1, classes=["yes", "no"], positive="yes"),
+        Costs.binary(fn=5, fp=1),
+        Costs.binary(fn=5, fp=1, classes=["yes", "no"], positive="yes"),
     ],
 )
 def test_one_door_for_every_way_to_state_costs(costs) -> None:  # type: ignore[no-untyped-def]
@@ -27,9 +27,9 @@ def test_one_door_for_every_way_to_state_costs(costs) -> None:  # type: ignore[n
 def test_no_costs_are_zero_one_and_metadata_win() -> None:
     assert as_costs(None, ["no", "yes"], CLASSES).matrix.tolist() == [[0, 1], [1, 0]]
     rows = as_costs(C, ["no", "yes"], CLASSES, per_example=[[0, 7], [8, 0]])
-    assert rows.table(["no", "yes"]).tolist() == [[0, 7], [8, 0]]
-    pair = as_costs(None, ["no", "yes"], CLASSES, per_example=Costs.of_pair([3.0, 4.0], 1))
-    assert pair.table(["yes", "yes"]).tolist() == [[3, 0], [4, 0]]
+    assert rows.per_example(["no", "yes"]).tolist() == [[0, 7], [8, 0]]
+    pair = as_costs(None, ["no", "yes"], CLASSES, per_example=Costs.binary(fn=[3.0, 4.0], fp=1))
+    assert pair.per_example(["yes", "yes"]).tolist() == [[3, 0], [4, 0]]
 
 
 def test_balanced_is_proposition_1() -> None:
@@ -75,6 +75,6 @@ def test_parameters_out_of_range(rule) -> None:  # type: ignore[no-untyped-def]
 
 def test_a_matrix_at_fit_is_told_from_rows() -> None:
     C, classes = 1.0 - np.eye(2), np.array([0, 1])
-    with pytest.raises(CostsError, match=r"^costs must hold a row per example at fit; got .*Costs\.of_matrix\(C\)"):
+    with pytest.raises(CostsError, match=r"^costs must hold a row per example at fit; got .*Costs\.from_matrix\(C\)"):
         as_costs(None, [0, 1, 1], classes, per_example=C)
-    np.testing.assert_array_equal(as_costs(None, [0, 1], classes, per_example=C).table([0, 1]), C)
+    np.testing.assert_array_equal(as_costs(None, [0, 1], classes, per_example=C).per_example([0, 1]), C)

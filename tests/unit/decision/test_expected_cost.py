@@ -25,7 +25,7 @@ def test_the_answer_is_the_bayes_decision() -> None:
 def test_costs_may_change_at_prediction() -> None:
     model = ExpectedCostClassifier(GaussianNB()).fit(X, Y)
     assert (model.predict(X) == GaussianNB().fit(X, Y).predict(X)).all()
-    assert (model.predict(X, costs=C) == model.predict(X, costs=Costs.of_matrix(C))).all()
+    assert (model.predict(X, costs=C) == model.predict(X, costs=Costs.from_matrix(C))).all()
     each = rng.uniform(0, 5, (len(X), 3, 3))
     expected = np.einsum("ni,nij->nj", model.predict_proba(X), each)
     np.testing.assert_allclose(model.expected_costs(X, costs=each), expected)
@@ -36,7 +36,7 @@ def test_costs_may_change_at_prediction() -> None:
 def test_pairs_per_example_at_prediction() -> None:
     labels = np.where(Y == 0, "ok", "bad")
     model = ExpectedCostClassifier().fit(X, labels)
-    costs = Costs.of_pair(miss=np.full(len(X), 1000.0), alarm=1.0, classes=["ok", "bad"], positive="bad")
+    costs = Costs.binary(fn=np.full(len(X), 1000.0), fp=1.0, classes=["ok", "bad"], positive="bad")
     assert (model.predict(X, costs=costs) == "bad").mean() > (model.predict(X) == "bad").mean()
 
 

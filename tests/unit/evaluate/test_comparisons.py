@@ -44,7 +44,7 @@ def test_p_values_are_uniform_when_nothing_differs() -> None:
 
 def test_learners_are_compared_on_what_their_answers_cost() -> None:
     y, a, b = [0, 1, 1, 0, 1], [0, 1, 0, 0, 1], [1, 0, 0, 0, 1]
-    costs = sy.Costs.of_pair(miss=[1.0, 2.0, 3.0, 4.0, 5.0], alarm=0.5)
+    costs = sy.Costs.binary(fn=[1.0, 2.0, 3.0, 4.0, 5.0], fp=0.5)
     found = sy.compare_learners(y, a, b, costs=costs, random_state=0)
     assert (found.mean_a, found.mean_b) == pytest.approx((3 / 5, 5.5 / 5))
     assert found.n == 5

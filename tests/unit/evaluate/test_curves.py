@@ -36,15 +36,15 @@ def test_mistakes_must_cost_something() -> None:
 
 
 def test_a_miss_that_is_free_makes_the_iso_cost_line_upright() -> None:
-    roc = sy.roc_hull([0, 1], [0.9, 0.1], costs=sy.Costs.of_pair(0, 1))
+    roc = sy.roc_hull([0, 1], [0.9, 0.1], costs=sy.Costs.binary(fn=0, fp=1))
     assert roc.iso_cost == np.inf
     assert roc.fpr[roc.best] == 0
 
 
 def test_costs_per_example_enter_by_their_means() -> None:
     y, score = [0, 1, 1, 0], [0.3, 0.2, 0.8, 0.9]
-    each = sy.Costs.of_pair(miss=[9.0, 2.0, 4.0, 9.0], alarm=[1.0, 9.0, 9.0, 2.0])
-    mean = sy.Costs.of_pair(miss=3.0, alarm=1.5)
+    each = sy.Costs.binary(fn=[9.0, 2.0, 4.0, 9.0], fp=[1.0, 9.0, 9.0, 2.0])
+    mean = sy.Costs.binary(fn=3.0, fp=1.5)
     assert sy.roc_hull(y, score, costs=each).iso_cost == sy.roc_hull(y, score, costs=mean).iso_cost
     assert sy.cost_curve(y, score, costs=each).operating == sy.cost_curve(y, score, costs=mean).operating
     assert sy.brier_curve(y, score, costs=each).operating == sy.brier_curve(y, score, costs=mean).operating

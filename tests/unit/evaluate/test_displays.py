@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(200, 2))
 Y = np.where(X[:, 0] + DRAW.normal(size=200) > 1, "bad", "good")
-COSTS = sy.Costs.of_pair(5, 1, classes=["good", "bad"])
+COSTS = sy.Costs.binary(fn=5, fp=1, classes=["good", "bad"])
 MODEL = LogisticRegression().fit(X, Y)
 SCORE = MODEL.predict_proba(X)[:, 0]  # of "bad", the first class
 DISPLAYS = [sy.CostCurveDisplay, sy.BrierCurveDisplay, sy.RocHullDisplay, sy.ThresholdDisplay]
@@ -75,7 +75,7 @@ def test_decision_functions_are_turned_towards_the_positive_class() -> None:
 
 
 def test_an_upright_iso_cost_line_can_be_drawn() -> None:
-    drawn(sy.RocHullDisplay.from_predictions(Y, SCORE, costs=sy.Costs.of_pair(0, 1, classes=["good", "bad"])))
+    drawn(sy.RocHullDisplay.from_predictions(Y, SCORE, costs=sy.Costs.binary(fn=0, fp=1, classes=["good", "bad"])))
 
 
 def test_many_classes_are_refused() -> None:
@@ -96,9 +96,12 @@ def test_streams_over_time() -> None:
     both = sy.StreamDisplay.from_trace(
         trace, measure=sy.f_score, costs=COSTS, shown="push_and_query", name="PQE", ax=push.ax_, points=50
     )
-    assert drawn(push)[:, 1].tolist() == sy.cumulative(sy.f_score, trace, costs=COSTS).tolist()
+    assert drawn(push)[:, 1].tolist() == sy.prequential_curve(sy.f_score, trace, costs=COSTS).tolist()
     assert len(drawn(both)) == 50
-    assert drawn(both)[-1].tolist() == [200, sy.stream_value(sy.f_score, trace, costs=COSTS, shown="push_and_query")]
+    assert drawn(both)[-1].tolist() == [
+        200,
+        sy.prequential_score(sy.f_score, trace, costs=COSTS, shown="push_and_query"),
+    ]
     assert [text.get_text() for text in push.ax_.get_legend().get_texts()] == ["PE", "PQE"]
     model = sy.StreamDisplay.from_estimator(MODEL, X, Y, costs=COSTS)
     assert model.values[-1] == pytest.approx(sy.mean_cost(Y, answers, costs=COSTS))

@@ -10,16 +10,16 @@ import steelyard as sy
 Y = np.array([1, 0, 1, 1, 0, 0, 1, 0])
 PREDICTED = np.array([1, 1, 0, 1, 0, 0, 0, 0])
 CHANCE = np.array([1.0, 0.5, 0.2, 0.9, 0.3, 0.7, 0.4, 1.0])
-COSTS = sy.Costs.of_pair(miss=np.arange(2.0, 10.0), alarm=3.0, classes=[0, 1])
+COSTS = sy.Costs.binary(fn=np.arange(2.0, 10.0), fp=3.0, classes=[0, 1])
 
 
 def every_sample():  # type: ignore[no-untyped-def]
     """All subsets that the draws can ask, with their probabilities; unasked labels are spoiled."""
-    for asked in itertools.product([False, True], repeat=len(Y)):
-        asked = np.array(asked)
-        probability = np.where(asked, CHANCE, 1 - CHANCE).prod()
+    for queried in itertools.product([False, True], repeat=len(Y)):
+        queried = np.array(queried)
+        probability = np.where(queried, CHANCE, 1 - CHANCE).prod()
         if probability:
-            yield probability, sy.Trace(CHANCE, PREDICTED, asked, CHANCE, np.where(asked, Y, -99))
+            yield probability, sy.Trace(CHANCE, PREDICTED, queried, CHANCE, np.where(queried, Y, -99))
 
 
 @pytest.mark.parametrize("measure", [sy.total_cost, sy.mean_cost])
@@ -29,7 +29,7 @@ def test_horvitz_thompson_is_right_on_average_over_every_sample(measure, shown) 
     for probability, trace in every_sample():
         found = sy.estimate(measure, trace, method="horvitz_thompson", shown=shown, costs=COSTS)
         expected += probability * found.value
-        truth += probability * sy.stream_value(measure, trace._replace(y=Y), shown=shown, costs=COSTS)
+        truth += probability * sy.prequential_score(measure, trace._replace(y=Y), shown=shown, costs=COSTS)
     assert expected == pytest.approx(truth)
 
 
@@ -54,16 +54,16 @@ def test_when_all_was_asked_the_estimate_is_the_measure(method) -> None:  # type
 
 
 def test_weights_are_one_over_chance_and_give_the_effective_sample_size() -> None:
-    asked = np.array([1, 1, 0, 0, 1, 0, 0, 1], dtype=bool)
-    trace = sy.Trace(CHANCE, PREDICTED, asked, CHANCE, Y)
-    weight = 1 / CHANCE[asked]
+    queried = np.array([1, 1, 0, 0, 1, 0, 0, 1], dtype=bool)
+    trace = sy.Trace(CHANCE, PREDICTED, queried, CHANCE, Y)
+    weight = 1 / CHANCE[queried]
     found = sy.estimate(sy.f_score, trace, method="horvitz_thompson")
-    assert found.value == pytest.approx(sy.f_score(Y[asked], PREDICTED[asked], sample_weight=weight))
+    assert found.value == pytest.approx(sy.f_score(Y[queried], PREDICTED[queried], sample_weight=weight))
     assert found.effective_sample_size == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
-    assert (found.asked, found.rounds) == (4, 8)
+    assert (found.queried, found.rounds) == (4, 8)
     hajek = sy.estimate(sy.total_cost, trace, costs=1 - np.eye(2))
     extra = (weight - 1) * 4 / (weight - 1).sum()
-    assert hajek.value == pytest.approx(((1 + extra) * (Y != PREDICTED)[asked]).sum())
+    assert hajek.value == pytest.approx(((1 + extra) * (Y != PREDICTED)[queried]).sum())
 
 
 def stream(draw, n=2000):  # type: ignore[no-untyped-def]
@@ -77,15 +77,15 @@ def stream(draw, n=2000):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("shown", ["push", "push_and_query"])
 def test_simulated_streams(measure, shown) -> None:  # type: ignore[no-untyped-def]
     draw = np.random.default_rng(0)
-    score, predicted, chance, y = stream(draw)
+    score, predicted, query_probability, y = stream(draw)
     found, naive, wrong = [], [], []
     for _ in range(80):
-        asked = draw.random(len(y)) < chance
-        trace = sy.Trace(score, predicted, asked, chance, y)
-        truth = sy.stream_value(measure, trace, shown=shown)
-        one = sy.estimate(measure, trace._replace(y=np.where(asked, y, 7)), shown=shown, classes=[0, 1])
+        queried = draw.random(len(y)) < query_probability
+        trace = sy.Trace(score, predicted, queried, query_probability, y)
+        truth = sy.prequential_score(measure, trace, shown=shown)
+        one = sy.estimate(measure, trace._replace(y=np.where(queried, y, 7)), shown=shown, classes=[0, 1])
         found.append([one.value - truth, one.standard_error])
-        naive.append(measure(y[asked], predicted[asked]) - truth)
+        naive.append(measure(y[queried], predicted[queried]) - truth)
         wrong.append(abs(one.value - truth) > 1.96 * one.standard_error)
     error, stated = np.array(found).T
     assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error)) + 0.1 * error.std()
@@ -96,16 +96,16 @@ def test_simulated_streams(measure, shown) -> None:  # type: ignore[no-untyped-d
 
 
 def test_deterministic_rules_cannot_be_corrected() -> None:
-    asked = np.arange(8) < 3  # the first three, then the budget is spent
-    trace = sy.Trace(CHANCE, PREDICTED, asked, asked.astype(float), Y)
+    queried = np.arange(8) < 3  # the first three, then the budget is spent
+    trace = sy.Trace(CHANCE, PREDICTED, queried, queried.astype(float), Y)
     with pytest.raises(sy.NotEstimableError, match="got 0 for all 5 of them"):
         sy.estimate(sy.f_score, trace)
 
 
 def test_rounds_out_of_reach_are_left_out_with_a_warning() -> None:
-    chance = np.where(np.arange(8) < 6, 0.5, 0.0)
-    asked = np.array([1, 0, 1, 1, 0, 1, 0, 0], dtype=bool)
-    trace = sy.Trace(chance, PREDICTED, asked, chance, Y)
+    query_probability = np.where(np.arange(8) < 6, 0.5, 0.0)
+    queried = np.array([1, 0, 1, 1, 0, 1, 0, 0], dtype=bool)
+    trace = sy.Trace(query_probability, PREDICTED, queried, query_probability, Y)
     with pytest.warns(sy.CoverageWarning, match="2 of 8 rounds could not have been asked"):
         found = sy.estimate(sy.total_cost, trace)
     assert found.rounds == 6
@@ -116,11 +116,11 @@ def test_rounds_out_of_reach_are_left_out_with_a_warning() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"chance": np.full(8, 1.5)}, sy.InvalidInputError, "trace.chance must lie between 0 and 1; got 1.5"),
-        ({"chance": np.full(8, np.nan)}, sy.InvalidInputError, "trace.chance must lie between 0 and 1; got nan"),
-        ({"chance": np.zeros(8)}, sy.InvalidInputError, "be positive where a label was asked.*round 0"),
-        ({"asked": np.zeros(8, dtype=bool)}, sy.NotEstimableError, "must hold a label to estimate from"),
-        ({"chance": np.ones(3)}, sy.InvalidInputError, "chance must have 8 rows"),
+        ({"query_probability": np.full(8, 1.5)}, sy.InvalidInputError, "trace.query_probability must lie between 0 and 1; got 1.5"),
+        ({"query_probability": np.full(8, np.nan)}, sy.InvalidInputError, "trace.query_probability must lie between 0 and 1; got nan"),
+        ({"query_probability": np.zeros(8)}, sy.InvalidInputError, "be positive where a label was asked.*round 0"),
+        ({"queried": np.zeros(8, dtype=bool)}, sy.NotEstimableError, "must hold a label to estimate from"),
+        ({"query_probability": np.ones(3)}, sy.InvalidInputError, "query_probability must have 8 rows"),
     ],
 )
 def test_traces_that_contradict_themselves(change, error, words) -> None:  # type: ignore[no-untyped-def]

@@ -12,7 +12,7 @@ from steelyard.evaluate._forms import FORMS, OURS
 DRAW = np.random.default_rng(3)
 Y = (DRAW.random(120) < 0.3).astype(int)
 P = np.where(DRAW.random(120) < 0.75, Y, 1 - Y)
-PRICES = sy.Costs.of_pair(miss=DRAW.gamma(1.0, 5.0, 120), alarm=1.0, classes=[0, 1])
+PRICES = sy.Costs.binary(fn=DRAW.gamma(1.0, 5.0, 120), fp=1.0, classes=[0, 1])
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_limits_are_scipys_for_a_skewed_mean(shape) -> None:  # type: ignore[no-
     draw = np.random.default_rng(0)
     paid = draw.gamma(shape, 1.0, 60)
     y = np.r_[np.zeros(25, dtype=int), np.ones(35, dtype=int)]
-    costs = sy.Costs.of_pair(miss=paid, alarm=paid, classes=[0, 1])
+    costs = sy.Costs.binary(fn=paid, fp=paid, classes=[0, 1])
     ours = sy.bootstrap_interval(sy.total_cost, y, 1 - y, costs=costs, n_resamples=40000, random_state=0)
     theirs = stats.bootstrap(
         (paid[:25], paid[25:]),
@@ -58,7 +58,7 @@ def test_nominal_coverage_on_a_skewed_cost() -> None:
     draw = np.random.default_rng(1)
     truth, inside, trials = 2.0, 0, 150
     for _ in range(trials):
-        costs = sy.Costs.of_pair(miss=draw.gamma(0.5, 4.0, 80), alarm=1.0, classes=[0, 1])
+        costs = sy.Costs.binary(fn=draw.gamma(0.5, 4.0, 80), fp=1.0, classes=[0, 1])
         found = sy.bootstrap_interval(
             sy.mean_cost,
             np.ones(80, dtype=int),

@@ -14,7 +14,7 @@ ALL = pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)
 
 @ALL
 def test_classes_missing_in_truths_and_answers(measure) -> None:  # type: ignore[no-untyped-def]
-    costs = sy.Costs.of_classes({"a": 1, "b": 2, "c": 3})
+    costs = sy.Costs.from_classes({"a": 1, "b": 2, "c": 3})
     value = measure(["a", "b"], ["a", "a"], costs=costs, positive="c")
     assert np.isfinite(value)
     assert value == measure(
@@ -62,9 +62,9 @@ def test_savings_where_one_answer_is_free() -> None:
     [
         ({}, "no"),  # the last of the two
         ({"positive": "maybe"}, "maybe"),
-        ({"costs": sy.Costs.of_pair(5, 1, classes=["no", "maybe"])}, "maybe"),
-        ({"costs": sy.Costs.of_pair(5, 1, classes=["maybe", "no"], positive="maybe")}, "maybe"),
-        ({"costs": sy.Costs.of_pair(5, 1, classes=["no", "maybe"]), "positive": "no"}, "no"),
+        ({"costs": sy.Costs.binary(fn=5, fp=1, classes=["no", "maybe"])}, "maybe"),
+        ({"costs": sy.Costs.binary(fn=5, fp=1, classes=["maybe", "no"], positive="maybe")}, "maybe"),
+        ({"costs": sy.Costs.binary(fn=5, fp=1, classes=["no", "maybe"]), "positive": "no"}, "no"),
         ({"costs": sy.Balanced(positive="maybe")}, "maybe"),
         ({"costs": {"no": 1, "maybe": 2}}, "no"),
         ({"classes": ["no", "maybe"]}, "maybe"),
@@ -111,7 +111,7 @@ def test_read_only_inputs_are_left_alone() -> None:
     y, p, w = np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0])
     for array in (y, p, w):
         array.flags.writeable = False
-    assert sy.total_cost(y, p, sample_weight=w, costs=sy.Costs.of_pair([1.0, 2.0, 3.0], 9)) == 4
+    assert sy.total_cost(y, p, sample_weight=w, costs=sy.Costs.binary(fn=[1.0, 2.0, 3.0], fp=9)) == 4
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_read_only_inputs_are_left_alone() -> None:
         (lambda: sy.weighted_sum_score([0, 1], [0, 1], eta_pos=2), "eta_pos must be a finite number >= 0 and <= 1"),
         (lambda: sy.total_cost([0, 1], [0, 1], costs=np.ones((3, 3)) - np.eye(3)), "costs must have as many classes"),
         (
-            lambda: sy.total_cost([0, 1], [0, 1], costs=sy.Costs.of_pair([1.0], 1)),
+            lambda: sy.total_cost([0, 1], [0, 1], costs=sy.Costs.binary(fn=[1.0], fp=1)),
             "costs must have one row per example",
         ),
     ],

@@ -16,7 +16,7 @@ DRAW = np.random.default_rng(0)
 X = np.column_stack([np.arange(60.0), DRAW.normal(size=60)])  # the first column is the row number
 Y = (X[:, 1] + DRAW.normal(size=60) > 0).astype(int)
 MISS = np.arange(60.0) + 1
-COSTS = sy.Costs.of_pair(miss=MISS, alarm=2.0, classes=[0, 1])
+COSTS = sy.Costs.binary(fn=MISS, fp=2.0, classes=[0, 1])
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class Threshold(ClassifierMixin, BaseEstimator):
         assert len(costs) == len(X)
         self.seen_ = costs.matrices[:, 1, 0]
         self.rows_ = np.asarray(X)[:, 0]
-        self.shift_ = costs.table(y).mean() / 1000
+        self.shift_ = costs.per_example(y).mean() / 1000
         return self
 
     def predict(self, X):  # type: ignore[no-untyped-def]
@@ -89,11 +89,11 @@ def test_grid_search_over_a_pipeline() -> None:
 
 @pytest.mark.usefixtures("routing")
 def test_plain_rows_of_costs_travel_too() -> None:
-    rows = sy.Costs.of_rows(COSTS.table(Y), classes=[0, 1])
+    rows = sy.Costs.from_rows(COSTS.per_example(Y), classes=[0, 1])
 
     class FromRows(Threshold):
         def fit(self, X, y, *, costs=None):  # type: ignore[no-untyped-def]
-            assert costs.table(y).shape == (len(X), 2)
+            assert costs.per_example(y).shape == (len(X), 2)
             self.classes_, self.shift_ = np.unique(y), 0.0
             return self
 

@@ -13,17 +13,17 @@ from steelyard.evaluate._forms import FORMS, OURS
 few = settings(max_examples=25, deadline=None)
 
 
-def make_trace(y, predicted, asked) -> sy.Trace:  # type: ignore[no-untyped-def]
+def make_trace(y, predicted, queried) -> sy.Trace:  # type: ignore[no-untyped-def]
     n = len(y)
-    return sy.Trace(np.zeros(n), np.asarray(predicted), np.asarray(asked, dtype=bool), np.ones(n), np.asarray(y))
+    return sy.Trace(np.zeros(n), np.asarray(predicted), np.asarray(queried, dtype=bool), np.ones(n), np.asarray(y))
 
 
 @st.composite
 def traces(draw, labels=(-1, 1)):  # type: ignore[no-untyped-def]
     n = draw(st.integers(1, 20))
     column = st.lists(st.sampled_from(labels), min_size=n, max_size=n)
-    asked = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    return make_trace(draw(column), draw(column), asked)
+    queried = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    return make_trace(draw(column), draw(column), queried)
 
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label was found")
@@ -32,55 +32,55 @@ def traces(draw, labels=(-1, 1)):  # type: ignore[no-untyped-def]
 @given(traces())
 def test_every_prefix_is_the_measure_of_the_prefix(measure, trace) -> None:
     more = {"classes": [-1, 1]} if measure in OURS else {}
-    expected = [measure(trace.y[:t], trace.predicted[:t], **more) for t in range(1, len(trace.y) + 1)]
-    assert sy.cumulative(measure, trace, classes=[-1, 1]) == pytest.approx(expected)
-    assert sy.stream_value(measure, trace, classes=[-1, 1]) == pytest.approx(expected[-1])
+    expected = [measure(trace.y[:t], trace.prediction[:t], **more) for t in range(1, len(trace.y) + 1)]
+    assert sy.prequential_curve(measure, trace, classes=[-1, 1]) == pytest.approx(expected)
+    assert sy.prequential_score(measure, trace, classes=[-1, 1]) == pytest.approx(expected[-1])
 
 
 @few
 @given(traces(), st.sampled_from([-1, 1]))
 def test_push_and_query_shows_the_asked_as_positive(trace, positive) -> None:
-    shown = np.where(trace.asked, positive, trace.predicted)
+    shown = np.where(trace.queried, positive, trace.prediction)
     theirs = [
         metrics.f1_score(trace.y[:t], shown[:t], pos_label=positive, labels=[-1, 1], zero_division=0)
         for t in range(1, len(shown) + 1)
     ]
-    ours = sy.cumulative(sy.f_score, trace, shown="push_and_query", positive=positive, classes=[-1, 1])
+    ours = sy.prequential_curve(sy.f_score, trace, shown="push_and_query", positive=positive, classes=[-1, 1])
     assert ours == pytest.approx(theirs)
-    push = sy.cumulative(sy.f_score, trace, positive=positive, classes=[-1, 1])
-    assert push[-1] == pytest.approx(sy.f_score(trace.y, trace.predicted, positive=positive, classes=[-1, 1]))
+    push = sy.prequential_curve(sy.f_score, trace, positive=positive, classes=[-1, 1])
+    assert push[-1] == pytest.approx(sy.f_score(trace.y, trace.prediction, positive=positive, classes=[-1, 1]))
     recall = [
-        sy.stream_value(sy.sensitivity_score, trace, shown=s, classes=[-1, 1]) for s in ("push", "push_and_query")
+        sy.prequential_score(sy.sensitivity_score, trace, shown=s, classes=[-1, 1]) for s in ("push", "push_and_query")
     ]
     assert recall[1] >= recall[0]
 
 
 def test_costs_per_example_and_weights_of_measures() -> None:
     trace = make_trace(["n", "p", "p"], ["p", "n", "p"], [False] * 3)
-    costs = sy.Costs.of_pair(miss=[5.0, 7.0, 9.0], alarm=[1.0, 2.0, 3.0], classes=["n", "p"])
-    assert sy.cumulative(sy.total_cost, trace, costs=costs).tolist() == [1, 8, 8]
-    assert sy.cumulative(sy.mean_cost, trace, costs=costs) == pytest.approx([1, 4, 8 / 3])
-    assert sy.cumulative(sy.weighted_sum_score, trace, eta_pos=0.8) == pytest.approx([0, 0, 0.4])
+    costs = sy.Costs.binary(fn=[5.0, 7.0, 9.0], fp=[1.0, 2.0, 3.0], classes=["n", "p"])
+    assert sy.prequential_curve(sy.total_cost, trace, costs=costs).tolist() == [1, 8, 8]
+    assert sy.prequential_curve(sy.mean_cost, trace, costs=costs) == pytest.approx([1, 4, 8 / 3])
+    assert sy.prequential_curve(sy.weighted_sum_score, trace, eta_pos=0.8) == pytest.approx([0, 0, 0.4])
 
 
 def test_rounds_can_be_chosen_and_chunks_do_not_show(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     draw = np.random.default_rng(0)
     trace = make_trace(draw.integers(0, 2, 100), draw.integers(0, 2, 100), draw.random(100) < 0.3)
-    whole = sy.cumulative(sy.f_score, trace)
+    whole = sy.prequential_curve(sy.f_score, trace)
     monkeypatch.setattr(streams, "_CELLS", 7 * 4)
-    assert sy.cumulative(sy.f_score, trace).tolist() == whole.tolist()
-    assert sy.cumulative(sy.f_score, trace, at=[1, 7, 8, 50, 100]).tolist() == whole[[0, 6, 7, 49, 99]].tolist()
+    assert sy.prequential_curve(sy.f_score, trace).tolist() == whole.tolist()
+    assert sy.prequential_curve(sy.f_score, trace, at=[1, 7, 8, 50, 100]).tolist() == whole[[0, 6, 7, 49, 99]].tolist()
 
 
 @pytest.mark.parametrize("at", [[0], [4], [2, 1], [1.5], [], [[1]]])
 def test_rounds_that_are_not_there(at) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(sy.InvalidInputError, match="at must be rising whole numbers from 1 to 3"):
-        sy.cumulative(sy.total_cost, make_trace([0, 1, 1], [0, 1, 0], [True] * 3), at=at)
+        sy.prequential_curve(sy.total_cost, make_trace([0, 1, 1], [0, 1, 0], [True] * 3), at=at)
 
 
 def test_complaints() -> None:
     trace = make_trace([0, 1, 1], [0, 1, 0], [True] * 3)
     with pytest.raises(sy.InvalidInputError, match="shown must be one of 'push', 'push_and_query'; got 'PE'"):
-        sy.cumulative(sy.total_cost, trace, shown="PE")
+        sy.prequential_curve(sy.total_cost, trace, shown="PE")
     with pytest.raises(sy.InvalidInputError, match="measure must be one of the functions"):
-        sy.cumulative(max, trace)
+        sy.prequential_curve(max, trace)

@@ -20,7 +20,7 @@ def test_counts_and_costs_by_cell() -> None:
 
 
 def test_costs_per_example_by_cell() -> None:
-    costs = sy.Costs.of_pair(miss=[5.0, 7.0, 9.0], alarm=[1.0, 2.0, 3.0])
+    costs = sy.Costs.binary(fn=[5.0, 7.0, 9.0], fp=[1.0, 2.0, 3.0])
     assert sy.cost_confusion_matrix([1, 1, 0], [0, 0, 1], costs=costs).tolist() == [[0, 3], [12, 0]]
 
 

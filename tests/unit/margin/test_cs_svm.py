@@ -56,7 +56,7 @@ def test_ways_to_state_the_same_costs() -> None:
     expected = CSSVMClassifier(costs={0: 1.0, 1: 3.0}).fit(X, CODES).decision_function(X)
     rows = np.where(np.eye(2)[CODES] == 1, 0.0, np.array([1.0, 3.0])[CODES][:, None])
     for model, extra in (
-        (CSSVMClassifier(costs=Costs.of_pair(miss=3, alarm=1)), {}),
+        (CSSVMClassifier(costs=Costs.binary(fn=3, fp=1)), {}),
         (CSSVMClassifier(costs=[[0, 1], [3, 0]]), {}),
         (CSSVMClassifier(), {"costs": rows}),
         (CSSVMClassifier(), {"costs": rows + 7.0}),  # what every answer costs changes nothing
@@ -69,7 +69,7 @@ def test_ways_to_state_the_same_costs() -> None:
 def test_dearer_misses_are_fewer() -> None:
     missed = []
     for miss in (0.1, 1.0, 10.0):
-        model = CSSVMClassifier(costs=Costs.of_pair(miss=miss, alarm=1.0)).fit(X, CODES)
+        model = CSSVMClassifier(costs=Costs.binary(fn=miss, fp=1.0)).fit(X, CODES)
         missed.append(int(((model.predict(X) == 0) & (CODES == 1)).sum()))
     assert missed[0] > missed[1] > missed[2]
     CSSVMClassifier(costs=Balanced()).fit(X, CODES)

@@ -18,10 +18,10 @@ INTEGERS = ("int64", "int32", "int8", "uint8", "uint32", "uint64", ">i8", ">u2")
     pair=st.lists(st.integers(0, 100), min_size=2, max_size=2, unique=True),
     which=st.lists(st.integers(0, 1), min_size=2, max_size=80).filter(lambda drawn: len(set(drawn)) == 2),
     dtype=st.sampled_from(INTEGERS),
-    stride=st.integers(1, 2),
+    class_step=st.integers(1, 2),
 )
-def test_two_kinds_of_whole_numbers(pair: list[int], which: list[int], dtype: str, stride: int) -> None:
-    y = np.repeat(np.array(pair, dtype)[which], stride)[::stride]
+def test_two_kinds_of_whole_numbers(pair: list[int], which: list[int], dtype: str, class_step: int) -> None:
+    y = np.repeat(np.array(pair, dtype)[which], class_step)[::class_step]
     classes, positive = two_classes(y)
     assert classes.tolist() == sorted(pair)
     assert classes.dtype == y.dtype.newbyteorder("=")

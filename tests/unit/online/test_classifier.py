@@ -49,7 +49,7 @@ ONE_PASS = {"max_iter": 1, "shuffle": False, "tol": None, "fit_intercept": False
     ],
 )
 def test_weights_equal_scikit_learns(ours: object, theirs: SGDClassifier) -> None:
-    model = OnlineClassifier(ours, costs=Costs.of_pair(3, 1)).fit(X, Y)
+    model = OnlineClassifier(ours, costs=Costs.binary(fn=3, fp=1)).fit(X, Y)
     np.testing.assert_allclose(model.coef_, theirs.fit(X, Y).coef_, rtol=1e-12, atol=1e-12)
 
 
@@ -61,17 +61,17 @@ def test_answers_are_in_the_callers_labels(names: list[object]) -> None:
     y = np.array(names)[Y]
     model = OnlineClassifier()
     trace = model.run(X, y)
-    assert trace.predicted.dtype == y.dtype
-    np.testing.assert_array_equal(trace.predicted, np.array(names)[(trace.score >= 0).astype(int)])
+    assert trace.prediction.dtype == y.dtype
+    np.testing.assert_array_equal(trace.prediction, np.array(names)[(trace.score >= 0).astype(int)])
     assert np.shares_memory(trace.y, y)
     assert set(model.predict(X)) == set(names)
-    assert model.start(7, names).decide(X[0]).label in names
+    assert model.start(7, names).decide(X[0]).prediction in names
 
 
 def test_object_labels() -> None:
     y = np.array(["no", "yes"], dtype=object)[Y]
     model = OnlineClassifier()
-    assert model.run(X, y).predicted.dtype == object
+    assert model.run(X, y).prediction.dtype == object
     model.learn(X[0], "no")
     restored = OnlineClassifier.from_state(model.state())
     assert restored.predict(X).dtype == object
@@ -79,18 +79,18 @@ def test_object_labels() -> None:
 
 def test_the_dear_class_may_sort_first() -> None:
     y = np.array(["bad", "good"])[Y]
-    dear_bad = OnlineClassifier(costs=Costs.of_pair(5, 1, classes=["bad", "good"], positive="bad")).fit(X, y)
-    mirrored = OnlineClassifier(costs=Costs.of_pair(5, 1)).fit(X, 1 - Y)
+    dear_bad = OnlineClassifier(costs=Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")).fit(X, y)
+    mirrored = OnlineClassifier(costs=Costs.binary(fn=5, fp=1)).fit(X, 1 - Y)
     np.testing.assert_array_equal(dear_bad.coef_, -mirrored.coef_)
     adaptive = OnlineClassifier(costs=AdaptiveBalanced(0.7, positive="bad")).fit(X, y)
     np.testing.assert_array_equal(adaptive.coef_, -OnlineClassifier(costs=AdaptiveBalanced(0.7)).fit(X, 1 - Y).coef_)
 
 
 def test_costs_by_class_by_example_and_by_weight_agree() -> None:
-    by_class = OnlineClassifier(costs=Costs.of_pair(4, 1)).fit(X, Y).coef_
+    by_class = OnlineClassifier(costs=Costs.binary(fn=4, fp=1)).fit(X, Y).coef_
     rows = np.where(Y[:, None] == [0, 1], 0.0, np.where(Y, 4.0, 1.0)[:, None])
     np.testing.assert_array_equal(OnlineClassifier().fit(X, Y, costs=rows).coef_, by_class)
-    np.testing.assert_array_equal(OnlineClassifier().fit(X, Y, costs=Costs.of_pair(4, 1)).coef_, by_class)
+    np.testing.assert_array_equal(OnlineClassifier().fit(X, Y, costs=Costs.binary(fn=4, fp=1)).coef_, by_class)
     np.testing.assert_array_equal(OnlineClassifier().fit(X, Y, sample_weight=np.where(Y, 4.0, 1.0)).coef_, by_class)
     live = OnlineClassifier().start(7, [0, 1])
     for x, y in zip(X, Y, strict=True):
@@ -145,7 +145,7 @@ def test_costs_that_count_classes_need_the_whole_stream() -> None:
         ({"fit_intercept": 1}, "fit_intercept must be True or False"),
         ({"update": PAUM(), "fit_intercept": True}, "bias of its own"),
         ({"seed": -1}, "seed must be a whole number"),
-        ({"costs": Costs.of_pair([1.0, 2.0], 1)}, "costs must be by class"),
+        ({"costs": Costs.binary(fn=[1.0, 2.0], fp=1)}, "costs must be by class"),
     ],
 )
 def test_wrong_parameters_are_named(params: dict[str, object], words: str) -> None:
@@ -171,7 +171,7 @@ def test_wrong_calls_are_named() -> None:
         (lambda: model.learn(X[0], 1, cost=-1), "cost must be"),
         (lambda: model.learn(X[:2], 1), "one row"),
         (lambda: model.decide(X[0, :3]), "3 features"),
-        (lambda: model.release(0), "count must be"),
+        (lambda: model.cancel_query(0), "count must be"),
         (lambda: OnlineClassifier(Perceptron()).fit(X, Y, sample_weight=np.ones(300)), "blind to costs"),
         (lambda: OnlineClassifier(query=AskFirst(), budget=3).start(7, [0, 1]).learn(X[0], 1), "follow a decision"),
     ]:
@@ -255,12 +255,12 @@ def test_rules_are_searched_over_and_cloned() -> None:
 
 def test_reservations_can_be_given_back() -> None:
     model = OnlineClassifier(query=AskFirst(), budget=2).start(7, [0, 1])
-    assert [model.decide(x).ask for x in X[:3]] == [True, True, False]
-    model.release()
-    assert model.n_asked_ == 1
-    assert model.decide(X[3]).ask
+    assert [model.decide(x).query for x in X[:3]] == [True, True, False]
+    model.cancel_query()
+    assert model.n_queried_ == 1
+    assert model.decide(X[3]).query
     model.learn(X[0], 1)
-    assert (model.n_asked_, model.decide(X[4]).ask) == (2, False)
+    assert (model.n_queried_, model.decide(X[4]).query) == (2, False)
 
 
 def test_no_row_at_all_is_told_as_a_wrong_row():

@@ -54,7 +54,7 @@ def test_a_raw_stream_can_be_learned() -> None:
     records = [{"n": float(n), "city": str(c)} for n, c in zip(rng.normal(size=300), cities, strict=True)]
     y = [r["city"] == "a" or r["n"] > 1 for r in records]
     trace = OnlineClassifier(AROW()).run(RecordHasher(2**10).transform(records), y)
-    assert (trace.predicted[100:] == trace.y[100:]).mean() > 0.85
+    assert (trace.prediction[100:] == trace.y[100:]).mean() > 0.85
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_nothing_is_no_row() -> None:
 def test_a_label_that_comes_late_and_one_that_never_does(tmp_path: Any) -> None:
     model = OnlineCostClassifier(budget=2, seed=1, costs=np.ones((3, 3)) - np.eye(3)).start(3, ["a", "b", "c"])
     rows = np.eye(3)
-    assert [model.decide(x).ask for x in rows] == [True, True, False]
-    model.release()
-    assert model.decide(rows[0]).ask
+    assert [model.decide(x).query for x in rows] == [True, True, False]
+    model.cancel_query()
+    assert model.decide(rows[0]).query
     model.learn(rows[0], "a", costs=[0, 5, 1])
     model.save(tmp_path / "state.npz")
     again = OnlineCostClassifier.load(tmp_path / "state.npz")
@@ -69,7 +69,7 @@ def test_dear_mistakes_are_avoided() -> None:
     X = centres[y] + 1.2 * rng.normal(size=(3000, 2))
     C = np.array([[0.0, 1, 1], [1, 0, 1], [20, 20, 0]])
     dear, plain = (OnlineCostClassifier(CSOGD1(0.02), costs=c, fit_intercept=True).run(X, y) for c in (C, None))
-    assert C[y, dear.predicted].sum() < 0.7 * C[y, plain.predicted].sum()
+    assert C[y, dear.prediction].sum() < 0.7 * C[y, plain.prediction].sum()
 
 
 def test_mistakes_are_said_and_leave_no_trace() -> None:

@@ -16,9 +16,9 @@ from steelyard import (
     Costs,
     InvalidInputError,
     OnlineClassifier,
-    Seen,
     StateError,
     Step,
+    UpdateInput,
     UpdateRule,
 )
 
@@ -28,7 +28,7 @@ Y = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
 
 MODELS = [
     OnlineClassifier(),
-    OnlineClassifier(PA1(2.0), costs=Costs.of_pair(3, 1, classes=["no", "yes"])),
+    OnlineClassifier(PA1(2.0), costs=Costs.binary(fn=3, fp=1, classes=["no", "yes"])),
     OnlineClassifier(CSOGD2(0.2), query=AskAtLeast(0.1, AskSymmetric(0.3)), budget=20, after_budget="average"),
     OnlineClassifier(costs=Balanced(0.7), fit_intercept=True, threshold=0.2, seed=2**63),
     OnlineClassifier(costs=AdaptiveBalanced(), query=AskFirst(), budget=Budget(30, 0.5)),
@@ -72,7 +72,7 @@ def test_weights_given_with_a_state_outlive_a_failed_call() -> None:
 
 def test_rules_of_ones_own_are_given_when_resuming() -> None:
     class Mine(UpdateRule):
-        def step(self, seen: Seen) -> Step:
+        def step(self, seen: UpdateInput) -> Step:
             return Step(add=0.5 * seen.y)
 
     state = OnlineClassifier(Mine()).fit(X, Y).state()

@@ -11,9 +11,9 @@ from steelyard import (
     PA1,
     PA2,
     AdaptiveBalanced,
+    ClassInput,
     Costs,
     CSOALHinge,
-    Lack,
     OnlineCostClassifier,
     UpdateRule,
 )
@@ -25,7 +25,7 @@ X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
 
 
 @pytest.mark.parametrize(
-    ("update", "stride"),
+    ("update", "class_step"),
     [
         (CSOGD1(0.5), 0.5),
         (CSOGD2(0.5), 2.0),
@@ -37,12 +37,12 @@ X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
         (PA2(0.5), 4 / 3),  # 4 / (2 + 1)
     ],
 )
-def test_the_first_step_of_many(update: UpdateRule, stride: float) -> None:
+def test_the_first_step_of_many(update: UpdateRule, class_step: float) -> None:
     model = OnlineCostClassifier(update, costs=C).partial_fit(X[:1], [0], classes=[0, 1, 2])
-    half = stride / 2
+    half = class_step / 2
     np.testing.assert_array_equal(model.coef_, [[-half, -half], [0, 0], [half, half]])
-    assert update.stride(Lack(margin=4.0, share=1.0, range=4.0, x2=2.0)) == stride
-    assert update.stride(Lack(margin=-2.0, share=-0.5, range=4.0, x2=2.0)) == 0
+    assert update.class_step(ClassInput(margin=4.0, share=1.0, range=4.0, x2=2.0)) == class_step
+    assert update.class_step(ClassInput(margin=-2.0, share=-0.5, range=4.0, x2=2.0)) == 0
 
 
 def test_pa_reaches_the_costs() -> None:
@@ -67,5 +67,5 @@ def test_answers_that_cost_the_same_teach_nothing() -> None:
     model.decide(X[0])
     model.learn(X[0], 0, costs=[2, 2, 2])
     assert model.n_updates_ == 0
-    costs = Costs.of_rows([[3.0, 3.0, 3.0]] * 3)
+    costs = Costs.from_rows([[3.0, 3.0, 3.0]] * 3)
     assert OnlineCostClassifier(PA()).fit(X, [0, 1, 2], costs=costs).n_updates_ == 0

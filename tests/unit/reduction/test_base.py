@@ -158,7 +158,7 @@ class TestBadInput:
 def test_costs_per_example_are_cut_along_with_rows(cls: Any) -> None:
     rows = rng.uniform(0, 5, (60, 3))
     first = seeded(cls, costs=COSTS).fit(X, Y, costs=rows)
-    again = seeded(cls).fit(X, Y, costs=steelyard.Costs.of_rows(rows, classes=[0, 1, 2]))
+    again = seeded(cls).fit(X, Y, costs=steelyard.Costs.from_rows(rows, classes=[0, 1, 2]))
     assert (first.decision_function(X) == again.decision_function(X)).all()
     with config_context(enable_metadata_routing=True):
         model = seeded(cls).set_fit_request(costs=True)

@@ -39,7 +39,7 @@ def test_a_question_with_one_side_has_a_constant_answer_without_loss(
 
 def test_cases_are_cut_and_calibrated_together() -> None:
     cases = Cases(np.array([[1.0, 4.0], [3.0, 2.0]]), np.array([0, 1]), np.array([1.0, 2.0]))
-    assert cases.calibrated().tolist() == [[0.0, 3.0], [1.0, 0.0]]
+    assert cases.regret().tolist() == [[0.0, 3.0], [1.0, 0.0]]
     cut = cases.take(np.array([1]))
     assert (len(cut), cut.codes.tolist(), cut.weight.tolist()) == (1, [1], [2.0])
 

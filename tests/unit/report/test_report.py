@@ -53,7 +53,7 @@ def test_everything_is_escaped() -> None:
     section = report.section(EVIL, EVIL).note(EVIL).numbers({EVIL: EVIL}).show(EVIL)
     section.table([{EVIL: EVIL, "b": EVIL}], caption=EVIL).figure(b"png", caption=EVIL, alt=EVIL)
     section.show(sy.confusion_table([EVIL, "b"], [EVIL, "b"])).show(sy.per_class_scores([EVIL, "b"], [EVIL, "b"]))
-    section.show(sy.Costs.of_pair(1, 1, classes=[EVIL, "b"]))
+    section.show(sy.Costs.binary(fn=1, fp=1, classes=[EVIL, "b"]))
     page = Page(report.html())
     assert "script" not in page.tags
     assert "".join(page.texts).count(EVIL) >= 12

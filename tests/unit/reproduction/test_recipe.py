@@ -31,7 +31,7 @@ def test_build_makes_objects_inside_out() -> None:
     made = build({"use": "sklearn.pipeline.Pipeline", "steps": [["a", {"use": "sklearn.preprocessing.Normalizer"}]]})
     assert type(made.steps[0][1]).__name__ == "Normalizer"
     assert build({"use": "Balanced", "eta_pos": 0.25}) == Balanced(0.25)
-    pair = build({"use": "Costs.of_pair", "miss": 3, "alarm": 1})
+    pair = build({"use": "Costs.binary", "fn": 3, "fp": 1})
     assert isinstance(pair, Costs)
     assert pair.ratio() == 3.0
 

@@ -154,7 +154,7 @@ def test_a_stored_search_for_something_else_is_refused(blobs, tmp_path):
 
 def test_measures(blobs):
     X, y = blobs
-    cheap = searched(blobs, scoring=Costs.of_classes({"big": 1.0, "mid": 1.0, "rare": 50.0}), sampler="ladder")
+    cheap = searched(blobs, scoring=Costs.from_classes({"big": 1.0, "mid": 1.0, "rare": 50.0}), sampler="ladder")
     assert cheap.validation_fitness_ < 0
     best_f = searched(blobs, scoring="f:rare", sampler="ladder")
     assert 0 < best_f.validation_fitness_ <= 1

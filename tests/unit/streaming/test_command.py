@@ -52,18 +52,16 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_it_does_what_the_library_does(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     told = run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", out, "--chunk", 50, "--json")
-    model = OnlineClassifier(
-        CSOGD2(0.3), query=AskAsymmetric(0.1, 0.4), budget=60, costs=Costs.of_pair(miss=5, alarm=1)
-    )
+    model = OnlineClassifier(CSOGD2(0.3), query=AskAsymmetric(0.1, 0.4), budget=60, costs=Costs.binary(fn=5, fp=1))
     trace = model.run(StreamScaler(unit_norm=True).run(X), Y == "bad")
     assert [line["score"] for line in lines(out)] == trace.score.tolist()
-    assert [line["label"] for line in lines(out)] == ["bad" if p else "good" for p in trace.predicted]
-    assert [line["asked"] for line in lines(out)] == trace.asked.tolist()
+    assert [line["decision"] for line in lines(out)] == ["bad" if p else "good" for p in trace.prediction]
+    assert [line["queried"] for line in lines(out)] == trace.queried.tolist()
     assert [line["t"] for line in lines(out)] == list(range(157))
     numbers = json.loads(told.output.splitlines()[-1])
-    wrong = trace.predicted != trace.y
+    wrong = trace.prediction != trace.y
     assert numbers["cost"] == 5 * (wrong & trace.y).sum() + (wrong & ~trace.y).sum()
-    assert numbers["labels_asked"] == trace.asked.sum() <= 60
+    assert numbers["labels_asked"] == trace.queried.sum() <= 60
     assert (numbers["negative"], numbers["positive"], numbers["rows"]) == ("good", "bad", 157)
 
 

@@ -45,14 +45,14 @@ def test_it_does_what_the_library_does(table: Path, tmp_path: Path) -> None:
     model = OnlineCostClassifier(CSOGD1(0.5), query=AskSymmetric(0.3), budget=70, costs=C, seed=4)
     trace = model.run(StreamScaler(unit_norm=True).run(X), CODES)
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["label"] for line in lines] == NAMES[trace.predicted].tolist()
+    assert [line["decision"] for line in lines] == NAMES[trace.prediction].tolist()
     assert [line["score"] for line in lines] == trace.score.tolist()
-    assert [line["asked"] for line in lines] == trace.asked.tolist()
+    assert [line["queried"] for line in lines] == trace.queried.tolist()
     numbers = json.loads(told.output.splitlines()[-1])
-    assert numbers["cost"] == C[CODES, trace.predicted].sum()
-    assert numbers["labels_asked"] == trace.asked.sum() <= 70
+    assert numbers["cost"] == C[CODES, trace.prediction].sum()
+    assert numbers["labels_asked"] == trace.queried.sum() <= 70
     for k, name in enumerate(NAMES):
-        assert numbers["recall"][name] == (trace.predicted[k == CODES] == k).mean()
+        assert numbers["recall"][name] == (trace.prediction[k == CODES] == k).mean()
 
 
 def test_rules_averages_and_balanced_costs_of_many(table: Path, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_rules_averages_and_balanced_costs_of_many(table: Path, tmp_path: Path) 
         PA1(0.5), query=AskSymmetric(0.3), budget=40, costs=AdaptiveBalanced(), after_budget="average", seed=4
     )
     trace = model.run(StreamScaler(unit_norm=True).run(X), CODES)
-    assert trace.asked.sum() == 40  # so the average was taken
+    assert trace.queried.sum() == 40  # so the average was taken
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["score"] for line in lines] == trace.score.tolist()
     np.testing.assert_array_equal(np.load(state)["coef"].reshape(3, 2), model.coef_)

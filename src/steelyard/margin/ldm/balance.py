@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from ...validation.values import complain
+from ...validation.values import invalid
 from .dual import Examples, Floats, Solution
 from .inputs import (
     Problem,
@@ -105,7 +105,7 @@ def cross_validated_advantage(
     """The advantage of the rare class on held-out rows, over five stratified folds."""
     smallest = int(min((examples.sign > 0).sum(), (examples.sign < 0).sum()))
     if smallest < 2:
-        raise complain("balance", 'be "train" or None where a class has one row', "cv", "None is left to hold out.")
+        raise invalid("balance", 'be "train" or None where a class has one row', "cv", "None is left to hold out.")
     folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
     parts = []
     for train, test in folds.split(np.zeros(len(examples.sign)), examples.sign):

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
-from ...validation.values import check_choice, complain
+from ...validation.values import check_choice, invalid
 from ..kernels import Gamma
 from .dual import Examples, Floats, Solution
 from .estimator import CSLDMClassifier, KernelChoice
@@ -105,7 +105,7 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with overflow_named():
                 scores, fits = self._search(ready, np.asarray(y).ravel(), grids)
             if not np.isfinite(scores).all():
-                raise complain("scoring", "give a finite number on every fold", float(scores[~np.isfinite(scores)][0]))
+                raise invalid("scoring", "give a finite number on every fold", float(scores[~np.isfinite(scores)][0]))
             at = np.unravel_index(int(np.argmax(scores)), scores.shape)
             best = Point(*(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
             model = self._model(**best._asdict(), balance=self.balance)
@@ -127,7 +127,7 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("lambda1s", "lambda2s", "Cs", "rhos"):
             values = tuple(np.atleast_1d(getattr(self, name)).tolist())
             if not values:
-                raise complain(name, "hold at least one value", values)
+                raise invalid(name, "hold at least one value", values)
             grids.append(values)
         return grids
 
@@ -163,11 +163,11 @@ class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Floats:
         kept, held_out = ready.examples.rows(train), ready.examples.rows(test)
         if abs(float(kept.sign.sum())) == len(kept.sign):
-            raise complain(
+            raise invalid(
                 "cv", "leave both classes in every training fold", "a fold with one class", "Use fewer folds."
             )
         if len(held_out.sign) == 0:
-            raise complain("cv", "hold out rows of positive weight in every fold", "a fold without", "Use fewer folds.")
+            raise invalid("cv", "hold out rows of positive weight in every fold", "a fold without", "Use fewer folds.")
         prepare = data.prepare(kept, train)
         scores = np.empty(tuple(len(grid) for grid in grids))
         for i, lambda1 in enumerate(grids[0]):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...validation.arrays import check_rows
-from ...validation.values import complain, require
+from ...validation.values import invalid, require
 from ..kernels import gram_of
 from .balance import recalls
 from .dual import Examples, Floats
@@ -59,7 +59,7 @@ def rho_curves(
     array([1., 1., 1.])
     """
     if model.solver == "asgd":
-        raise complain("solver", "have a dual to sweep", model.solver, "Use 'auto'.")
+        raise invalid("solver", "have a dual to sweep", model.solver, "Use 'auto'.")
     ready = read_fit(model, X, y, None, None)
     with overflow_named():
         data = training_rows(ready.rows, ready.spec, ready.solver, model.fit_intercept)

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...validation.arrays import Rows, check_rows, unchanged_on_error
-from ...validation.values import complain
+from ...validation.values import invalid
 from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
 from .dual import Examples, Floats, Solution, polished, primal_objective
@@ -168,7 +168,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_pairs(self, ready: Ready) -> None:
         if self.balance is not None:
-            raise complain("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
+            raise invalid("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
         settings, examples = ready.settings, ready.examples
         epochs = settings.max_iter or EPOCHS
         data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
@@ -190,7 +190,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows seen so far; the pairs behind the variance are drawn within the chunk.
         """
         if self.kernel != "linear":
-            raise complain("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
+            raise invalid("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
         first = not hasattr(self, "classes_")
         settings = read_settings(self)
         rows = check_rows(self, X, reset=first, dtype=np.float64)
@@ -219,7 +219,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "stream_"):
             if len(self.stream_.weights) != width:
                 advice = "Call fit to begin anew."
-                raise complain("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
+                raise invalid("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
             return copy.deepcopy(self.stream_)
         if not hasattr(self, "coef_"):
             return PairSgd.start(np.zeros(width), average_from=count)

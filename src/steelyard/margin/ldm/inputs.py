@@ -22,7 +22,7 @@ from ...validation.arrays import (
     check_sample_weight,
     is_sparse,
 )
-from ...validation.values import check_choice, check_count, check_flag, check_number, complain
+from ...validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ..cs_svm import _cheaper_answer
 from ..kernels import KernelSpec, gram_of, kernel_spec
 from .dual import Box, Examples, Floats, Solution
@@ -88,7 +88,7 @@ def check_in_range(numbers: Any) -> None:
 
 def _outgrown() -> InvalidInputError:
     advice = "Scale the features; see that costs, weights and C are of moderate size."
-    return complain("objective", "stay finite", "an overflow", advice, DivergedError)
+    return invalid("objective", "stay finite", "an overflow", advice, DivergedError)
 
 
 def read_settings(model: Any) -> Settings:
@@ -118,14 +118,14 @@ def read_fit(model: Any, X: Any, y: Any, sample_weight: Any, costs: Any) -> Read
         examples = examples.rows(kept)
         rows = np.ascontiguousarray(rows[np.ix_(kept, kept)]) if spec.kernel == "precomputed" else rows[kept]
     if abs(float(examples.sign.sum())) == len(examples.sign):
-        raise complain("y", "have two classes among rows of positive weight", "one class")
+        raise invalid("y", "have two classes among rows of positive weight", "one class")
     return Ready(rows, spec, solver, examples, classes, kept, settings, seed_of(model.random_state))
 
 
 def _read_rows(model: Any, X: Any) -> tuple[Rows, KernelSpec]:
     rows = check_rows(model, X, reset=True, dtype=np.float64)
     if str(model.kernel) == "perceptron":
-        raise complain(
+        raise invalid(
             "kernel",
             "be positive semi-definite",
             model.kernel,
@@ -134,7 +134,7 @@ def _read_rows(model: Any, X: Any) -> tuple[Rows, KernelSpec]:
     spec = kernel_spec(model.kernel, rows, gamma=model.gamma, degree=model.degree, coef0=model.coef0)
     if spec.kernel == "precomputed":
         if rows.shape[0] != rows.shape[1]:
-            raise complain("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
+            raise invalid("X", "be a square kernel matrix where kernel='precomputed'", f"shape {rows.shape}")
         rows = rows.toarray() if is_sparse(rows) else rows
     return rows, spec
 
@@ -145,9 +145,9 @@ def two_classes(y: Any, known: NDArray[Any] | None = None) -> NDArray[Any]:
     classes = present if known is None else known
     unknown = np.setdiff1d(present, classes)
     if len(unknown):
-        raise complain("y", f"hold the classes {classes.tolist()}", unknown.tolist()[0])
+        raise invalid("y", f"hold the classes {classes.tolist()}", unknown.tolist()[0])
     if len(classes) != 2:
-        raise complain(
+        raise invalid(
             "y",
             "have two classes",
             f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
@@ -164,7 +164,7 @@ def read_examples(model: Any, rows: Rows, y: Any, classes: NDArray[Any], sample_
     weight = check_sample_weight(sample_weight, len(labels))
     if model.costs is None and costs is None:
         return Examples(np.where(positive, 1.0, -1.0), weight, np.ones(len(labels)))
-    table = as_costs(model.costs, y, classes, per_example=costs).table(y)
+    table = as_costs(model.costs, y, classes, per_example=costs).per_example(y)
     sign, cost = _cheaper_answer(table, positive.astype(np.intp))
     return Examples(sign, weight, cost)
 
@@ -277,7 +277,7 @@ def resolve_solver(solver: str, kernel: Any, rows: Rows) -> str:
     check_choice("solver", solver, SOLVERS)
     if kernel != "linear":
         if solver in LINEAR_SOLVERS:
-            raise complain("solver", "be 'auto' or one of " + ", ".join(KERNEL_SOLVERS) + " with this kernel", solver)
+            raise invalid("solver", "be 'auto' or one of " + ", ".join(KERNEL_SOLVERS) + " with this kernel", solver)
         return "greedy" if solver == "auto" else solver
     if solver != "auto":
         return solver

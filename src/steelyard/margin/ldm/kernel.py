@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from ..._native import ldm_algorithm1_sweep, ldm_greedy
-from ...validation.values import complain
+from ...validation.values import invalid
 from .dual import Box, Examples, Floats, Solution, certify
 from .interior_point import DenseHessian, interior_point
 
@@ -27,7 +27,7 @@ class Spectrum:
         values, self.vectors = eigh(gram * self.root * self.root[:, None], check_finite=False)
         top = max(float(values[-1]), 0.0)
         if values[0] < -1e-6 * top or (top == 0.0 and values[0] < 0):
-            raise complain(
+            raise invalid(
                 "kernel",
                 "be positive semi-definite on the training rows",
                 f"smallest eigenvalue {float(values[0]):.3g}, largest {top:.3g}",

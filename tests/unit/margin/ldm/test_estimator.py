@@ -60,7 +60,7 @@ def test_costs_of_classes_and_examples_scale_theta(data):
     np.testing.assert_allclose(by_row.coef_, by_class.coef_, atol=1e-6)
     assert (by_class.predict(X) == "ill").sum() > (CSLDMClassifier(rho=0).fit(X, y).predict(X) == "ill").sum()
     with pytest.raises(CostsError):
-        CSLDMClassifier(costs=Costs.of_classes({"ill": 1.0, "other": 2.0})).fit(X, y)
+        CSLDMClassifier(costs=Costs.from_classes({"ill": 1.0, "other": 2.0})).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
