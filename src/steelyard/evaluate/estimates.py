@@ -136,7 +136,9 @@ def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
         raise invalid("trace.query_probability", "lie between 0 and 1", float(worst))
     if (queried & (query_probability == 0)).any():
         at = int(np.flatnonzero(queried & (query_probability == 0))[0])
-        raise invalid("trace.query_probability", "be positive where a label was asked", 0.0, f"It stands at round {at}.")
+        raise invalid(
+            "trace.query_probability", "be positive where a label was asked", 0.0, f"It stands at round {at}."
+        )
     if not queried.any():
         raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
     unreachable = int((query_probability == 0).sum())

@@ -86,7 +86,7 @@ class Stored(Saved):
                 "weights": weights,
                 "sums": sums,
                 "factors": factors,
-                "spread": engine.stream.spread(),
+                "spread": engine.stream.covariance(),
             },
         }
 
@@ -104,7 +104,7 @@ class Stored(Saved):
             )
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
             engine.stream.restore(*vectors, state["counts"])
-            engine.stream.restore_spread(spread)
+            engine.stream.restore_covariance(spread)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         made._engine = engine
