@@ -18,7 +18,7 @@ from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
 
 
-class CSSVMClassifier(CostClassifierMixin, KernelMachine):  # type: ignore[misc]
+class CSSVMClassifier(CostClassifierMixin, KernelMachine):
     """Two-class SVM whose loss is weighted by cost: min 1/2 |w|^2 + C sum_i cost_i weight_i max(0, 1 - y_i f(x_i)).
 
     The CS-SVM of paper 004, section 4. cost_i is what the wrong answer costs more than the right one for example i;
