@@ -14,6 +14,7 @@ from rich.console import Console
 from ..costs import Costs
 from ..data import load_dataset
 from ..files import check_paths, write_atomically
+from ..models.model import Model
 from ..models.storage import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
@@ -93,7 +94,7 @@ def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
-    decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
+    decisions, expected = loaded.predict(X, costs=costs), _expected(loaded, X, costs)
     if out is None:
         _write(sys.stdout, decisions, expected)
     else:
@@ -101,6 +102,10 @@ def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path
         _write(text, decisions, expected)
         with write_atomically(out) as lines:
             lines.write(text.getvalue().encode())
+
+
+def _expected(loaded: Model, X: Any, costs: Costs | None) -> Any:
+    return loaded.expected_cost(X, costs=costs) if hasattr(loaded.estimator, "predict_proba") else None
 
 
 def _write(lines: TextIO, decisions: Any, expected: Any) -> None:
