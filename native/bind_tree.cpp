@@ -56,7 +56,12 @@ void predict(Vector<std::uint8_t> test, Vector<std::int32_t> column, Vector<doub
   view.branch = branch.data();
   view.weight = weight.data();
   require(out.shape(0) == X.shape(0) && out.shape(1) == view.n_classes, "out must have shape (rows, classes)");
-  const std::size_t n = X.shape(0), d = X.shape(1);
+  const std::size_t n = X.shape(0), d = X.shape(1), nodes = test.shape(0);
+  require(column.shape(0) == nodes && threshold.shape(0) == nodes && first_child.shape(0) == nodes &&
+              n_children.shape(0) == nodes && branch.shape(0) == nodes && weight.shape(0) == nodes,
+          "columns of a tree must have one length");
+  const char *fault = tree::fault(view, nodes, d);
+  require(fault == nullptr, fault);
   nb::gil_scoped_release release;
   std::vector<tree::Step> pending;
   std::fill_n(out.data(), n * view.n_classes, 0.0);

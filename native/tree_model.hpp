@@ -78,6 +78,26 @@ struct TreeView {
   }
 };
 
+// What would lead a walk out of the arrays or round in a circle, or nullptr.
+inline const char *fault(const TreeView &t, std::size_t n_nodes, std::size_t n_columns) {
+  if (n_nodes == 0 || t.n_classes == 0)
+    return "a tree must have a root and classes";
+  for (std::size_t i = 0; i < n_nodes; ++i) {
+    const bool leaf = t.test[i] == static_cast<std::uint8_t>(Test::leaf);
+    const std::int64_t first = t.first_child[i], n = t.n_children[i], at = static_cast<std::int64_t>(i);
+    if (t.test[i] > static_cast<std::uint8_t>(Test::equals) || leaf != (t.column[i] < 0) || leaf != (n == 0))
+      return "a node must ask a question that is known, or be a leaf";
+    if (leaf)
+      continue;
+    if (static_cast<std::size_t>(t.column[i]) >= n_columns)
+      return "a node must test a column that exists";
+    if (first <= at || n < 1 || (n != 2 && t.test[i] != static_cast<std::uint8_t>(Test::each)) ||
+        first + n > static_cast<std::int64_t>(n_nodes))
+      return "children must stand behind their parent";
+  }
+  return nullptr;
+}
+
 // Ties go to the first class; differences that only rounding can explain are ties.
 inline std::int32_t first_largest(const double *share, std::size_t n_classes) {
   double largest = 0;
