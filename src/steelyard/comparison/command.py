@@ -52,7 +52,9 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
     console.print(
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
-    result = compare(data.X, data.y, costs=Costs.binary(fn=5, fp=1), time=time, jobs=jobs, out=out, console=console)
+    result = compare(
+        data.X, data.y, costs=Costs.binary(fn=5, fp=1), time_limit=time, n_jobs=jobs, out=out, console=console
+    )
     _tell(result, out, console)
 
 
@@ -61,7 +63,7 @@ def _tell(result: Comparison, out: Path, console: Console) -> None:
     if any(line.stopped is not None for line in result.leaderboard):
         console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
     console.print()
-    for sentence in (*result.advice, *result.noticed):
+    for sentence in (*result.recommendation, *result.warnings):
         console.print(f"- {sentence}", highlight=False, markup=False)
     out.mkdir(parents=True, exist_ok=True)
     report = result.write_report(out / "report.html")

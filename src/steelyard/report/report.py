@@ -213,7 +213,7 @@ def _image(kind: str, content: bytes, alt: str) -> str:
 
 def _svg(drawing: Any, alt: str) -> str:
     """The figure as an SVG element: text stays text, no metadata, no fixed size."""
-    matplotlib = require("matplotlib", extra="plot", why="A figure in a report")
+    matplotlib = require("matplotlib", why="A figure in a report")
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "steelyard"}):
         text = _drawn(drawing, format="svg", metadata={"Date": None}).decode()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

@@ -17,7 +17,7 @@ from .tables import Line
 
 def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
     """Draw what the recipe's ``figure`` asks for (a dot plot of ours and the printed by default), as PNG and SVG."""
-    pyplot = require("matplotlib.pyplot", extra="plot", why="drawing a figure")
+    pyplot = require("matplotlib.pyplot", why="drawing a figure")
     wanted: Mapping[str, Any] = recipe.figure or {"kind": "dots"}
     with pyplot.style.context({"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": recipe.name}):
         figure = _KINDS[str(wanted["kind"])](pyplot, recipe, wanted, lines)
