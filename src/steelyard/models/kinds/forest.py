@@ -97,7 +97,7 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.forest_.add(np.ascontiguousarray(rows), out)
         return out
 
-    @available_if(lambda self: self.link != "mean")
+    @available_if(lambda self: self.link != "mean")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The sum of the boosted trees: (n,) for two classes, positive for the second, else (n, K)."""
         raw = self.raw_predict(X)
