@@ -15,7 +15,6 @@ import numpy as np
 from rich.console import Console
 
 from ..data.digest import data_digest
-from ..errors import StateError
 from ..evaluate import Interval
 from ..models.model import Model, unwrap_search
 from ..models.storage import load_model
@@ -25,6 +24,7 @@ from .data_checks import data_warnings
 from .evaluation import Evaluation, evaluate
 from .fold import as_in_the_race
 from .leaderboard import LeaderboardRow, leaderboard, recommend, winner_of
+from .out_folder import open_state
 from .page import comparison_page
 from .progress import ProgressBar
 from .registry import candidates
@@ -126,18 +126,8 @@ def compare(
 
 def _state_folder(out: Path, problem: ComparisonData, folds: int, resume: bool) -> Path:
     """Where finished folds are kept; only the same question may go on from them."""
-    folder = out / "state"
     settings = json.dumps({"data": _digest(problem), "folds": folds, "seed": problem.seed})
-    settings_file = folder / "settings.json"
-    if resume and settings_file.exists() and settings_file.read_text() != settings:
-        raise StateError(f"{folder} must hold the same data, costs, folds and seed to go on from; start anew instead.")
-    if not resume and folder.exists():
-        for path in folder.glob("*.npz"):
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
-    settings_file.write_text(settings)
-    return folder
+    return open_state(out, settings, resume)
 
 
 def _digest(problem: ComparisonData) -> str:

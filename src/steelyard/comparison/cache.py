@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import write_atomically
 from .candidates import Candidate
+from .out_folder import is_fold
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,8 @@ def save_fold(state: Path | None, candidate: Candidate, result: FoldResult) -> N
     proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
     target = state / f"{_slug(candidate)}.{result.fold}.npz"
     took = json.dumps([result.fit_seconds, result.predict_seconds, result.team_seconds, result.rows, result.cost])
-    partial = target.with_suffix(".partial")
-    with partial.open("wb") as file:
+    with write_atomically(target) as file:
         np.savez(file, predicted=result.predicted, took=np.array(took), **proba)
-    partial.replace(target)
 
 
 def read_folds(state: Path | None, candidate: Candidate) -> dict[int, FoldResult]:
@@ -55,6 +55,8 @@ def read_folds(state: Path | None, candidate: Candidate) -> dict[int, FoldResult
     if state is None:
         return found
     for path in state.glob(f"{_slug(candidate)}.*.npz"):
+        if not is_fold(path):
+            continue
         with np.load(path, allow_pickle=False) as file:
             fold = int(path.suffixes[-2][1:])
             found[fold] = FoldResult(fold, file["predicted"], file.get("proba"), *json.loads(str(file["took"])))
