@@ -33,7 +33,7 @@ import steelyard as sy
 from steelyard.decision.calibration import CalibratedClassifier
 from steelyard.models.encoders import Dense
 from steelyard.models.model import Model
-from steelyard.models.records import Preparation
+from steelyard.models.records import RecordEncoder
 from steelyard.models.schema import Columns
 from steelyard.models.stream_state import StreamState
 
@@ -88,7 +88,7 @@ def _scaler() -> Any:
 
 
 def _encoder() -> Any:
-    encoder = Preparation("standard", None)
+    encoder = RecordEncoder("standard", None)
     encoder.scaler, encoder.columns = _scaler(), ("a", "b", "c", "d")
     return encoder
 
@@ -239,7 +239,7 @@ def answers(thing: Any, rows: Any) -> list[Any]:
     """Everything that an object says of rows, as plain arrays."""
     if isinstance(thing, StreamState):
         return [*answers(thing.learner, X), *answers(thing.encoder, None), thing.labels, thing.counts, thing.log]
-    if isinstance(thing, Preparation):
+    if isinstance(thing, RecordEncoder):
         scaled = None if thing.scaler is None else thing.scaler.transform(X)
         return [thing.scale, thing.hash_bits, thing.columns, scaled]
     if isinstance(thing, sy.Costs):

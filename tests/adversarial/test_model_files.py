@@ -21,8 +21,8 @@ from safetensors.numpy import save
 
 from steelyard import errors
 from steelyard.cli import main
-from steelyard.comparison.data import read_problem
-from steelyard.comparison.registry import contenders
+from steelyard.comparison.data import read_data
+from steelyard.comparison.registry import candidates
 from steelyard.files import Node, read_container, write_container
 from steelyard.models.kinds import TABLE, write_node
 from steelyard.models.storage import load_model, save_object
@@ -69,9 +69,9 @@ def test_every_kind_of_the_table_has_a_sample(samples):
 def test_every_candidate_is_made_of_kinds_of_the_table(samples, rows, classes):
     """By the classes that candidates are built of, without fitting them."""
     y = samples.Y2 if classes == 2 else samples.Y3
-    problem = read_problem(samples.FRAME if rows == "frame" else samples.SPARSE, y, None)
+    problem = read_data(samples.FRAME if rows == "frame" else samples.SPARSE, y, None)
     known = {t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}" for k in TABLE.values() for t in k.types}
-    for candidate in contenders(problem):
+    for candidate in candidates(problem):
         if candidate.unable is None and not hasattr(candidate, "tuning"):
             for part in estimators_of(candidate.build(problem)):
                 assert f"{type(part).__module__}.{type(part).__qualname__}" in known, candidate.name
