@@ -29,6 +29,7 @@ NB_MODULE(_native, m) {
         "From now on, for kernels that the calling thread runs; they raise DeadlineReached. Infinity for none.");
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
+  steelyard::bind_forest(m);
   steelyard::bind_ldm(m);
   steelyard::bind_multiclass(m);
   steelyard::bind_online(m);

@@ -42,6 +42,7 @@ from .tree import *
 
 if TYPE_CHECKING:
     from .comparison import compare as compare
+    from .models.storage import load_model as load_model
 
 
 __all__: list[str] = []
@@ -67,4 +68,8 @@ def __getattr__(name: str) -> Any:
         from .comparison import compare
 
         return compare
+    if name == "load_model":
+        from .models.storage import load_model
+
+        return load_model
     raise AttributeError(f"module 'steelyard' has no attribute {name!r}")

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from fill_numbers import with_numbers
+from site_pages.readme_numbers import with_numbers
 
 from steelyard.reproduction.claims import read_claims
 from steelyard.reproduction.recipe import Recipe, find_recipes
@@ -24,7 +24,7 @@ RECIPES = [recipe for paper in LISTED for recipe in find_recipes(paper)]
 
 def test_readme_shows_the_kept_results() -> None:
     text = (ROOT / "README.md").read_text()
-    assert with_numbers(text, ROOT) == text, "run: python docs/tools/fill_numbers.py"
+    assert with_numbers(text, ROOT) == text, "run: python docs/site_pages/readme_numbers.py"
 
 
 @pytest.mark.parametrize("paper", LISTED)

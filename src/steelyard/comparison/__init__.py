@@ -17,7 +17,8 @@ from rich.console import Console
 from ..data.digest import data_digest
 from ..errors import StateError
 from ..evaluate import Interval
-from ..models.model import Model, found, load_model, save_model
+from ..models.model import Model, found
+from ..models.storage import load_model
 from ..validation.values import check_count, check_number
 from .data import Problem, read_problem
 from .data_checks import checkup
@@ -28,7 +29,7 @@ from .page import comparison_page
 from .progress import Watch
 from .registry import contenders
 
-__all__ = ["Comparison", "Model", "compare", "load_model", "save_model"]
+__all__ = ["Comparison", "Model", "compare", "load_model"]
 
 
 _MANY_ROWS = 20_000  # beyond that three folds do
@@ -61,7 +62,7 @@ class Comparison:
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""
-        return save_model(self.refit(), path)
+        return self.refit().save(path)
 
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""

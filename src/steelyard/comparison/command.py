@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ..costs import Costs
 from ..data import load_dataset
-from ..models.model import load_model
+from ..models.storage import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
 from ..validation.values import invalid

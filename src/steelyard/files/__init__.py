@@ -2,6 +2,20 @@
 
 from .atomic import write_atomically
 from .container import MAX_BYTES, Node, read_container, reading, write_container
+from .fields import MOST_FEATURES, Fields, plain_settings, write_labels, write_rows
 from .locks import lock_file
 
-__all__ = ["MAX_BYTES", "Node", "lock_file", "read_container", "reading", "write_atomically", "write_container"]
+__all__ = [
+    "MAX_BYTES",
+    "MOST_FEATURES",
+    "Fields",
+    "Node",
+    "lock_file",
+    "plain_settings",
+    "read_container",
+    "reading",
+    "write_atomically",
+    "write_container",
+    "write_labels",
+    "write_rows",
+]

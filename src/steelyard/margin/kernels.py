@@ -121,7 +121,7 @@ def gram(
     precomputed: X is the matrix already; or a function of two row matrices. The perceptron kernel is only
     *conditionally* positive definite: use it where a bias makes the coefficients sum to zero.
 
-    Parameters: ``X``, ``Z`` dense or sparse rows; ``gamma`` as in :func:`kernel_spec`; ``dtype`` "float32" or
+    Parameters: ``X``, ``Z`` dense or sparse rows; ``gamma`` as in ``kernel_spec``; ``dtype`` "float32" or
     "float64". Rows that are float32 are compared in float32 arithmetic, others in float64.
 
     >>> gram([[0.0, 0.0], [3.0, 4.0]])

@@ -1,10 +1,8 @@
-"""The winner as a file: saved and loaded without pickle, and asked about new rows."""
+"""A fitted candidate with what it needs to meet new data."""
 
 from __future__ import annotations
 
-import json
-import zipfile
-import zlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._version import __version__
 from ..costs import Costs
 from ..decision import ExpectedCostClassifier
-from ..errors import StateError
 from ..validation.arrays import is_sparse
-from ..validation.values import invalid, require
+from ..validation.values import invalid
 from .schema import Columns, by_name
-
-_FORMAT = 1  # of model.json; another one is not guessed at
-_TRUSTED = ("steelyard.", "sklearn.", "imblearn.")
-_TRUSTED_TYPES = ("numpy.dtype", "scipy.sparse._csr.csr_matrix")
 
 
 def halves(estimator: Any) -> tuple[Any, Any]:
@@ -54,6 +46,12 @@ class Model:
     estimator: Any
     columns: Columns
     costs: Costs
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it."""
+        from .storage import save_object  # the table of kinds knows this class
+
+        return save_object(self, path)
 
     def predict(self, X: Any, *, costs: Costs | None = None) -> NDArray[Any]:
         """Decisions for new rows; ``costs`` of their own count where the decision is by expected cost.
@@ -94,60 +92,3 @@ class Model:
         if X.shape[1] < least or (is_sparse(X) and X.shape[1] != least):
             raise invalid("data", f"have the {least} columns the model was taught with", f"{X.shape[1]} columns")
         return X
-
-
-def save_model(model: Model, path: str | Path) -> Path:
-    """Write a model as one zip file: a skops archive of the estimator and a JSON description. No pickle anywhere."""
-    skops = require("skops.io", extra="save", why="saving a model")
-    path = Path(path)
-    costs = model.costs
-    about = {
-        "format": _FORMAT,
-        "steelyard": __version__,
-        "name": model.name,
-        "numeric": list(model.columns.numeric),
-        "nominal": list(model.columns.nominal),
-        "left_out": {str(k): v for k, v in model.columns.left_out.items()},
-        "sparse": model.columns.sparse,
-        "classes": [] if costs.classes is None else costs.classes.tolist(),
-        "costs": None if costs.matrix is None else costs.matrix.tolist(),
-        "positive": None if costs.positive is None else costs.classes[costs.positive_index()].item(),  # type: ignore[index]
-    }
-    partial = path.with_name(path.name + ".partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", json.dumps(about, indent=1))
-        archive.writestr("estimator.skops", skops.dumps(model.estimator))
-    partial.replace(path)
-    return path
-
-
-def load_model(path: str | Path) -> Model:
-    """Read a saved model. Beyond arrays only types of steelyard, scikit-learn and imbalanced-learn are let in."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            about = json.loads(archive.read("model.json"))
-            content = archive.read("estimator.skops")
-    except (OSError, KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise StateError(f"{path} must be a model saved by steelyard; it cannot be read ({error}).") from error
-    if not isinstance(about, dict) or about.get("format") != _FORMAT:
-        written = about.get("steelyard") if isinstance(about, dict) else None
-        raise StateError(f"{path} is of another version (steelyard {written}, this is {__version__}); compare again.")
-    try:
-        return _model_of(about, content, path)
-    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise StateError(f"{path} must be a model saved by steelyard; it cannot be read ({error}).") from error
-
-
-def _model_of(about: dict[str, Any], content: bytes, path: str | Path) -> Model:
-    skops = require("skops.io", extra="save", why="loading a model")
-    untrusted = skops.get_untrusted_types(data=content)
-    strange = [t for t in untrusted if not t.startswith(_TRUSTED) and t not in _TRUSTED_TYPES]
-    if strange:
-        raise StateError(
-            f"{path} must hold learners of known libraries only; got {strange[0]}. Do not trust this file."
-        )
-    estimator = skops.loads(content, trusted=untrusted)
-    columns = Columns(tuple(about["numeric"]), tuple(about["nominal"]), about["left_out"], about["sparse"])
-    classes = np.asarray(about["classes"])
-    matrix = None if about["costs"] is None else np.asarray(about["costs"], dtype=float)
-    return Model(about["name"], estimator, columns, Costs(classes, matrix, about["positive"]))

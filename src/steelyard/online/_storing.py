@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,55 +13,90 @@ from numpy.typing import NDArray
 
 from .. import active
 from .. import costs as costs_room
+from .._version import __version__
 from ..active import Budget
 from ..costs import Balanced, Costs, ExampleCosts, InverseFrequency
 from ..errors import StateError
+from ..files import MAX_BYTES, Fields, Node, read_container, reading, write_container, write_labels
 from ..rules import Rule
 from . import adaptive, second_order, updates
-from ._engine import Engine, Setting
+from ._engine import Engine, Setting, check_query
 from .adaptive import ClassCosts
 
 FORMAT = "steelyard.OnlineClassifier"
 VERSION = 1
+COST_RULES = (Balanced, InverseFrequency, adaptive.AdaptiveBalanced)
 ARRAYS = ("classes", "weights", "sums", "factors", "spread")
 
 
 class Saved:
     """Adds ``save`` and ``load`` to a class that has ``state`` and ``from_state``; a failed call leaves no trace."""
 
-    STORED: ClassVar[tuple[str, ...]]  # names of the arrays of its state
+    STORED: ClassVar[tuple[str, ...]]  # names of the arrays of its state, the classes first
     state: Any
     from_state: Any
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a file; the old one stays until the new one is complete."""
-        state = self.state()
-        arrays = state.pop("arrays")
-        text = np.frombuffer(json.dumps(state, allow_nan=False).encode(), dtype=np.uint8)
-        target = Path(path)
-        partial = target.with_name(target.name + ".part")
-        with partial.open("wb") as file:
-            np.savez(file, state=text, **arrays)
-        partial.replace(target)
+    classes_: NDArray[Any]
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **rules: Any) -> Self:
-        """Resume from a file written by :meth:`save`. Nothing in the file is run."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                state = json.loads(file["state"].tobytes())
-                state["arrays"] = {name: file[name] for name in cls.STORED}
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise StateError(f"{os.fspath(path)} must be a file written by save(); got {error}.") from error
-        return cls.from_state(state, **rules)  # type: ignore[no-any-return]
+    def kind(cls) -> str:
+        """What a file calls an object of this class."""
+        return f"{cls.__name__}/1"
+
+    def to_node(self) -> Node:
+        """The state as a file holds it."""
+        state = self.state()
+        arrays = {name: array for name, array in state["arrays"].items() if name != "classes"}
+        params = {name: state[name] for name in state if name not in ("arrays", "format", "version")}
+        return Node(self.kind(), params, arrays | write_labels("classes", self.classes_))
+
+    @classmethod
+    def check_node(cls, fields: Fields) -> dict[str, Any]:
+        """The state that a node holds, once its parameters and arrays are what they should be."""
+        state: dict[str, Any] = {name: fields.param(name) for name in cls.FIELDS}
+        for name in ("params", "setting"):
+            if not isinstance(state.get(name, {}), dict):
+                fields.refuse(name, "is names and values", state[name])
+        if not isinstance(state["feature_names"], list) or not all(isinstance(n, str) for n in state["feature_names"]):
+            fields.refuse("feature_names", "are texts", state["feature_names"])
+        arrays = {"classes": fields.classes(at_most=cls.MOST_CLASSES)}
+        for name in cls.STORED[1:]:
+            arrays[name] = fields.array(name, "L", None) if name == "seen" else fields.floats(name, *_shape(name))
+        fields.done(parts=0)
+        return state | {"format": cls.FORMAT, "version": cls.VERSION, "arrays": arrays}
+
+    FIELDS: ClassVar[tuple[str, ...]]  # names of the other fields
+    MOST_CLASSES: ClassVar[int | None] = None
+    FORMAT: ClassVar[str]
+    VERSION: ClassVar[int]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a `.steelyard` file; the old one stays until the new one is complete."""
+        write_container(path, self.to_node(), version=__version__)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, **rules: Any) -> Self:
+        """Resume from a file written by :meth:`save`. Nothing in the file is run, no more than ``max_bytes`` unpacked.
+
+        Rules of your own are given by name, ``update=``.
+        """
+        node = read_container(path, max_bytes=max_bytes)
+        with reading(path):
+            if node.kind != cls.kind():
+                raise StateError(f"must be a file written by {cls.__name__}.save(); it holds {node.kind[:80]!r}.")
+            return cls.from_state(cls.check_node(Fields(node)), **rules)  # type: ignore[no-any-return]
+
+
+def _shape(name: str) -> tuple[Any, ...]:
+    return ("classes", "classes") if name == "costs" else (None,)
 
 
 class Stored(Saved):
     """Adds ``state``, ``from_state``, ``save`` and ``load`` to the classifier."""
 
     STORED = ARRAYS
+    FIELDS = ("params", "setting", "counts", "labels", "feature_names")
+    MOST_CLASSES = 2
+    FORMAT, VERSION = FORMAT, VERSION
     _engine: Engine
     classes_: NDArray[Any]
     n_features_in_: int
@@ -99,13 +132,16 @@ class Stored(Saved):
             made: Any = cls(**params_read(state["params"], rules))
             arrays = {name: np.ascontiguousarray(state["arrays"][name]) for name in ARRAYS}
             classes = arrays.pop("classes")
-            engine = Engine(
-                _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query or active.AskAll()
-            )
+            setting, update, query = _setting_read(state["setting"]), made.update or updates.CSOGD2(), made.query
+            if setting.n_features != len(arrays["weights"]):
+                raise StateError(f"state must have {setting.n_features} weights; got {len(arrays['weights'])}.")
+            update.validate()
+            check_query(query or active.AskAll())
+            engine = Engine(setting, update, query or active.AskAll())
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
             engine.stream.restore(*vectors, state["counts"])
             engine.stream.restore_spread(spread)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         made._engine = engine
         made.n_features_in_ = engine.setting.n_features
@@ -189,9 +225,18 @@ def _read(value: Any) -> Any:
         return Costs.from_matrix(**parameters)
     if value["use"] == "Budget":
         return Budget(*(math.inf if v is None else v for v in (parameters["limit"], parameters["rate"])))
-    for room in (updates, second_order, active, adaptive, costs_room):
-        if value["use"] in room.__all__:
-            return getattr(room, value["use"])(**parameters)
-    raise StateError(
-        f"state must use rules of this library; got {value['use']!r}. Give the rule to from_state(), e.g. update=."
-    )
+    rule = _RULES.get(value["use"]) if isinstance(value["use"], str) else None
+    if rule is None:
+        raise StateError(
+            f"state must use rules of this library; got {value['use']!r}. Give the rule to from_state(), e.g. update=."
+        )
+    return rule(**parameters)
+
+
+# Every rule that a state may name; the names come from here, never from the state.
+_RULES: dict[str, Any] = {
+    name: rule
+    for room in (updates, second_order, active, adaptive, costs_room)
+    for name, rule in vars(room).items()
+    if name in room.__all__ and isinstance(rule, type) and issubclass(rule, (Rule, *COST_RULES))
+}

@@ -49,6 +49,8 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     """
 
     STORED = ("classes", "costs", "coef", "intercept", "sums", "intercept_sums", "seen")
+    FIELDS = ("params", "n_features", "counts", "labels", "feature_names")
+    FORMAT, VERSION = FORMAT, VERSION
     classes_: NDArray[Any]
     _engine: ManyEngine
 
@@ -298,10 +300,12 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             classes, *arrays, seen = (np.ascontiguousarray(state["arrays"][name]) for name in cls.STORED)
             costs, *vectors = (array.astype(np.float64) for array in arrays)
             made.n_features_in_ = int(state["n_features"])
+            if costs.shape != (len(classes), len(classes)) or made.n_features_in_ * len(classes) != len(vectors[0]):
+                raise StateError(f"state must have {made.n_features_in_} weights for each of {len(classes)} classes.")
             made._adopt(made.n_features_in_, classes_read(classes, state["labels"]), costs)
             made._engine.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
             names = list(state["feature_names"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         if names:
             made.feature_names_in_ = np.array(names, dtype=object)

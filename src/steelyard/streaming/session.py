@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,11 @@ from numpy.typing import NDArray
 from ..data import Dataset
 from ..errors import StateError
 from ..models.records import Preparation
+from ..models.storage import load_model
+from ..models.stream_state import StreamState
 from ..online import OnlineClassifier, OnlineCostClassifier
 from ..trace import Trace
 from ..validation.values import invalid
-
-FORMAT, VERSION = "steelyard.stream", 2
-
 
 Learner = OnlineClassifier | OnlineCostClassifier
 MOST_LABELS = 50  # more of them in the first chunk are taken for a column of numbers
@@ -148,41 +145,20 @@ class Session:
     def save(self, path: Path) -> None:
         """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
         assert self.model is not None
-        model = self.model.state()
-        arrays = model.pop("arrays")
-        head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": model,
-            "preparation": self.preparation.state(),
-            "labels": list(self.labels),
-            "tally": self.tally.counts.tolist(),
-            "written": self.written,
-        }
-        text = np.frombuffer(json.dumps(head, allow_nan=False).encode(), dtype=np.uint8)
-        partial = path.with_name(path.name + ".part")
-        with partial.open("wb") as file:
-            np.savez(file, state=text, **arrays)
-        partial.replace(path)
+        log = {"bytes": self.written}
+        StreamState(self.model, self.preparation, self.labels, self.tally.counts, log).save(path)
 
     @classmethod
     def load(cls, path: Path) -> Session:
         """Go on from a file written by :meth:`save`."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                head = json.loads(file["state"].tobytes())
-                arrays = {name: file[name] for name in file.files if name != "state"}
-            if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-                got = f"format {head.get('format')!r}, version {head.get('version')!r}"
-                raise StateError(f"{path} must be a state of steelyard stream, version {VERSION}; got {got}.")
-            kind: type[Learner] = OnlineClassifier if len(head["labels"]) == 2 else OnlineCostClassifier
-            model = kind.from_state({**head["model"], "arrays": arrays})
-            made = cls(lambda labels: model, Preparation.from_state(head["preparation"]), tuple(head["labels"]))
-            made.tally, made.written = Tally(head["tally"]), int(head["written"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-            if isinstance(error, StateError):
-                raise
-            raise StateError(f"{path} must be a whole state of steelyard stream; got {error}.") from error
+        state = load_model(path)
+        if not isinstance(state, StreamState):
+            raise StateError(f"{path} must be a state of steelyard stream; it holds a {type(state).__name__}.")
+        made = cls(lambda labels: state.learner, state.encoder, state.labels)
+        made.tally = Tally(state.counts)
+        if type(written := state.log.get("bytes")) is not int or written < 0:
+            raise StateError(f"{path} must say how long its decision log is; got {written!r}.")
+        made.written = written
         return made
 
 

@@ -151,7 +151,7 @@ def test_mistakes_are_one_sentence(
 def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path) -> None:
     state = tmp_path / "state.npz"
     state.write_bytes(b"PK nothing")
-    with pytest.raises(StateError, match="whole state of steelyard stream"):
+    with pytest.raises(StateError, match="must be a file written by Steelyard"):
         run(table, "--target", "outcome", "--state", state)
 
 

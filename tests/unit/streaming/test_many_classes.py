@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli
+from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli, load_model
 from steelyard.streaming import command
 from steelyard.streaming.session import Session, Tally
 
@@ -67,7 +67,7 @@ def test_rules_averages_and_balanced_costs_of_many(table: Path, tmp_path: Path) 
     assert trace.queried.sum() == 40  # so the average was taken
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["score"] for line in lines] == trace.score.tolist()
-    np.testing.assert_array_equal(np.load(state)["coef"].reshape(3, 2), model.coef_)
+    np.testing.assert_array_equal(load_model(state).learner.coef_, model.coef_)
 
 
 def test_every_format_and_standard_input_tell_the_same(table: Path) -> None:

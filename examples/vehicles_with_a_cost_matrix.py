@@ -1,4 +1,9 @@
-"""Four vehicles and a cost for every confusion: one-sided regression against one-vs-all. Needs the vehicle data."""
+"""
+Vehicles with a cost matrix
+===========================
+
+Four vehicles and a cost for every confusion: one-sided regression against one-vs-all. Needs the vehicle data.
+"""
 
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline

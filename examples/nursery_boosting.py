@@ -1,4 +1,9 @@
-"""Nursery: one of four classes has 2.5% of the rows. C4.5, boosting, boosting with costs. Needs the nursery data."""
+"""
+Nursery: boosting with class costs
+==================================
+
+One of four classes has 2.5% of the rows. C4.5, boosting, boosting with costs. Needs the nursery data.
+"""
 
 from sklearn.model_selection import train_test_split
 

@@ -1,4 +1,9 @@
-"""Credit: a missed bad credit costs five times a refused good one. Which decision is cheapest, and how sure is that?"""
+"""
+Credit: which decision is cheapest?
+===================================
+
+A missed bad credit costs five times a refused good one. Which decision is cheapest, and how sure is that?
+"""
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict

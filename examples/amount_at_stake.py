@@ -1,4 +1,9 @@
-"""Costs that differ from example to example: what is lost when a fraud is missed is its amount."""
+"""
+The amount at stake
+===================
+
+Costs that differ from example to example: what is lost when a fraud is missed is its amount.
+"""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,9 @@
-"""The balance point: the rho of CS-LDM at which both classes are found equally often. Needs the pima data."""
+"""
+The balance point
+=================
+
+The rho of CS-LDM at which both classes are found equally often. Needs the pima data.
+"""
 
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler

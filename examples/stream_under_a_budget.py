@@ -1,4 +1,9 @@
-"""w8a as a stream: 64,700 pages, 3% of them wanted, and 1,000 labels to spend. Needs the w8a data."""
+"""
+A stream under a budget
+=======================
+
+w8a as a stream: 64,700 pages, 3% of them wanted, and 1,000 labels to spend. Needs the w8a data.
+"""
 
 from sklearn.preprocessing import Normalizer
 

@@ -1,6 +1,9 @@
-"""Cost curves: which learner is cheaper depends on how dear a miss is; the curve shows it for every price at once."""
+"""
+Cost curves
+===========
 
-from pathlib import Path
+Which learner is cheaper depends on what a miss costs; the curve shows it for every price at once.
+"""
 
 import matplotlib.pyplot as plt
 from sklearn.ensemble import RandomForestClassifier
@@ -20,6 +23,6 @@ figure, ax = plt.subplots(figsize=(6, 4))
 for name, learner in learners.items():
     score = cross_val_predict(learner, X, y, cv=5, method="predict_proba")[:, 1]
     CostCurveDisplay.from_predictions(y, score, name=name, ax=ax)
-path = Path("cost_curves.png")
-figure.savefig(path, dpi=120)
-print(f"wrote {path}")
+ax.set_title("German credit data")
+plt.show()
+print("The lower curve is the cheaper learner at that price of a miss.")

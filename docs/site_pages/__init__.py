@@ -1,0 +1,1 @@
+"""Pages of the site that are made from code and results; each module has ``pages()``: file name -> text."""

@@ -1,0 +1,53 @@
+"""Benchmarks: every goal of every kept run, from bench/results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+TITLES = {
+    "boosting": "Boosting",
+    "data": "Reading data",
+    "ldm": "Large margin distribution machines",
+    "online": "One pass over a stream",
+    "reduction": "Many classes by reduction",
+    "second_order": "Second-order online learners",
+    "svm": "Support vector machines",
+    "tree": "C4.5 trees",
+}
+
+
+def pages(root: Path) -> dict[str, str]:
+    """One page with all topics."""
+    parts = [
+        "# Benchmarks\n",
+        "Ratios within one run on one machine: Steelyard beside the named library on the same data. `scripts/bench` "
+        "runs them again; a library that cannot be installed is left out by name. Goals were set before the runs, and "
+        "those that were missed stay in the table.\n",
+    ]
+    for path in sorted((root / "bench" / "results").glob("*.json")):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(kept, dict) or "goals" not in kept:
+            continue
+        parts.append(f"## {TITLES.get(path.stem, path.stem.replace('_', ' ').capitalize())}\n\n{goals(kept['goals'])}")
+        about = kept.get("about", {})
+        told = ", ".join(f"{name} {about[name]}" for name in ("commit", "python", "machine") if about.get(name))
+        parts.append(f"Run: {told}. `scripts/bench {path.stem}`.\n")
+    return {"benchmarks.md": "\n".join(parts)}
+
+
+def goals(rows: list[dict[str, Any]]) -> str:
+    """The table of one topic."""
+    lines = ["| workload | ours | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        ratio = "-" if row["ratio"] is None else row["ratio"]
+        lines.append(
+            f"| {row['workload']} | {row['ours']} | {row['against']} | {ratio} | {row['goal']} | {reached(row)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def reached(row: dict[str, Any]) -> str:
+    """A word for it."""
+    return str({True: "yes", False: "no", None: "not run"}.get(row["reached"], row["reached"]))

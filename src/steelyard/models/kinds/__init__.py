@@ -1,0 +1,68 @@
+"""The one closed table of what a `.steelyard` file may hold, and the two ways through it.
+
+A file names kinds; a kind is a key of :data:`TABLE`, which is put together here and nowhere else. To add a class, give
+it a :class:`~steelyard.models.kinds.kind.Kind` in the file of its like.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import StateError
+from ...files import Fields, Node
+from . import c45, columns, decisions, forest, levels, linear, online, preprocessing, reductions, support_vectors, whole
+from .kind import Kind
+
+__all__ = ["TABLE", "read_node", "write_node"]
+
+TABLE: dict[str, Kind] = {
+    kind.name: kind
+    for room in (
+        c45,
+        columns,
+        decisions,
+        forest,
+        levels,
+        linear,
+        online,
+        preprocessing,
+        reductions,
+        support_vectors,
+        whole,
+    )
+    for kind in room.KINDS
+}
+_OF_TYPE: dict[type | str, Kind] = {known: kind for kind in TABLE.values() for known in kind.types}
+
+
+def write_node(model: Any) -> Node:
+    """A fitted object and its parts as nodes, checked as they will be when they are read."""
+    kind = type(model)
+    known = _OF_TYPE.get(kind) or _OF_TYPE.get(f"{kind.__module__}.{kind.__qualname__}")
+    if known is None:
+        raise StateError(f"a model must be made of kinds that can be saved; got {kind.__module__}.{kind.__qualname__}.")
+    node: Node = known.write(model, write_node)
+    known.check(Fields(node))
+    return node
+
+
+def read_node(node: Node) -> Any:
+    """The object that a node describes. Everything is checked before anything is built, the parts first."""
+    _check(node)
+    return _built(node)
+
+
+def _check(node: Node) -> None:
+    known = TABLE.get(node.kind)
+    if known is None:
+        raise StateError(
+            f"cannot be trusted: it names {node.kind[:200]!r}, which no Steelyard model contains. Nothing was run."
+        )
+    for part in node.parts:
+        _check(part)
+
+
+def _built(node: Node) -> Any:
+    known = TABLE[node.kind]
+    state = known.check(Fields(node))
+    return known.build(state, [_built(part) for part in node.parts])

@@ -1,0 +1,193 @@
+"""What stands around a classifier: pipelines, thresholds, frozen parts, expected cost, and the costs themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import Pipeline
+
+from ...costs import Costs
+from ...decision import ExpectedCostClassifier
+from ...decision.calibration import CalibratedClassifier
+from ...errors import StateError
+from ...files import Fields, Node, plain_settings, write_labels
+from .kind import Kind, State, Write, feature_params, fitted_features
+
+__all__ = ["KINDS"]
+
+
+def _write_pipeline(model: Any, write: Write) -> Node:
+    """Steps that only change the training rows are left out: they have nothing to say of new ones."""
+    real = [(name, step) for name, step in model.steps if step is not None and not isinstance(step, str)]
+    steps = [(name, step) for name, step in real if not hasattr(step, "fit_resample")]
+    return Node("Pipeline/1", {"names": [name for name, _ in steps]}, {}, [write(step) for _, step in steps])
+
+
+def _check_pipeline(fields: Fields) -> State:
+    names = fields.texts("names", fields.parts)
+    if not names or len(set(names)) != len(names) or any("__" in name or not name for name in names):
+        fields.refuse("names", "differ and are there", names)
+    fields.done()
+    return {"names": names}
+
+
+def _build_pipeline(state: State, parts: list[Any]) -> Pipeline:
+    return Pipeline(list(zip(state["names"], parts, strict=True)))
+
+
+def _write_frozen(model: FrozenEstimator, write: Write) -> Node:
+    return Node("Frozen/1", {}, {}, [write(model.estimator)])
+
+
+def _check_one_part(fields: Fields) -> State:
+    fields.done(parts=1)
+    return {}
+
+
+def _build_frozen(state: State, parts: list[Any]) -> FrozenEstimator:
+    return FrozenEstimator(parts[0])
+
+
+# -- threshold -------------------------------------------------------------------------------------------------------
+
+
+def _write_threshold(model: FixedThresholdClassifier, write: Write) -> Node:
+    classes = np.asarray(model.classes_)
+    positive = len(classes) - 1 if model.pos_label is None else int(np.flatnonzero(classes == model.pos_label)[0])
+    params = {"threshold": model.threshold, "positive": positive, "response_method": model.response_method}
+    if model.threshold != "auto":
+        params["threshold"] = float(model.threshold)
+    return Node("FixedThreshold/1", params, write_labels("classes", classes), [write(model.estimator_)])
+
+
+def _check_threshold(fields: Fields) -> State:
+    classes = fields.classes(at_most=2)
+    state: State = {"positive": classes[fields.whole("positive", 0, 1)], "classes": classes}
+    state["response_method"] = fields.choice("response_method", "auto", "predict_proba", "decision_function")
+    threshold = fields.param("threshold")
+    if threshold != "auto" and type(threshold) is not float:
+        fields.refuse("threshold", "is a number", threshold)
+    state["threshold"] = threshold
+    fields.done(parts=1)
+    return state
+
+
+def _build_threshold(state: State, parts: list[Any]) -> FixedThresholdClassifier:
+    if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
+        raise StateError("must decide between the classes of its classifier; they differ.")
+    settings = {name: state[name] for name in ("threshold", "response_method")}
+    made = FixedThresholdClassifier(parts[0], pos_label=state["positive"], **settings)
+    made.estimator_ = parts[0]
+    return fitted_features(made, _features_of(parts[0]))
+
+
+def _features_of(model: Any) -> dict[str, Any]:
+    return {name: getattr(model, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(model, name)}
+
+
+# -- calibration -----------------------------------------------------------------------------------------------------
+
+
+def _write_calibrated(model: CalibratedClassifier, write: Write) -> Node:
+    arrays = write_labels("classes", model.classes_)
+    arrays["slopes"] = np.array([float(curve.coef_[0, 0]) for curve in model.curves_])
+    arrays["offsets"] = np.array([float(curve.intercept_[0]) for curve in model.curves_])
+    return Node("CalibratedClassifier/1", {}, arrays, [write(model.classifier)])
+
+
+def _check_calibrated(fields: Fields) -> State:
+    classes = fields.classes()
+    n_curves = 1 if len(classes) == 2 else len(classes)
+    state: State = {"classes": classes, "slopes": fields.floats("slopes", n_curves)}
+    state["offsets"] = fields.floats("offsets", n_curves)
+    fields.done(parts=1)
+    return state
+
+
+def _build_calibrated(state: State, parts: list[Any]) -> CalibratedClassifier:
+    if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
+        raise StateError("must calibrate the classes of its classifier; they differ.")
+    made = CalibratedClassifier(parts[0])
+    made.classes_ = state["classes"]
+    made.curves_ = [_curve(a, b) for a, b in zip(state["slopes"].tolist(), state["offsets"].tolist(), strict=True)]
+    return made
+
+
+def _curve(slope: float, offset: float) -> LogisticRegression:
+    made = LogisticRegression(C=100.0)
+    made.classes_, made.coef_, made.intercept_ = np.array([0, 1]), np.array([[slope]]), np.array([offset])
+    made.n_features_in_ = 1
+    return made
+
+
+# -- costs -----------------------------------------------------------------------------------------------------------
+
+
+def _write_costs(costs: Costs, write: Write) -> Node:
+    if type(costs) is not Costs or costs.matrix is None or costs.classes is None:
+        raise StateError("costs must be a matrix over named classes to be saved; these differ from row to row.")
+    positive = None if costs.positive is None else int(costs.positive_index())
+    arrays = write_labels("classes", costs.classes) | {"matrix": np.asarray(costs.matrix, dtype=np.float64)}
+    return Node("Costs/1", {"positive": positive}, arrays)
+
+
+def _check_costs(fields: Fields) -> State:
+    classes = fields.classes()
+    matrix = fields.floats("matrix", "classes", "classes")
+    positive = fields.param("positive")
+    if positive is not None and (type(positive) is not int or not 0 <= positive < len(classes) or len(classes) != 2):
+        fields.refuse("positive", "is one of two classes", positive)
+    fields.done(parts=0)
+    return {"classes": classes, "matrix": matrix, "positive": None if positive is None else classes[positive]}
+
+
+def _build_costs(state: State, parts: list[Any]) -> Costs:
+    positive = state["positive"]
+    return Costs(state["classes"], state["matrix"], positive.item() if isinstance(positive, np.generic) else positive)
+
+
+def _write_expected(model: ExpectedCostClassifier, write: Write) -> Node:
+    params, arrays = feature_params(model)
+    params |= plain_settings(model, "cv", "estimator", "costs")
+    arrays |= write_labels("classes", model.classes_)
+    return Node("ExpectedCostClassifier/1", params, arrays, [write(model.estimator_), write(model.costs_)])
+
+
+def _check_expected(fields: Fields) -> State:
+    features = fields.features()
+    state: State = {"features": features, "classes": fields.classes()}
+    state["settings"] = fields.settings(ExpectedCostClassifier)
+    fields.done(parts=2)
+    return state
+
+
+def _build_expected(state: State, parts: list[Any]) -> ExpectedCostClassifier:
+    classifier, costs = parts
+    classes = state["classes"]
+    if not isinstance(costs, Costs) or not np.array_equal(costs.classes, classes):  # type: ignore[arg-type]
+        raise StateError("must have costs for the classes of its classifier; they differ.")
+    if not np.array_equal(getattr(classifier, "classes_", ()), classes):
+        raise StateError("must decide between the classes of its classifier; they differ.")
+    made = fitted_features(ExpectedCostClassifier(classifier, costs=costs, **state["settings"]), state["features"])
+    made.estimator_, made.classes_, made.costs_ = classifier, classes, costs
+    return made  # type: ignore[no-any-return]
+
+
+KINDS = (
+    Kind(
+        "Pipeline/1",
+        (Pipeline, "imblearn.pipeline.Pipeline"),
+        _write_pipeline,
+        _check_pipeline,
+        _build_pipeline,
+    ),
+    Kind("Frozen/1", (FrozenEstimator,), _write_frozen, _check_one_part, _build_frozen),
+    Kind("FixedThreshold/1", (FixedThresholdClassifier,), _write_threshold, _check_threshold, _build_threshold),
+    Kind("CalibratedClassifier/1", (CalibratedClassifier,), _write_calibrated, _check_calibrated, _build_calibrated),
+    Kind("Costs/1", (Costs,), _write_costs, _check_costs, _build_costs),
+    Kind("ExpectedCostClassifier/1", (ExpectedCostClassifier,), _write_expected, _check_expected, _build_expected),
+)

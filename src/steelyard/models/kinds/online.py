@@ -1,0 +1,91 @@
+"""Online learners and what prepares rows for them: states that a stream resumes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...files import Fields, Node
+from ...online import OnlineClassifier, OnlineCostClassifier, RecordHasher, StreamScaler
+from ..records import Preparation
+from .kind import Kind, State, Write, feature_params, fitted_features
+
+__all__ = ["KINDS"]
+
+_WIDEST = 30  # bits of a hash: more columns than that have no indices
+
+
+def _learner(kind: Any) -> Kind:
+    return Kind(
+        kind.kind(),
+        (kind,),
+        lambda model, write: model.to_node(),
+        kind.check_node,
+        lambda state, parts: kind.from_state(state),
+    )
+
+
+def _write_scaler(model: StreamScaler, write: Write) -> Node:
+    params, arrays = feature_params(model)
+    arrays |= {"counts": model.counts_, "mean": model.mean_, "squares": model.squares_}
+    return Node("StreamScaler/1", {"unit_norm": bool(model.unit_norm)} | params, arrays)
+
+
+def _check_scaler(fields: Fields) -> State:
+    state: State = {"counts_": fields.floats("counts", "features", low=0.0)}
+    state |= {"mean_": fields.floats("mean", "features"), "squares_": fields.floats("squares", "features", low=0.0)}
+    if any(array.dtype != np.float64 for array in state.values()):
+        fields.refuse("counts, mean and squares", "have dtype float64", "another")
+    state |= {"unit_norm": fields.flag("unit_norm")} | fields.features()
+    fields.done(parts=0)
+    return state
+
+
+def _build_scaler(state: State, parts: list[Any]) -> StreamScaler:
+    return fitted_features(StreamScaler(unit_norm=state.pop("unit_norm")), state)  # type: ignore[no-any-return]
+
+
+def _write_hasher(model: RecordHasher, write: Write) -> Node:
+    return Node("RecordHasher/1", {"n_features": int(model.n_features)})
+
+
+def _check_hasher(fields: Fields) -> State:
+    width = fields.whole("n_features", 1, 1 << _WIDEST)
+    fields.done(parts=0)
+    return {"n_features": width}
+
+
+def _write_preparation(model: Preparation, write: Write) -> Node:
+    params: dict[str, Any] = {"scale": model.scale, "hash_bits": model.hash_bits}
+    params["columns"] = None if model.columns is None else list(model.columns)
+    return Node("RecordEncoder/1", params, {}, [] if model.scaler is None else [write(model.scaler)])
+
+
+def _check_preparation(fields: Fields) -> State:
+    state: State = {"scale": fields.text("scale"), "hash_bits": fields.param("hash_bits")}
+    bits, columns = state["hash_bits"], fields.param("columns")
+    if bits is not None and (type(bits) is not int or not 1 <= bits <= _WIDEST):
+        fields.refuse("hash_bits", f"lies within [1, {_WIDEST}]", bits)
+    if columns is not None and (not isinstance(columns, list) or not all(isinstance(name, str) for name in columns)):
+        fields.refuse("columns", "are texts", columns)
+    fields.done(parts=min(fields.parts, 1))
+    return state | {"columns": None if columns is None else tuple(columns)}
+
+
+def _build_preparation(state: State, parts: list[Any]) -> Preparation:
+    made = Preparation(state["scale"], state["hash_bits"])
+    made.columns = state["columns"]
+    if parts and not isinstance(parts[0], StreamScaler):
+        raise TypeError("rows are scaled by a StreamScaler")
+    made.scaler = parts[0] if parts else None
+    return made
+
+
+KINDS = (
+    _learner(OnlineClassifier),
+    _learner(OnlineCostClassifier),
+    Kind("StreamScaler/1", (StreamScaler,), _write_scaler, _check_scaler, _build_scaler),
+    Kind("RecordHasher/1", (RecordHasher,), _write_hasher, _check_hasher, lambda state, parts: RecordHasher(**state)),
+    Kind("RecordEncoder/1", (Preparation,), _write_preparation, _check_preparation, _build_preparation),
+)

@@ -1,0 +1,98 @@
+"""What a file is about as a whole: a model of `compare`, or the state of `stream`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...costs import Costs
+from ...errors import StateError
+from ...files import Fields, Node, write_labels
+from ...online import OnlineClassifier, OnlineCostClassifier
+from ..model import Model
+from ..records import Preparation
+from ..schema import Columns
+from ..stream_state import StreamState
+from .kind import Kind, State, Write
+
+__all__ = ["KINDS"]
+
+
+def _write_model(model: Model, write: Write) -> Node:
+    columns = model.columns
+    params: dict[str, Any] = {"name": model.name, "sparse": bool(columns.sparse)}
+    params["left_out"] = [[str(name), str(why)] for name, why in columns.left_out.items()]
+    arrays = _names("numeric", columns.numeric) | _names("nominal", columns.nominal)
+    return Node("Model/1", params, arrays, [write(model.estimator), write(model.costs)])
+
+
+def _names(role: str, names: tuple[Any, ...]) -> dict[str, NDArray[Any]]:
+    return write_labels(role, list(names) if names else np.empty(0, dtype=np.int64))
+
+
+def _check_model(fields: Fields) -> State:
+    state: State = {"name": fields.text("name"), "sparse": fields.flag("sparse")}
+    left_out = fields.param("left_out")
+    if not isinstance(left_out, list) or not all(_is_pair(pair) for pair in left_out):
+        fields.refuse("left_out", "names columns and reasons", left_out)
+    state["left_out"] = dict(left_out)
+    for role in ("numeric", "nominal"):
+        names = fields.labels(role)
+        if names.dtype.kind not in "Ui" or (names.dtype.kind == "i" and names.size and names.min() < 0):
+            fields.refuse(role, "are names or positions", names[:3])
+        state[role] = tuple(names.tolist())
+    used = state["numeric"] + state["nominal"]
+    if not used or len(set(used)) != len(used) or len({type(name) for name in used}) != 1:
+        fields.refuse("numeric and nominal", "are different columns, all named or all numbered", used[:5])
+    fields.done(parts=2)
+    return state
+
+
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)
+
+
+def _build_model(state: State, parts: list[Any]) -> Model:
+    estimator, costs = parts
+    if not isinstance(costs, Costs) or not hasattr(estimator, "predict"):
+        raise StateError("must be a classifier and its costs; it is something else.")
+    found = getattr(estimator, "classes_", None)
+    if found is None or not set(np.asarray(found).tolist()) <= set(costs.classes.tolist()):  # type: ignore[union-attr]
+        raise StateError("must have costs for every class it may answer; some have none.")
+    columns = Columns(state["numeric"], state["nominal"], state["left_out"], state["sparse"])
+    return Model(state["name"], estimator, columns, costs)
+
+
+def _write_state(state: StreamState, write: Write) -> Node:
+    labels = np.empty(len(state.labels), dtype=object)
+    labels[:] = state.labels
+    arrays = write_labels("classes", labels) | {"counts": np.asarray(state.counts, dtype=np.int64)}
+    return Node("StreamState/1", {"log": dict(state.log)}, arrays, [write(state.learner), write(state.encoder)])
+
+
+def _check_state(fields: Fields) -> State:
+    labels = fields.classes()
+    counts = fields.wholes("counts", "classes", "classes", low=0, high=1 << 53)
+    log = fields.param("log")
+    if not isinstance(log, dict) or any(isinstance(value, (dict, list)) for value in log.values()):
+        fields.refuse("log", "is plain values", log)
+    fields.done(parts=2)
+    return {"labels": tuple(labels.tolist()), "counts": counts, "log": log}
+
+
+def _build_state(state: State, parts: list[Any]) -> StreamState:
+    learner, encoder = parts
+    kind = OnlineClassifier if len(state["labels"]) == 2 else OnlineCostClassifier
+    if not isinstance(learner, kind) or not isinstance(encoder, Preparation):
+        raise StateError("must be a learner of its labels and what reads its rows; it is something else.")
+    if learner.classes_.tolist() != list(range(len(state["labels"]))):
+        raise StateError("must have learned the classes 0, 1, .. of its labels; it learned others.")
+    return StreamState(learner, encoder, **state)
+
+
+KINDS = (
+    Kind("Model/1", (Model,), _write_model, _check_model, _build_model),
+    Kind("StreamState/1", (StreamState,), _write_state, _check_state, _build_state),
+)

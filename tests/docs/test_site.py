@@ -1,0 +1,81 @@
+"""README is short; every public name, command and option has its place on the site."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from site_pages import api, benchmarks, commands, papers
+
+import steelyard
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
+COMMANDS = {" ".join(words): command for words, command in commands.commands()}
+
+
+def test_readme_is_a_front_page() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 140
+
+
+def test_what_readme_links_to_is_there() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_every_public_name_has_a_page_and_a_line_in_the_table() -> None:
+    pages = api.pages()
+    for name in steelyard.__all__:
+        if not name.startswith("_"):
+            assert f":: {name}\n" in pages[f"generated/api/{api.page_of(name)}.rst".removeprefix("generated/")]
+            assert f"`~steelyard.{name}`" in pages["api/index.rst"]
+
+
+def test_pages_differ_where_file_systems_ignore_case() -> None:
+    names = [name.lower() for name in api.pages()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", api.public_names())
+def test_every_public_name_says_itself_what_it_is(name: str) -> None:
+    thing = getattr(steelyard, name)
+    text = vars(thing).get("__doc__") if inspect.isclass(thing) else inspect.getdoc(thing)
+    assert text, "a docstring of its own, not that of its base"
+    assert not text.startswith(f"{name}("), "the one that dataclass makes up says nothing"
+
+
+@pytest.mark.parametrize("title", COMMANDS)
+def test_every_command_and_option_is_in_the_reference(title: str) -> None:
+    page = commands.pages()["commands.md"]
+    section = page.split(f"## `{title}`\n", 1)[1].split("\n## ", 1)[0]
+    for option in commands.options(COMMANDS[title]):
+        row = next((line for line in section.splitlines() if re.match(rf"\| [^|]*`{option}`", line)), None)
+        assert row is not None, option
+        assert row.split(" | ")[1].strip(), f"{option} has no help"
+
+
+@pytest.mark.parametrize("title", COMMANDS)
+def test_every_command_is_shown_on_a_page_of_the_guide(title: str) -> None:
+    assert title in WRITTEN
+
+
+def test_options_shown_on_the_pages_exist() -> None:
+    known = {option for command in COMMANDS.values() for option in commands.options(command)} | {"--version", "--help"}
+    for call in re.findall(r"^steelyard [^#\n]*(?:\\\n[^#\n]*)*", WRITTEN, re.MULTILINE):
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", call)) <= known, call
+
+
+def test_every_page_of_the_guide_is_in_its_contents() -> None:
+    linked = (ROOT / "docs" / "guide.md").read_text() + (ROOT / "docs" / "index.md").read_text()
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.stem in linked, path.name
+
+
+def test_every_kept_benchmark_and_verdict_is_on_the_site() -> None:
+    shown = benchmarks.pages(ROOT)["benchmarks.md"]
+    assert {path.stem for path in (ROOT / "bench" / "results").glob("*.json")} == set(benchmarks.TITLES)
+    assert "## One pass over a stream" in shown
+    for name, page in papers.pages(ROOT).items():
+        if name != "papers/index.md":
+            assert "| holds |" in page
+            assert "| does not hold |" in page

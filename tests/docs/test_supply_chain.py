@@ -1,0 +1,43 @@
+"""What CI installs is pinned by hash, comes from no named index, and its licences are known."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "constraints").glob("*.txt"))
+LICENCES = runpy.run_path(str(ROOT / "scripts" / "licences"))
+PERMISSIVE = re.compile(
+    r"Apache|BSD|MIT|MPL|PSF|Python Software Foundation|ISC|Unlicense|Zlib|HPND|CC0|Mozilla|0BSD|Public Domain"
+)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_every_package_is_pinned_with_hashes(file: Path) -> None:
+    entries = re.split(r"\n(?=\S)", file.read_text().strip())
+    assert entries
+    for entry in entries:
+        assert re.match(r"[a-z0-9][\w.-]*==\S+( ; .*?)? \\\n", entry), entry
+        assert "--hash=sha256:" in entry
+        assert "://" not in entry
+
+
+def test_every_install_of_the_workflows_demands_hashes() -> None:
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for line in file.read_text().splitlines():
+            if "pip install" in line and "docker" not in line and "--no-index" not in line:
+                assert "--require-hashes -r constraints/" in line, line
+
+
+def test_no_licence_is_new() -> None:
+    listed = LICENCES["listed"]()
+    assert set(LICENCES["pinned"]()) == set(listed), "look at the licence of what is new, then run: scripts/licences"
+    for package, licence in LICENCES["installed"]().items():
+        assert listed[package] == licence, f"{package} has another licence now: look at it, then run: scripts/licences"
+
+
+def test_every_listed_licence_allows_what_we_do_with_it() -> None:
+    for package, licence in LICENCES["listed"]().items():
+        assert PERMISSIVE.search(licence), f"{package}: {licence}"
