@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from . import __version__, fetch_dataset, list_datasets
+from ._version import __version__
 from .errors import SteelyardError
 
 app = typer.Typer(
@@ -44,6 +42,11 @@ app.add_typer(data_app)
 @data_app.command("list")
 def _data_list() -> None:
     """Print name, size, classes, papers and tasks of every data set."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from .data.catalogue import list_datasets
+
     table = Table("name", "rows", "features", "classes", "papers", "tasks", box=None)
     for info in list_datasets():
         sizes = (str(n) for n in (info.rows, info.features, len(info.classes)))
@@ -54,6 +57,8 @@ def _data_list() -> None:
 @data_app.command("fetch")
 def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard data list` prints.")]) -> None:
     """Bring the files of a data set to this machine and print where they lie."""
+    from .data.catalogue import fetch_dataset
+
     for path in fetch_dataset(name):
         typer.echo(path)
 

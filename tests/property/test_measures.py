@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
-from steelyard.evaluate._forms import FORMS, OURS
-from steelyard.evaluate._predictions import read_answers
+from steelyard.evaluate._measure_forms import MEASURES, form_of
+from steelyard.evaluate._predictions import read_predictions
+
+OURS = list(MEASURES.values())
+FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 imblearn_metrics = pytest.importorskip("imblearn.metrics")
 
@@ -116,7 +120,7 @@ def test_whole_weights_are_repetitions(measure, case, data) -> None:
 def test_the_formula_agrees_with_the_function(measure, case) -> None:
     _, y, p = case
     more = {"positive": 1} if measure in OURS else {}
-    assert FORMS[measure].value(read_answers(y, p, positive=1)) == pytest.approx(measure(y, p, **more))
+    assert form_of(measure).value(read_predictions(y, p, positive=1)) == pytest.approx(measure(y, p, **more))
 
 
 @pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)

@@ -121,7 +121,7 @@ def _prices(section: Section, problem: Problem) -> None:
     if len(problem.classes) <= _SQUARE:
         section.show(problem.costs)
         return
-    table, truth = problem.costs.table(problem.y), problem.costs.encode(problem.y)
+    table, truth = problem.costs.per_example(problem.y), problem.costs.encode(problem.y)
     wrong = table[np.arange(table.shape[1]) != truth[:, None]]
     section.text(
         f"{len(problem.classes)} classes, too many for a table: a wrong answer costs {wrong.min():.4g} to "
@@ -131,7 +131,7 @@ def _prices(section: Section, problem: Problem) -> None:
 
 def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
     square = len(race.problem.classes) <= _SQUARE
-    said = "Answers by truth: how many, and what they cost." if square else "The confusions that cost most."
+    said = "Predictions by truth: how many, and what they cost." if square else "The confusions that cost most."
     section = report.section("Where the costs come from", said)
     for entry in best:
         rows, predicted = race.answers(entry)

@@ -20,7 +20,7 @@ Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Predictions:
     """``truth[i]`` and ``answer[i]`` are positions in ``classes``; ``prices[i]`` the (K,) costs of each answer."""
 
     classes: NDArray[Any]
@@ -47,7 +47,7 @@ class Answers:
         """What the answers given cost, (n,), before weights."""
         return self.per_example()[np.arange(len(self.truth)), self.answer]
 
-    def take(self, rows: Any) -> Answers:
+    def take(self, rows: Any) -> Predictions:
         """The same for some of the rows."""
         return replace(
             self,
@@ -68,7 +68,7 @@ class Answers:
         return self.plus
 
 
-def read_answers(
+def read_predictions(
     y_true: Any,
     y_pred: Any,
     *,
@@ -76,7 +76,7 @@ def read_answers(
     positive: Any = None,
     classes: Any = None,
     sample_weight: Any = None,
-) -> Answers:
+) -> Predictions:
     """Check and encode what a measure was given."""
     truths, truth = _labels("y_true", y_true)
     answers, answer = _labels("y_pred", y_pred)
@@ -84,7 +84,7 @@ def read_answers(
     stated = None if costs is None else read_costs(costs, y_true)
     known = _classes(truths, answers, stated, classes)
     bound = _over(known, stated)
-    return Answers(
+    return Predictions(
         known,
         _positions("y_true", known, truths)[truth],
         _positions("y_pred", known, answers)[answer],

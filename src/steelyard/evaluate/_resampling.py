@@ -79,7 +79,7 @@ class Sheet:
             chunks.append(self.value_at(np.asarray(sums)))
         return np.concatenate(chunks)
 
-    def left_out(self) -> list[tuple[Floats, Floats]]:
+    def jackknife(self) -> list[tuple[Floats, Floats]]:
         """The measure without one example, and how many examples give that value, stratum by stratum.
 
         The rest of the stratum is scaled up to the stratum's size: its share of the data is fixed by the design.
@@ -93,7 +93,7 @@ class Sheet:
 
 
 def bca_limits(
-    value: float, resampled: Floats, left_out: list[tuple[Floats, Floats]], confidence: float
+    value: float, resampled: Floats, jackknife: list[tuple[Floats, Floats]], confidence: float
 ) -> tuple[float, float]:
     """Limits at the bias-corrected and accelerated quantiles of the resampled values (Efron 1987).
 
@@ -104,7 +104,7 @@ def bca_limits(
     edge = 0.5 / len(resampled)
     bias = ndtri(np.clip(below, edge, 1 - edge))
     cubes = squares = 0.0
-    for values, size in left_out:
+    for values, size in jackknife:
         n = size.sum()
         if np.isfinite(values).all():
             influence = (n - 1) * (size @ values / n - values)

@@ -77,7 +77,7 @@ def compare_costs(
     count = check_count("n_resamples", n_resamples, at_least=100)
     sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
     resampled = sheet.resampled(count, np.random.default_rng(random_state))
-    low, high = bca_limits(float(gap.mean()), resampled, sheet.left_out(), level)
+    low, high = bca_limits(float(gap.mean()), resampled, sheet.jackknife(), level)
     spread = float(resampled.std(ddof=1))
     return PairedComparison(
         len(gap),

@@ -14,9 +14,8 @@ from sklearn.metrics import roc_curve
 
 from ..validation.arrays import check_same_length
 from ..validation.values import invalid
-from ._forms import Measure, form_of
-from ._formulas import ratio
-from ._predictions import Answers, Codes, Floats, numbers, read_answers
+from ._measure_forms import Measure, form_of, ratio
+from ._predictions import Codes, Floats, Predictions, numbers, read_predictions
 from .measures import mean_cost
 
 
@@ -137,14 +136,14 @@ def threshold_curve(
     order = np.argsort(score, kind="stable")
     ordered = answers.take(order)
     plus = np.full(len(order), answers.positive())
-    as_positive = form.sheet(replace(ordered, answer=plus))
-    as_negative = form.sheet(replace(ordered, answer=1 - plus))
+    as_positive = form.statistics(replace(ordered, answer=plus))
+    as_negative = form.statistics(replace(ordered, answer=1 - plus))
     # at threshold score[i] the rows before i are called negative, the rest positive
     sums = np.zeros((len(order) + 1, as_positive.shape[1]))
     sums[1:] = np.cumsum(as_negative, axis=0)
     sums[:-1] += np.cumsum(as_positive[::-1], axis=0)[::-1]
     thresholds, first = np.unique(np.append(score[order], np.inf), return_index=True)
-    values = form.finish(sums[first], answers.positive, **params)
+    values = form.finalize(sums[first], answers.positive, **params)
     lower = not measure.__name__.endswith("_score")
     return ThresholdCurve(measure.__name__, thresholds, values, int(np.argmin(values) if lower else np.argmax(values)))
 
@@ -241,17 +240,17 @@ def brier_curve(
     return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], float(ratio(miss, miss + alarm)))
 
 
-def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Answers, Floats]:
+def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Predictions, Floats]:
     """Truths of two classes, both of which occur, and finite scores."""
     score = numbers(name, y_score, ndim=1)
-    answers = read_answers(y_true, y_true, **given)
+    answers = read_predictions(y_true, y_true, **given)
     check_same_length(**{"y_true": answers.truth, name: score})
     if answers.n_classes != 2 or len(np.unique(answers.truth)) != 2:
         raise invalid("y_true", "hold two classes for a curve", answers.classes[np.unique(answers.truth)].tolist())
     return answers, score
 
 
-def _stakes(answers: Answers) -> tuple[float, float]:
+def _stakes(answers: Predictions) -> tuple[float, float]:
     """What all misses and all alarms together would cost, beyond the right answers."""
     table, plus = answers.per_example(), answers.positive()
     weight = np.ones(len(table)) if answers.weight is None else answers.weight
@@ -263,7 +262,7 @@ def _stakes(answers: Answers) -> tuple[float, float]:
     return miss, alarm
 
 
-def _unit_stakes(answers: Answers) -> tuple[float, float]:
+def _unit_stakes(answers: Predictions) -> tuple[float, float]:
     """Mean cost of a miss and of an alarm."""
     miss, alarm = _stakes(answers)
     truth = answers.truth == answers.positive()

@@ -20,10 +20,8 @@ from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
 from ..validation.arrays import check_same_length
 from ..validation.values import check_choice, invalid
-from ._forms import Measure, form_of
-from ._formulas import ratio
-from ._predictions import Answers, Floats
-from ._sums import paid, priced
+from ._measure_forms import Measure, constant_costs, cost_sums, form_of, ratio
+from ._predictions import Floats, Predictions
 from .streams import trace_answers
 
 _STEP = 1e-6  # relative step of the numerical gradient behind the standard error
@@ -99,15 +97,15 @@ def estimate(
     extra = 1.0 / pi - 1.0  # how many unasked rounds an asked one stands for
     if method == "hajek":
         extra *= ratio(rounds - len(pi), extra.sum())
-    sheet = form.sheet(stand_ins)
-    sums = form.sheet(seen).sum(axis=0) + extra @ sheet
-    if method == "horvitz_thompson" and form.sheet in (paid, priced):
+    rows = form.statistics(stand_ins)
+    sums = form.statistics(seen).sum(axis=0) + extra @ rows
+    if method == "horvitz_thompson" and form.statistics in (cost_sums, constant_costs):
         sums[1] = rounds  # known, so not estimated
 
     def value_at(at: Floats) -> Floats:
-        return form.finish(at, seen.positive, **params)
+        return form.finalize(at, seen.positive, **params)
 
-    residuals = sheet @ _gradient(value_at, sums)
+    residuals = rows @ _gradient(value_at, sums)
     if method == "hajek":
         residuals -= ratio(extra @ residuals, extra.sum())
     weight = 1.0 + extra
@@ -136,13 +134,16 @@ def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
         raise invalid("trace.query_probability", "lie between 0 and 1", float(worst))
     if (queried & (query_probability == 0)).any():
         at = int(np.flatnonzero(queried & (query_probability == 0))[0])
-        raise invalid("trace.query_probability", "be positive where a label was asked", 0.0, f"It stands at round {at}.")
+        raise invalid(
+            "trace.query_probability", "be positive where a label was asked", 0.0, f"It stands at round {at}."
+        )
     if not queried.any():
         raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
     unreachable = int((query_probability == 0).sum())
     if unreachable and unreachable == (~queried).sum():
         raise NotEstimableError(
-            f"trace.query_probability must be positive for rounds that were not asked; got 0 for all {unreachable} of them. "
+            f"trace.query_probability must be positive for rounds that were not asked; "
+            f"got 0 for all {unreachable} of them. "
             "A deterministic rule, or a spent budget, cannot be corrected: query with a rule that has an audit floor."
         )
     if unreachable:
@@ -155,7 +156,7 @@ def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
     return queried, query_probability
 
 
-def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Answers:
+def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Predictions:
     """The answers of the asked rounds, without a look at any other label."""
     if isinstance(costs, CostRule):
         raise invalid("costs", "be stated outright for an estimate", costs, "A rule needs the labels of all rounds.")

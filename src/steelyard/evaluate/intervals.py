@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..validation.arrays import check_same_length
 from ..validation.values import check_count, check_flag, check_number, invalid
-from ._forms import FORMS, OURS, Measure
-from ._predictions import Floats, read_answers
+from ._measure_forms import MeasureForm, find_form, grouped, is_measure
+from ._predictions import Floats, read_predictions
 from ._resampling import Sheet, bca_limits
-from ._sums import collapsed
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Interval:
 
 
 def bootstrap_interval(
-    measure: Measure,
+    measure: Callable[..., float],
     y_true: Any,
     y_pred: Any,
     *,
@@ -70,27 +70,29 @@ def bootstrap_interval(
     count = check_count("n_resamples", n_resamples, at_least=100)
     by_class = check_flag("stratify", stratify)
     rng = np.random.default_rng(random_state)
-    if measure in OURS or (measure in FORMS and set(given) <= {"sample_weight", "adjusted"}):
-        sheet = _read_sheet(measure, y_true, y_pred, by_class, given)
-        value, resampled, left_out = sheet.value(), sheet.resampled(count, rng), sheet.left_out()
+    form = find_form(measure)
+    if form is not None and (is_measure(measure) or set(given) <= {"sample_weight", "adjusted"}):
+        sheet = _read_sheet(form, y_true, y_pred, by_class, given)
+        value, resampled, jackknife = sheet.value(), sheet.resampled(count, rng), sheet.jackknife()
     else:
-        value, resampled, left_out = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
-    low, high = bca_limits(value, resampled, left_out, level)
+        value, resampled, jackknife = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
+    low, high = bca_limits(value, resampled, jackknife, level)
     spread = float(resampled.std(ddof=1)) if np.isfinite(resampled).all() else np.inf  # savings may be -inf
     return Interval(value, low, high, level, spread)
 
 
-def _read_sheet(measure: Measure, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
-    form = FORMS[measure]
+def _read_sheet(form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
     reading = {k: given.pop(k) for k in ("costs", "positive", "classes", "sample_weight") if k in given}
-    answers = read_answers(y_true, y_pred, **reading)
-    cells = collapsed(answers)
+    answers = read_predictions(y_true, y_pred, **reading)
+    cells = grouped(answers)
     stratum = cells.answers.truth if by_class else np.zeros(len(cells.size), dtype=np.intp)
-    return Sheet.of(form.sheet(cells.answers), cells.size, stratum, lambda s: form.finish(s, answers.positive, **given))
+    return Sheet.of(
+        form.statistics(cells.answers), cells.size, stratum, lambda s: form.finalize(s, answers.positive, **given)
+    )
 
 
 def _call_by_call(
-    measure: Measure,
+    measure: Callable[..., float],
     y_true: Any,
     y_pred: Any,
     by_class: bool,
@@ -110,10 +112,10 @@ def _call_by_call(
     picked = (np.concatenate([rng.choice(m, len(m)) for m in members]) for _ in range(count))
     resampled = np.fromiter((value_of(rows) for rows in picked), dtype=float, count=count)
     everything = np.arange(len(y))
-    left_out = [
+    jackknife = [
         (np.array([value_of(np.delete(everything, i)) for i in m]), np.ones(len(m))) for m in members if len(m) > 1
     ]
-    return value_of(everything), resampled, left_out
+    return value_of(everything), resampled, jackknife
 
 
 def _cut(value: Any, rows: NDArray[np.intp], n: int) -> Any:

@@ -10,19 +10,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._formulas import G_MEAN, MEAN_COST, PRECISION, SAVINGS, SENSITIVITY, SPECIFICITY, TOTAL_COST, WEIGHTED_SUM, F
-from ._predictions import Floats, read_answers
+import numpy as np
+
+from ..validation.values import check_number
+from ._measure_forms import (
+    MeasureForm,
+    Positive,
+    class_recalls,
+    constant_costs,
+    cost_sums,
+    counts,
+    measure,
+    outcomes,
+    ratio,
+    recalls,
+    tables,
+)
+from ._predictions import Floats, read_predictions
+
+__all__ = [
+    "costs_paid",
+    "f_score",
+    "g_mean_score",
+    "mean_cost",
+    "precision_score",
+    "savings_score",
+    "sensitivity_score",
+    "specificity_score",
+    "total_cost",
+    "weighted_sum_score",
+]
 
 
-def sensitivity_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(counts)
+def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positives that were found: TP / (TP + FN). Paper 000, sec. III.
 
     ``positive`` names the positive class; the keyword parameters are those of every measure, see the module's head.
@@ -30,56 +51,34 @@ def sensitivity_score(
     >>> sensitivity_score(["ill", "ill", "fit"], ["ill", "fit", "fit"], positive="ill")
     0.5
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return SENSITIVITY.value(answers)
+    hits, misses, _, _ = outcomes(sums, positive)
+    return ratio(hits, hits + misses)
 
 
-def specificity_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(counts)
+def specificity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the negatives (all other classes) that were not called positive: TN / (TN + FP). Paper 000, sec. III.
 
     >>> specificity_score([1, 1, 0, 0], [1, 0, 0, 1])
     0.5
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return SPECIFICITY.value(answers)
+    _, _, alarms, passes = outcomes(sums, positive)
+    return ratio(passes, passes + alarms)
 
 
-def precision_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(counts)
+def precision_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positive answers that are right: TP / (TP + FP).
 
     >>> precision_score([1, 1, 0, 0], [1, 0, 0, 0])
     1.0
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return PRECISION.value(answers)
+    hits, _, alarms, _ = outcomes(sums, positive)
+    return ratio(hits, hits + alarms)
 
 
-def f_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    beta: float = 1.0,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(counts)
+def f_score(sums: Floats, positive: Positive, *, beta: float = 1.0) -> Floats:
     """(1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) with b = ``beta``; 0 without a true positive. Paper 003, eq. (38).
 
     ``beta`` > 0 says how many times recall matters more than precision.
@@ -87,20 +86,13 @@ def f_score(
     >>> round(f_score([1, 1, 0, 0], [1, 0, 0, 0]), 3)
     0.667
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return F.value(answers, beta=beta)
+    square = check_number("beta", beta, above=0) ** 2
+    hits, misses, alarms, _ = outcomes(sums, positive)
+    return ratio((1 + square) * hits, (1 + square) * hits + square * misses + alarms)
 
 
-def weighted_sum_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    eta_pos: float = 0.5,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(counts)
+def weighted_sum_score(sums: Floats, positive: Positive, *, eta_pos: float = 0.5) -> Floats:
     """eta_p * sensitivity + (1 - eta_p) * specificity. Paper 000, eq. (1).
 
     ``eta_pos`` in [0, 1] is the weight of sensitivity; at 0.5 and two classes this is the balanced accuracy.
@@ -108,19 +100,14 @@ def weighted_sum_score(
     >>> weighted_sum_score([1, 1, 0, 0], [1, 0, 0, 0])
     0.75
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return WEIGHTED_SUM.value(answers, eta_pos=eta_pos)
+    eta = check_number("eta_pos", eta_pos, at_least=0, at_most=1)
+    return eta * sensitivity_score.form.finalize(sums, positive) + (1 - eta) * specificity_score.form.finalize(
+        sums, positive
+    )
 
 
-def g_mean_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(class_recalls)
+def g_mean_score(sums: Floats, _: Positive) -> Floats:
     """Geometric mean of the recalls of all classes, 0 as soon as one class is never found. Paper 003, eq. (39).
 
     Classes without a true example have no recall and do not count.
@@ -128,55 +115,34 @@ def g_mean_score(
     >>> g_mean_score(["a", "a", "b", "c"], ["a", "b", "b", "c"]).__round__(4)
     0.7937
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return G_MEAN.value(answers)
+    found, present = recalls(sums)
+    with np.errstate(divide="ignore"):  # log 0 = -inf is meant: one recall of 0 makes the whole 0
+        logs = np.where(present, np.log(found), 0.0)
+    return np.where(present.any(axis=-1), np.exp(ratio(logs.sum(axis=-1), present.sum(axis=-1))), 0.0)
 
 
-def total_cost(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(cost_sums)
+def total_cost(sums: Floats, _: Positive) -> Floats:
     """What the answers cost altogether: sum_i C(y_i, answer_i). Paper 000, eq. (2).
 
     >>> total_cost([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     6.0
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return TOTAL_COST.value(answers)
+    return sums[..., 0]
 
 
-def mean_cost(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(cost_sums)
+def mean_cost(sums: Floats, _: Positive) -> Floats:
     """What an answer costs on average; with 0/1 costs the error rate. Paper 002, sec. 2.
 
     >>> mean_cost([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     1.5
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return MEAN_COST.value(answers)
+    return ratio(sums[..., 0], sums[..., 1])
 
 
-def savings_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
-) -> float:
+@measure(constant_costs)
+def savings_score(sums: Floats, _: Positive) -> Floats:
     """1 - cost / cost of the cheapest constant answer: 1 is free of cost, 0 no better than one answer for all.
 
     The cheapest constant answer is found on these very examples. Where it is free already, the score is 0 for
@@ -185,8 +151,29 @@ def savings_score(
     >>> savings_score([1, 1, 0, 0], [1, 0, 0, 0], costs={0: 2, 1: 3})
     0.25
     """
-    answers = read_answers(y_true, y_pred, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight)
-    return SAVINGS.value(answers)
+    cost, best = sums[..., 0], sums[..., 2:].min(axis=-1)
+    free = best <= 0
+    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=~free)
+    return np.where(free & (cost > 0), -np.inf, 1 - share)
+
+
+def _balanced_accuracy(sums: Floats, _: Positive, *, adjusted: bool = False) -> Floats:
+    found, present = recalls(sums)
+    classes = present.sum(axis=-1)
+    mean = ratio((found * present).sum(axis=-1), classes)
+    chance = ratio(np.ones_like(mean), classes)
+    return ratio(mean - chance, 1 - chance) if adjusted else mean
+
+
+def _accuracy(sums: Floats, _: Positive) -> Floats:
+    counts = tables(sums)
+    return ratio(np.trace(counts, axis1=-2, axis2=-1), counts.sum(axis=(-2, -1)))
+
+
+SCIKIT_LEARN = {  # functions of scikit-learn's that are formulas over sums, by their names
+    "accuracy_score": MeasureForm(counts, _accuracy),
+    "balanced_accuracy_score": MeasureForm(class_recalls, _balanced_accuracy),
+}
 
 
 def costs_paid(y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None) -> Floats:
@@ -195,4 +182,4 @@ def costs_paid(y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = No
     >>> costs_paid([1, 1, 0], [0, 1, 1], costs={0: 1, 1: 5})
     array([5., 0., 1.])
     """
-    return read_answers(y_true, y_pred, costs=costs, classes=classes).paid()
+    return read_predictions(y_true, y_pred, costs=costs, classes=classes).paid()

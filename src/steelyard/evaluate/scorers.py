@@ -8,9 +8,8 @@ import sklearn
 from sklearn import metrics
 
 from ..validation.values import invalid
-from ._forms import OURS
-
-_BY_NAME = {measure.__name__: measure for measure in OURS}
+from . import measures  # noqa: F401 - fills MEASURES
+from ._measure_forms import MEASURES
 
 
 def get_scorer(name: str, *, costs: Any = None, **params: Any) -> Any:
@@ -30,7 +29,7 @@ def get_scorer(name: str, *, costs: Any = None, **params: Any) -> Any:
     >>> scorer(DummyClassifier().fit([[0], [0], [0]], [0, 0, 1]), [[0], [0]], [0, 1])
     -2.5
     """
-    measure = _BY_NAME.get(name)
+    measure = MEASURES.get(name)
     if measure is None:
         return _of_scikit_learn(name, costs, params)
     if costs is not None:
@@ -43,7 +42,7 @@ def get_scorer(name: str, *, costs: Any = None, **params: Any) -> Any:
 
 def _of_scikit_learn(name: str, costs: Any, params: dict[str, Any]) -> Any:
     if name not in metrics.get_scorer_names():
-        known = ", ".join(sorted(_BY_NAME))
+        known = ", ".join(sorted(MEASURES))
         raise invalid("name", f"be one of {known}, or a scorer of scikit-learn", name)
     if costs is not None or params:
         raise invalid("name", "be a measure of this package to take costs or parameters", name)
@@ -56,4 +55,4 @@ def get_scorer_names() -> list[str]:
     >>> "savings_score" in get_scorer_names() and "accuracy" in get_scorer_names()
     True
     """
-    return sorted({*_BY_NAME, *metrics.get_scorer_names()})
+    return sorted({*MEASURES, *metrics.get_scorer_names()})

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..trace import Trace
 from ._drawing import axes, finish, words
-from ._forms import Measure
+from ._measure_forms import Measure
 from ._predictions import Codes, Floats
 from .measures import mean_cost
 from .streams import prequential_curve

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..trace import Trace
 from ..validation.values import check_choice, invalid
-from ._forms import Measure, form_of
-from ._predictions import Answers, Codes, Floats, read_answers
+from ._measure_forms import Measure, form_of
+from ._predictions import Codes, Floats, Predictions, read_predictions
 
 _CELLS = 1 << 20  # running sums held at a time
 
@@ -48,12 +48,12 @@ def prequential_curve(
     answers = trace_answers(trace, shown, costs=costs, positive=positive, classes=classes)
     rounds = _rounds(at, len(answers.truth))
     values = np.empty(len(rounds))
-    sums = np.zeros(form.sheet(answers.take(slice(1))).shape[1])
+    sums = np.zeros(form.statistics(answers.take(slice(1))).shape[1])
     step = max(1, _CELLS // len(sums))
     for start in range(0, len(answers.truth), step):
-        running = sums + np.cumsum(form.sheet(answers.take(slice(start, start + step))), axis=0)
+        running = sums + np.cumsum(form.statistics(answers.take(slice(start, start + step))), axis=0)
         here = (rounds > start) & (rounds <= start + len(running))
-        values[here] = form.finish(running[rounds[here] - start - 1], answers.positive, **params)
+        values[here] = form.finalize(running[rounds[here] - start - 1], answers.positive, **params)
         sums = running[-1]
     return values
 
@@ -69,10 +69,10 @@ def prequential_score(measure: Measure, trace: Trace, *, shown: str = "push", **
     return float(prequential_curve(measure, trace, shown=shown, at=[len(trace.prediction)], **given)[-1])
 
 
-def trace_answers(trace: Trace, shown: str, *, costs: Any, positive: Any, classes: Any) -> Answers:
+def trace_answers(trace: Trace, shown: str, *, costs: Any, positive: Any, classes: Any) -> Predictions:
     """The truths and the answers a user of the stream saw."""
     check_choice("shown", shown, ("push", "push_and_query"))
-    answers = read_answers(trace.y, trace.prediction, costs=costs, positive=positive, classes=classes)
+    answers = read_predictions(trace.y, trace.prediction, costs=costs, positive=positive, classes=classes)
     if shown == "push":
         return answers
     queried = np.asarray(trace.queried, dtype=bool)

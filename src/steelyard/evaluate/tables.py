@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
 from ..validation.values import check_number
-from ._predictions import Answers, Floats, read_answers
+from ._predictions import Floats, Predictions, read_predictions
 
 
 def cost_confusion_matrix(
@@ -25,14 +25,14 @@ def cost_confusion_matrix(
     array([[0., 1.],
            [5., 0.]])
     """
-    return _in_cost(read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight))
+    return _in_cost(read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight))
 
 
-def _in_cost(answers: Answers) -> Floats:
+def _in_cost(answers: Predictions) -> Floats:
     return _by_cell(answers, answers.paid())
 
 
-def _by_cell(answers: Answers, amounts: Floats) -> Floats:
+def _by_cell(answers: Predictions, amounts: Floats) -> Floats:
     """Sums of amounts over the cells [true, predicted]."""
     matrix = np.zeros((answers.n_classes, answers.n_classes))
     weight = 1.0 if answers.weight is None else answers.weight
@@ -86,7 +86,7 @@ def confusion_table(
     0                            1 (0) 1 (1)
     1                            1 (5) 1 (0)
     """
-    answers = read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
+    answers = read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
     return ConfusionTable(answers.classes, _by_cell(answers, np.ones(len(answers.truth))), _in_cost(answers))
 
 
@@ -138,7 +138,7 @@ def per_class_scores(
     a         0.500  1.000 0.667       1    0
     b         1.000  0.500 0.667       2    1
     """
-    answers = read_answers(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
+    answers = read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
     precision, recall, f, support = precision_recall_fscore_support(
         answers.truth,
         answers.answer,

@@ -162,7 +162,6 @@ def rows(X: Any, where: Codes) -> Any:
 # -- Which rows a cost vector is judged on ----------------------------------------------------------------------------
 
 
-Codes = NDArray[np.intp]
 PAPER_REPEATS = 20
 PAPER_VALIDATION = 0.2
 

@@ -1,21 +1,16 @@
-"""Checks of rows, labels and weights, on scikit-learn's own."""
+"""Checks of rows, labels and weights, on scikit-learn's own, which is imported where it is first needed."""
 
 from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d, has_fit_parameter, validate_data
 
 from ..errors import InvalidInputError, InvalidTypeError, SteelyardError
 from .values import check_number, invalid
@@ -43,6 +38,8 @@ def check_rows(
         note_columns(estimator, X, reset=reset)
         rows: Any = X
     else:
+        from sklearn.utils.validation import validate_data
+
         with _worded("X", X, None if reset else estimator):
             rows = validate_data(
                 estimator,
@@ -63,6 +60,8 @@ def check_rows(
 
 def check_table(name: str, X: Any) -> Rows:
     """Finite rows of floats, where no estimator keeps their columns."""
+    from sklearn.utils.validation import check_array
+
     with _worded(name, X):
         rows = check_array(
             X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name=name
@@ -90,6 +89,8 @@ def note_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = X.shape[1]
         return
+    from sklearn.utils.validation import validate_data
+
     with _worded("X", X, None if reset else estimator):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
 
@@ -147,7 +148,8 @@ def _as_kernels_read(X: Any, wanted: tuple[Any, ...], accept_sparse: bool) -> bo
 
 def is_sparse(rows: Any) -> bool:
     """True for any scipy sparse matrix or array."""
-    return bool(sparse.issparse(rows))
+    sparse = sys.modules.get("scipy.sparse")  # whoever has such a matrix has imported it
+    return sparse is not None and bool(sparse.issparse(rows))
 
 
 def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
@@ -199,6 +201,8 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
+    from sklearn.utils.multiclass import check_classification_targets
+
     try:
         check_classification_targets(labels)
     except (TypeError, ValueError) as error:
@@ -213,6 +217,8 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
 
 def check_column(name: str, values: Any) -> NDArray[Any]:
     """A flat array; a table of one column becomes one with scikit-learn's warning."""
+    from sklearn.utils.validation import column_or_1d
+
     try:
         return np.asarray(column_or_1d(np.asarray(values), warn=True))
     except ValueError as error:
@@ -304,6 +310,8 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 def check_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """(training, held-out) positions of every fold; there are some in each."""
+    from sklearn.model_selection import check_cv
+
     rule, every = "be a number of folds, a scikit-learn splitter or (train, test) pairs", np.arange(len(codes))
     try:
         cuts = check_cv(cv, codes, classifier=True).split(X, codes)
@@ -317,6 +325,8 @@ def check_folds(cv: Any, X: Any, codes: NDArray[np.intp]) -> list[tuple[NDArray[
 
 def check_random(random_state: Any) -> np.random.RandomState:
     """A source of random numbers from what scikit-learn takes as ``random_state``."""
+    from sklearn.utils import check_random_state
+
     try:
         return check_random_state(random_state)  # type: ignore[no-any-return]
     except ValueError as error:
@@ -327,6 +337,8 @@ def check_random(random_state: Any) -> np.random.RandomState:
 
 def check_takes_weight(estimator: Any) -> None:
     """Base learners of weighted problems must read ``sample_weight``."""
+    from sklearn.utils.validation import has_fit_parameter
+
     if not has_fit_parameter(estimator, "sample_weight"):
         raise invalid(
             "estimator",
@@ -347,5 +359,7 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     """Rows of an array, sparse matrix or frame; the very same object where all are taken in order."""
     if len(rows) == X.shape[0] and np.array_equal(rows, np.arange(len(rows))):
         return X
+    import narwhals as nw
+
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return nw.to_native(frame[rows.tolist(), :]) if isinstance(frame, nw.DataFrame) else X[rows]

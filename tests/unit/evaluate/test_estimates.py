@@ -116,8 +116,16 @@ def test_rounds_out_of_reach_are_left_out_with_a_warning() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"query_probability": np.full(8, 1.5)}, sy.InvalidInputError, "trace.query_probability must lie between 0 and 1; got 1.5"),
-        ({"query_probability": np.full(8, np.nan)}, sy.InvalidInputError, "trace.query_probability must lie between 0 and 1; got nan"),
+        (
+            {"query_probability": np.full(8, 1.5)},
+            sy.InvalidInputError,
+            "trace.query_probability must lie between 0 and 1; got 1.5",
+        ),
+        (
+            {"query_probability": np.full(8, np.nan)},
+            sy.InvalidInputError,
+            "trace.query_probability must lie between 0 and 1; got nan",
+        ),
         ({"query_probability": np.zeros(8)}, sy.InvalidInputError, "be positive where a label was asked.*round 0"),
         ({"queried": np.zeros(8, dtype=bool)}, sy.NotEstimableError, "must hold a label to estimate from"),
         ({"query_probability": np.ones(3)}, sy.InvalidInputError, "query_probability must have 8 rows"),

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn import metrics
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
 from steelyard.evaluate import _resampling
-from steelyard.evaluate._forms import FORMS, OURS
+from steelyard.evaluate._measure_forms import MEASURES
+
+OURS = list(MEASURES.values())
+FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 DRAW = np.random.default_rng(3)
 Y = (DRAW.random(120) < 0.3).astype(int)

@@ -4,10 +4,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
-from steelyard.evaluate._forms import FORMS, OURS
-from steelyard.evaluate._predictions import read_answers
+from steelyard.evaluate._measure_forms import MEASURES, form_of
+from steelyard.evaluate._predictions import read_predictions
+
+OURS = list(MEASURES.values())
+FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 ALL = pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)
 
@@ -48,8 +52,8 @@ def test_sums_made_without_a_sheet_are_those_of_the_sheet(measure, weighted) -> 
     rng = np.random.default_rng(0)
     truth, answer = rng.integers(0, 4, (2, 50))
     weight = rng.random(50) if weighted else None
-    answers = read_answers(truth, answer, classes=range(5), sample_weight=weight)  # of class 4 there is nothing
-    np.testing.assert_allclose(FORMS[measure].total(answers), FORMS[measure].sheet(answers).sum(axis=0))
+    answers = read_predictions(truth, answer, classes=range(5), sample_weight=weight)  # of class 4 there is nothing
+    np.testing.assert_allclose(form_of(measure).total(answers), form_of(measure).statistics(answers).sum(axis=0))
 
 
 def test_savings_where_one_answer_is_free() -> None:

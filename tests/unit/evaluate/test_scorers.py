@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 import steelyard as sy
-from steelyard.evaluate._forms import OURS
+from steelyard.evaluate._measure_forms import MEASURES
+
+OURS = list(MEASURES.values())
+FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 DRAW = np.random.default_rng(0)
 X = np.column_stack([np.arange(60.0), DRAW.normal(size=60)])  # the first column is the row number
@@ -26,7 +30,7 @@ def routing():  # type: ignore[no-untyped-def]
 
 
 class Threshold(ClassifierMixin, BaseEstimator):
-    """Answers 1 above a threshold on the last column, moved by the mean miss cost it was fitted with."""
+    """Predictions 1 above a threshold on the last column, moved by the mean miss cost it was fitted with."""
 
     def __init__(self, threshold=0.0):  # type: ignore[no-untyped-def]
         self.threshold = threshold

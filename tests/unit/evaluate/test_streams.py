@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
 from steelyard.evaluate import streams
-from steelyard.evaluate._forms import FORMS, OURS
+from steelyard.evaluate._measure_forms import MEASURES
+
+OURS = list(MEASURES.values())
+FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 few = settings(max_examples=25, deadline=None)
 

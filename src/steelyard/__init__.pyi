@@ -1,0 +1,117 @@
+"""The public names of Steelyard: the only list. ``__init__.py`` reads it; type checkers and editors see it.
+
+A module that is imported whole states its public names itself, so that a new rule or measure is written in one place.
+"""
+
+from ._version import __version__ as __version__
+from .active.budget import Budget as Budget
+from .active.draws import draw as draw
+from .active.queries import *
+from .boosting.binary import AdaC1Classifier as AdaC1Classifier
+from .boosting.binary import AdaC2Classifier as AdaC2Classifier
+from .boosting.binary import AdaC3Classifier as AdaC3Classifier
+from .boosting.binary import AdaCostClassifier as AdaCostClassifier
+from .boosting.binary import CSB0Classifier as CSB0Classifier
+from .boosting.binary import CSB1Classifier as CSB1Classifier
+from .boosting.binary import CSB2Classifier as CSB2Classifier
+from .boosting.multiclass import AdaBoostM1Classifier as AdaBoostM1Classifier
+from .boosting.multiclass import AdaC2M1Classifier as AdaC2M1Classifier
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .costs._costs import Costs as Costs
+from .costs._costs import ExampleCosts as ExampleCosts
+from .costs.random import random_costs as random_costs
+from .costs.rules import Balanced as Balanced
+from .costs.rules import CostRule as CostRule
+from .costs.rules import InverseFrequency as InverseFrequency
+from .costs.rules import as_costs as as_costs
+from .data.arff import read_arff as read_arff
+from .data.catalogue import DatasetInfo as DatasetInfo
+from .data.catalogue import DatasetTask as DatasetTask
+from .data.catalogue import fetch_dataset as fetch_dataset
+from .data.catalogue import list_datasets as list_datasets
+from .data.catalogue import load_costs as load_costs
+from .data.catalogue import load_dataset as load_dataset
+from .data.catalogue import load_orders as load_orders
+from .data.chunks import iter_chunks as iter_chunks
+from .data.dataset import Dataset as Dataset
+from .data.delimited import read_csv as read_csv
+from .data.libsvm import read_libsvm as read_libsvm
+from .data.parquet import read_parquet as read_parquet
+from .data.table import read_table as read_table
+from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
+from .errors import *
+from .evaluate.comparisons import FriedmanComparison as FriedmanComparison
+from .evaluate.comparisons import PairedComparison as PairedComparison
+from .evaluate.comparisons import compare_costs as compare_costs
+from .evaluate.comparisons import compare_learners as compare_learners
+from .evaluate.comparisons import compare_over_datasets as compare_over_datasets
+from .evaluate.curves import BrierCurve as BrierCurve
+from .evaluate.curves import CostCurve as CostCurve
+from .evaluate.curves import RocHull as RocHull
+from .evaluate.curves import ThresholdCurve as ThresholdCurve
+from .evaluate.curves import brier_curve as brier_curve
+from .evaluate.curves import cost_curve as cost_curve
+from .evaluate.curves import roc_hull as roc_hull
+from .evaluate.curves import threshold_curve as threshold_curve
+from .evaluate.displays import BrierCurveDisplay as BrierCurveDisplay
+from .evaluate.displays import CostCurveDisplay as CostCurveDisplay
+from .evaluate.displays import RocHullDisplay as RocHullDisplay
+from .evaluate.displays import ThresholdDisplay as ThresholdDisplay
+from .evaluate.estimates import Estimate as Estimate
+from .evaluate.estimates import estimate as estimate
+from .evaluate.intervals import Interval as Interval
+from .evaluate.intervals import bootstrap_interval as bootstrap_interval
+from .evaluate.measures import *
+from .evaluate.scorers import get_scorer as get_scorer
+from .evaluate.scorers import get_scorer_names as get_scorer_names
+from .evaluate.stream_display import StreamDisplay as StreamDisplay
+from .evaluate.streams import prequential_curve as prequential_curve
+from .evaluate.streams import prequential_score as prequential_score
+from .evaluate.tables import ClassScores as ClassScores
+from .evaluate.tables import ConfusionTable as ConfusionTable
+from .evaluate.tables import confusion_table as confusion_table
+from .evaluate.tables import cost_confusion_matrix as cost_confusion_matrix
+from .evaluate.tables import per_class_scores as per_class_scores
+from .margin.cs_svm import CSSVMClassifier as CSSVMClassifier
+from .margin.kernels import LazyGram as LazyGram
+from .margin.kernels import gram as gram
+from .margin.ldm.cross_validation import CSLDMClassifierCV as CSLDMClassifierCV
+from .margin.ldm.curves import RhoCurveDisplay as RhoCurveDisplay
+from .margin.ldm.curves import RhoCurves as RhoCurves
+from .margin.ldm.curves import RhoMetrics as RhoMetrics
+from .margin.ldm.curves import rho_curves as rho_curves
+from .margin.ldm.estimator import CSLDMClassifier as CSLDMClassifier
+from .margin.one_sided import OneSidedSVR as OneSidedSVR
+from .margin.path import PathPoint as PathPoint
+from .margin.path import PathSolution as PathSolution
+from .margin.path import SVMProblem as SVMProblem
+from .margin.path import solve_path as solve_path
+from .models.model import Model as Model
+from .models.storage import load_model as load_model
+from .online.adaptive import AdaptiveBalanced as AdaptiveBalanced
+from .online.classifier import OnlineClassifier as OnlineClassifier
+from .online.hashing import RecordHasher as RecordHasher
+from .online.multiclass import OnlineCostClassifier as OnlineCostClassifier
+from .online.scaler import StreamScaler as StreamScaler
+from .online.second_order import *
+from .online.updates import *
+from .reduction.all_pairs import AllPairsClassifier as AllPairsClassifier
+from .reduction.all_pairs import AllPairsClassifierCV as AllPairsClassifierCV
+from .reduction.filter_tree import FilterTreeClassifier as FilterTreeClassifier
+from .reduction.filter_tree import FilterTreeClassifierCV as FilterTreeClassifierCV
+from .reduction.one_sided import OneSidedClassifier as OneSidedClassifier
+from .reduction.one_sided import OneSidedClassifierCV as OneSidedClassifierCV
+from .reduction.one_vs_all import OneVsAllClassifier as OneVsAllClassifier
+from .reduction.one_vs_all import OneVsAllClassifierCV as OneVsAllClassifierCV
+from .reduction.secoc import SECOCClassifier as SECOCClassifier
+from .reduction.secoc import SECOCClassifierCV as SECOCClassifierCV
+from .report.report import Report as Report
+from .report.report import Section as Section
+from .rules import Rule as Rule
+from .search.cost_search import CostSearchCV as CostSearchCV
+from .search.nested import NestedEvaluation as NestedEvaluation
+from .search.nested import nested_evaluate as nested_evaluate
+from .trace import Decision as Decision
+from .trace import Trace as Trace
+from .tree.c45 import C45Classifier as C45Classifier
