@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..costs import Costs
 from ..data import Dataset, iter_chunks
+from ..data.formats import FORMATS
 from ..models.parsing import label_budget, query_rule, stream_costs, update_rule
 from ..models.records import Preparation
 from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
@@ -23,6 +24,7 @@ from ..validation.values import check_choice, invalid
 from .decision_log import DecisionFile
 from .session import Session
 
+WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
 
 
@@ -58,7 +60,7 @@ def run_stream(
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
     if source == "-" and "format" not in reader:
-        raise invalid("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
     for option, place in (
         ("--state", state),
         ("--decisions", Path(decisions) if decisions and decisions != "-" else None),
@@ -73,6 +75,9 @@ def run_stream(
     chunks = rest_of(iter_chunks(sys.stdin.buffer if source == "-" else source, rows=chunk, **reader), skip)
     file = DecisionFile(decisions, session.written if resumed else 0)
     console = Console(stderr=True, quiet=quiet)
+    if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
+        size = f"{8 * 2**settings.hash_bits / 1e9:.1f} GB"
+        console.print(f"--hash-bits {settings.hash_bits} needs {size} of memory for each vector of weights.")
     settled = True  # false while decisions are learned from and not yet written
     try:
         with Progress(

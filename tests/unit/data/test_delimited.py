@@ -164,9 +164,9 @@ def test_the_separator_is_found_out(separator: str) -> None:
 
 
 def test_another_separator_is_asked_about() -> None:
-    with pytest.raises(DataFileError, match="expected a column 'y'; got one column 'a:y'. Is the separator ':'?"):
+    with pytest.raises(DataFileError, match=r"expected a column 'y'; got one column 'a:y'. Is the separator ':'\?"):
         read_csv(io.BytesIO(b"a:y\n1:0\n"), target="y")
-    with pytest.raises(DataFileError, match="Is the separator ';'?"):
+    with pytest.raises(DataFileError, match=r"Is the separator ';'\?"):
         read_csv(io.BytesIO(b"a;y\n1;0\n"), target="y", delimiter=",")
 
 

@@ -69,7 +69,7 @@ def test_a_compressed_file_may_not_unpack_to_very_much_more(monkeypatch: pytest.
     packed = gzip.compress(b"a\n" + b"1\n" * 2_000_000)
     assert len(read_csv(io.BytesIO(packed)).X) == 2_000_000  # below the size that is always allowed
     monkeypatch.setattr(files, "SMALL_TEXT", 1 << 20)
-    with pytest.raises(DataFileError, match="bytes of uncompressed content; got more. Pass max_bytes="):
+    with pytest.raises(DataFileError, match=r"bytes of uncompressed content; got more. Pass max_bytes="):
         read_csv(io.BytesIO(packed))
     assert len(read_csv(io.BytesIO(packed), max_bytes=10**7).X) == 2_000_000
 

@@ -52,7 +52,7 @@ def test_options() -> None:
 
 def test_a_mistyped_index_does_not_make_the_table_wide() -> None:
     for index in (b"2147483648", b"4000000000", b"999999999999999999"):
-        with pytest.raises(DataFileError, match="line 1: expected an index of at most 2,147,483,647.*--n-features"):
+        with pytest.raises(DataFileError, match=r"line 1: expected an index of at most 2,147,483,647.*--n-features"):
             read_libsvm(io.BytesIO(b"1 %s:5" % index))
     assert read_libsvm(io.BytesIO(b"1 2147483647:5")).X.shape == (1, 2147483647)
 
