@@ -19,7 +19,7 @@ DEFAULT_BITS = 18  # of the hash of tables with text columns
 WIDE = 2**20  # columns from which on the memory of the weights is looked at
 
 
-class Preparation:
+class RecordEncoder:
     """Numbers are scaled by the past; text columns, if there are any, are hashed together with the numbers."""
 
     def __init__(self, scale: str = "auto", hash_bits: int | None = None) -> None:
@@ -92,8 +92,8 @@ class Preparation:
         return {"scale": self.scale, "hash_bits": self.hash_bits, "columns": columns, "scaler": scaler}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Preparation:
-        """The preparation as it was."""
+    def from_state(cls, state: dict[str, Any]) -> RecordEncoder:
+        """The encoder as it was."""
         try:
             made = cls(state["scale"], state["hash_bits"])
             columns = state["columns"]

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from steelyard import Dataset, InvalidInputError
 from steelyard.models import memory
-from steelyard.models.records import Preparation
+from steelyard.models.records import RecordEncoder
 
 
 def wide(columns: int) -> Dataset:
@@ -14,7 +14,7 @@ def wide(columns: int) -> Dataset:
 
 
 def test_columns_without_names_are_only_counted() -> None:
-    encoder = Preparation()
+    encoder = RecordEncoder()
     encoder.rows(wide(2**20 - 1))
     assert encoder.columns == 2**20 - 1
     with pytest.raises(InvalidInputError, match="columns must stay the 1048575 of the state; got 7"):
@@ -24,9 +24,9 @@ def test_columns_without_names_are_only_counted() -> None:
 def test_weights_have_to_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 1_000_000_000)
     with pytest.raises(InvalidInputError, match=r"--n-features must .*\(17.2 GB needed, 1.0 GB free\); got 2147483647"):
-        Preparation().rows(wide(2**31 - 1))
+        RecordEncoder().rows(wide(2**31 - 1))
     with pytest.raises(InvalidInputError, match=r"--hash-bits must .*\(8.6 GB needed, 1.0 GB free\); got 30"):
-        Preparation(hash_bits=30).rows(Dataset(np.ones((1, 2)), np.array([1]), ("a", "b")))
+        RecordEncoder(hash_bits=30).rows(Dataset(np.ones((1, 2)), np.array([1]), ("a", "b")))
 
 
 def test_free_memory_is_known_without_the_system_saying_more(monkeypatch: pytest.MonkeyPatch) -> None:
