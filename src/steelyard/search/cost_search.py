@@ -16,8 +16,17 @@ from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..validation.arrays import check_labels, check_random, check_same_length
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
-from .objective import Candidate, Judge, Split, class_costs, normalised, paper_splits, read_measure, stratified_splits
-from .plan import RUNGS, SAMPLERS, Plan
+from .objective import (
+    Candidate,
+    Objective,
+    Split,
+    class_costs,
+    normalised,
+    paper_splits,
+    read_measure,
+    stratified_splits,
+)
+from .plan import POWERS, SAMPLERS, SearchPlan
 
 Codes = NDArray[np.intp]
 
@@ -31,7 +40,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     ``estimator``: anything with a parameter named ``parameter`` (None: AdaC2.M1 on C4.5).
     ``scoring``: "g_mean", "f:CLASS", costs (whose mean is minimised), or a scikit-learn scorer or its name.
-    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "ladder" tries c_k = (n_min / n_k)^gamma for
+    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "power_grid" tries c_k = (n_min / n_k)^gamma for
     16 gammas in 0 ... 1.5 only. All others begin with five of these. On held-out data none is reliably better.
     ``splits``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
     ``n_trials``: vectors judged, those found in ``storage`` included; ``timeout``: seconds after which no more begin.
@@ -43,7 +52,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC2M1Classifier(DecisionTreeClassifier(max_depth=2), random_state=0)
-    >>> search = CostSearchCV(model, sampler="ladder", splits=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> search = CostSearchCV(model, sampler="power_grid", splits=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> search.best_costs_.class_costs().shape
     (3,)
     """
@@ -103,7 +112,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                judge = Judge(candidate, measure, rows, classes[codes], splits, jobs)
+                judge = Objective(candidate, measure, rows, classes[codes], splits, jobs)
                 _study.run(study, one, judge, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
@@ -126,7 +135,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise invalid("estimator", "be an estimator with get_params and fit, or None", self.estimator)
         return self.estimator
 
-    def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> Plan:
+    def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> SearchPlan:
         sampler = check_choice("sampler", self.sampler, SAMPLERS)
         check_choice("protocol", self.protocol, (None, "paper"))
         n_trials = check_count("n_trials", self.n_trials)
@@ -137,13 +146,13 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         counts = np.bincount(codes).astype(float)
         if len(counts) < 2:
             raise invalid("y", "hold two or more classes", f"{len(counts)} class" + "es" * (len(counts) != 1))
-        return Plan(
+        return SearchPlan(
             sampler=sampler,
             names=[f"cost of {label}" for label in classes.tolist()],
             counts=counts,
             seeded=self.protocol is None,
             seed=seed,
-            n_trials=len(RUNGS) if sampler == "ladder" else n_trials,
+            n_trials=len(POWERS) if sampler == "power_grid" else n_trials,
             timeout=timeout,
         )
 
@@ -160,7 +169,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return [Split(*cut) for cut in self.splits.split(X, classes[codes])]
         return stratified_splits(check_count("splits", self.splits, at_least=2), codes, seed)
 
-    def _about(self, estimator: Any, plan: Plan) -> dict[str, Any]:
+    def _about(self, estimator: Any, plan: SearchPlan) -> dict[str, Any]:
         """What makes a stored study the same search: costs belong to their estimator, its rounds and the splits."""
         if self.storage is not None and not isinstance(self.random_state, numbers.Integral):
             raise invalid(

@@ -75,7 +75,7 @@ def nested_evaluate(
     >>> from sklearn.datasets import load_iris
     >>> from steelyard import AdaC2M1Classifier
     >>> model = AdaC2M1Classifier(n_estimators=2)
-    >>> found = nested_evaluate(CostSearchCV(model, sampler="ladder", splits=2), *load_iris(return_X_y=True), splits=2,
+    >>> found = nested_evaluate(CostSearchCV(model, sampler="power_grid", splits=2), *load_iris(return_X_y=True), splits=2,
     ...                         rivals={"default": model}, random_state=0)
     >>> sorted(found.scores)
     ['default', 'search']

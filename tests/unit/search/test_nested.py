@@ -25,7 +25,7 @@ def test_on_noise_the_search_believes_more_than_it_gets():
 
 
 def test_same_seed_same_values():
-    search = CostSearchCV(AdaC2M1Classifier(n_estimators=2), sampler="ladder", splits=2)
+    search = CostSearchCV(AdaC2M1Classifier(n_estimators=2), sampler="power_grid", splits=2)
     one, two = (nested_evaluate(search, *noise(), splits=3, random_state=4) for _ in range(2))
     np.testing.assert_array_equal(one.scores["search"], two.scores["search"])
 
