@@ -40,10 +40,11 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     ``estimator``: anything with a parameter named ``parameter`` (None: AdaC2.M1 on C4.5).
     ``scoring``: "g_mean", "f:CLASS", costs (whose mean is minimised), or a scikit-learn scorer or its name.
-    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "power_grid" tries c_k = (n_min / n_k)^gamma for
+    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "power_grid" tries
+    c_k = (n_min / n_k)^gamma for
     16 gammas in 0 ... 1.5 only. All others begin with five of these. On held-out data none is reliably better.
-    ``splits``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
-    ``n_trials``: vectors judged, those found in ``storage`` included; ``timeout``: seconds after which no more begin.
+    ``cv``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
+    ``n_trials``: vectors judged, those found in ``storage`` included; ``time_limit``: seconds after which no more begin.
     ``protocol="paper"``: mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
     ``storage``, ``study_name``: journal file, database URL or Optuna storage to resume from and to share.
     ``validation_fitness_`` is what the search maximised: it flatters. :func:`nested_evaluate` tells what to expect.
@@ -52,7 +53,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC2M1Classifier(DecisionTreeClassifier(max_depth=2), random_state=0)
-    >>> search = CostSearchCV(model, sampler="power_grid", splits=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> search = CostSearchCV(model, sampler="power_grid", cv=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> search.best_costs_.class_costs().shape
     (3,)
     """
@@ -63,9 +64,9 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         *,
         scoring: Any = "g_mean",
         sampler: str = "genetic",
-        splits: Any = 5,
+        cv: Any = 5,
         n_trials: int = 100,
-        timeout: float | None = None,
+        time_limit: float | None = None,
         protocol: str | None = None,
         storage: Any = None,
         study_name: str | None = None,
@@ -77,9 +78,9 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.estimator = estimator
         self.scoring = scoring
         self.sampler = sampler
-        self.splits = splits
+        self.cv = cv
         self.n_trials = n_trials
-        self.timeout = timeout
+        self.time_limit = time_limit
         self.protocol = protocol
         self.storage = storage
         self.study_name = study_name
@@ -139,7 +140,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         sampler = check_choice("sampler", self.sampler, SAMPLERS)
         check_choice("protocol", self.protocol, (None, "paper"))
         n_trials = check_count("n_trials", self.n_trials)
-        timeout = None if self.timeout is None else check_number("timeout", self.timeout, above=0)
+        time_limit = None if self.time_limit is None else check_number("time_limit", self.time_limit, above=0)
         estimator = self._searched()
         if self.parameter not in estimator.get_params():
             raise invalid("estimator", f"have a parameter {self.parameter!r}", estimator)
@@ -153,7 +154,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             seeded=self.protocol is None,
             seed=seed,
             n_trials=len(POWERS) if sampler == "power_grid" else n_trials,
-            timeout=timeout,
+            time_limit=time_limit,
         )
 
     def _searches(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[tuple[str | None, list[Split]]]:
@@ -165,9 +166,9 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return [(name, [cut]) for name, cut in zip(names, cuts, strict=True)]
 
     def _splits(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[Split]:
-        if hasattr(self.splits, "split") and not isinstance(self.splits, str):
-            return [Split(*cut) for cut in self.splits.split(X, classes[codes])]
-        return stratified_splits(check_count("splits", self.splits, at_least=2), codes, seed)
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            return [Split(*cut) for cut in self.cv.split(X, classes[codes])]
+        return stratified_splits(check_count("cv", self.cv, at_least=2), codes, seed)
 
     def _about(self, estimator: Any, plan: SearchPlan) -> dict[str, Any]:
         """What makes a stored study the same search: costs belong to their estimator, its rounds and the splits."""
@@ -184,7 +185,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             "rounds": None if rounds is None else int(rounds),
             "scoring": self.scoring if isinstance(self.scoring, str) else repr(self.scoring),
             "sampler": plan.sampler,
-            "splits": repr(self.splits),
+            "cv": repr(self.cv),
             "seed": plan.seed,
             "classes": dict(zip(plan.names, plan.counts.tolist(), strict=True)),
         }

@@ -25,7 +25,7 @@ class SearchPlan(NamedTuple):
     seeded: bool
     seed: int
     n_trials: int
-    timeout: float | None
+    time_limit: float | None
 
 
 def power_family(counts: Floats, gamma: float) -> Floats:

@@ -54,7 +54,7 @@ def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], a
     batch = batch_size(plan.sampler, len(plan.names))
     start = time.monotonic()
     while (left := plan.n_trials - n_judged(study)) > 0:
-        if plan.timeout is not None and time.monotonic() - start >= plan.timeout and n_judged(study):
+        if plan.time_limit is not None and time.monotonic() - start >= plan.time_limit and n_judged(study):
             return
         trials = [study.ask(space) for _ in range(min(left, batch))]
         try:

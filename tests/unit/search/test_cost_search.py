@@ -27,7 +27,7 @@ def blobs():
 
 
 def searched(blobs, **options):
-    options = {"n_trials": 25, "splits": 3, "random_state": 0, **options}
+    options = {"n_trials": 25, "cv": 3, "random_state": 0, **options}
     return CostSearchCV(AdaC2M1Classifier(n_estimators=4), **options).fit(*blobs)
 
 
@@ -100,7 +100,7 @@ rows = np.load(sys.argv[1], allow_pickle=False)
 print("ready", flush=True)
 sys.stdin.readline()  # both start at the same time
 search = CostSearchCV(
-    AdaC2M1Classifier(n_estimators=4), splits=3, random_state=0, n_trials=60, study_name="shared",
+    AdaC2M1Classifier(n_estimators=4), cv=3, random_state=0, n_trials=60, study_name="shared",
     storage=sys.argv[2], sampler=sys.argv[3]
 )
 search.fit(rows["X"], rows["y"])
@@ -125,7 +125,7 @@ def test_two_processes_share_one_study(blobs, tmp_path, sampler):
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    answers = [w.communicate(timeout=120)[0].split() for w in workers]
+    answers = [w.communicate(time_limit=120)[0].split() for w in workers]
     assert [w.returncode for w in workers] == [0, 0]
     study = optuna.load_study(study_name="shared", storage=open_storage(journal))
     judged = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
@@ -147,7 +147,7 @@ def test_a_stored_search_for_something_else_is_refused(blobs, tmp_path):
     stored = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "car", "n_trials": 5}
     searched(blobs, **stored)
     with pytest.raises(StateError, match="differs in rounds"):
-        CostSearchCV(AdaC2M1Classifier(n_estimators=7), splits=3, random_state=0, **stored).fit(*blobs)
+        CostSearchCV(AdaC2M1Classifier(n_estimators=7), cv=3, random_state=0, **stored).fit(*blobs)
     with pytest.raises(InvalidInputError, match="random_state must be a whole number when storage is given"):
         searched(blobs, **{**stored, "random_state": None})
 
@@ -183,12 +183,12 @@ def test_any_estimator_with_costs_and_any_splitter(blobs):
             return super().fit(X, y, sample_weight=[c[k] for k in y])
 
     search = CostSearchCV(
-        Weighted(), parameter="price", sampler="power_grid", splits=ShuffleSplit(3, random_state=0), random_state=0
+        Weighted(), parameter="price", sampler="power_grid", cv=ShuffleSplit(3, random_state=0), random_state=0
     ).fit(X, y)
     assert search.n_rounds_ is None
     assert search.predict_proba(X).shape == (165, 3)
     two = CostSearchCV(
-        AdaC2Classifier(DecisionTreeClassifier(max_depth=2), 2), sampler="power_grid", splits=2, random_state=0
+        AdaC2Classifier(DecisionTreeClassifier(max_depth=2), 2), sampler="power_grid", cv=2, random_state=0
     )
     assert set(two.fit(X, y == "rare").predict(X)) == {True, False}
 
@@ -206,7 +206,7 @@ def test_answers_are_those_of_the_refitted_estimator(blobs):
 
 
 def test_time_can_be_the_limit(blobs):
-    search = searched(blobs, sampler="random", n_trials=100_000, timeout=0.05)
+    search = searched(blobs, sampler="random", n_trials=100_000, time_limit=0.05)
     assert 1 <= len(history(search.study_)) < 100_000
 
 
@@ -224,12 +224,12 @@ def test_a_class_of_one_row_is_trained_on_only(blobs):
         ({"sampler": "grid"}, "sampler must be one of 'genetic'"),
         ({"protocol": "honest"}, "protocol must be one of None, 'paper'"),
         ({"n_trials": 0}, "n_trials must be a whole number >= 1"),
-        ({"splits": 1}, "splits must be a whole number >= 2"),
+        ({"cv": 1}, "cv must be a whole number >= 2"),
         ({"scoring": "f:nobody"}, "name one of the classes big, mid, rare"),
         ({"scoring": "beauty"}, "scoring must be"),
-        ({"timeout": 0}, "timeout must be"),
+        ({"time_limit": 0}, "time_limit must be"),
         ({"parameter": "wishes"}, "have a parameter 'wishes'"),
-        ({"splits": "x"}, "splits must be a whole number >= 2; got 'x'"),
+        ({"cv": "x"}, "cv must be a whole number >= 2; got 'x'"),
         ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0; got 0"),
     ],
 )
@@ -270,6 +270,6 @@ def test_quick_and_general_path_judge_alike(blobs):
     class Same(C45Classifier):
         """A subclass, so that nothing is shared between cost vectors."""
 
-    quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
-    general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
+    quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
+    general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     np.testing.assert_array_equal(history(quick.study_), history(general.study_))
