@@ -24,7 +24,5 @@ X = Normalizer().fit_transform(X)
 for query in (AskFirst(), AskRandom(rate=1000 / len(y)), AskAsymmetric(c_pos=0.05, c_neg=0.2)):
     learner = OnlineClassifier(CSOGD2(eta=0.1), query=query, budget=1000, fit_intercept=True, seed=0)
     trace = learner.run(X, y)
-    print(
-        f"{type(query).__name__:15s} asked {trace.queried.sum():5d}",
-        f"F1 {prequential_score(f_score, trace, positive=1):.3f}",
-    )
+    found = prequential_score(f_score, trace, positive=1)
+    print(f"{type(query).__name__:15s} queried {trace.queried.sum():5d}  F1 {found:.3f}")

@@ -152,7 +152,7 @@ def check_frame(frame: str) -> str:
 
 
 def _pandas(columns: Sequence[Column], as_text: bool) -> Any:
-    pd = require("pandas", extra="files", why="A pandas frame")
+    pd = require("pandas", why="A pandas frame")
 
     def cells(column: Column) -> Any:
         if column.categories is None:

@@ -12,7 +12,7 @@ FAINT = "#8a8f98"
 
 def axes(ax: Any, why: str) -> Any:
     """The given axes or new ones."""
-    pyplot = require("matplotlib.pyplot", extra="plot", why=f"Drawing a {why}")
+    pyplot = require("matplotlib.pyplot", why=f"Drawing a {why}")
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 

@@ -160,7 +160,7 @@ def compare_over_datasets(
     ----------
     values : (n, k) array or frame, n >= 2 data sets, k >= 3 learners; a frame names its learners by its columns.
     lower_is_better : True for costs, False for scores.
-    posthoc : "nemenyi", "conover", "siegel" or "miller", as in scikit-posthocs (extra ``lab``).
+    posthoc : "nemenyi", "conover", "siegel" or "miller", as in scikit-posthocs, which must be installed.
 
     >>> costs = [[1.0, 2.0, 3.0], [0.5, 0.9, 0.8], [3.0, 4.0, 6.0], [1.0, 1.5, 2.0]]
     >>> result = compare_over_datasets(costs, names=["ours", "theirs", "chance"])
@@ -177,7 +177,7 @@ def compare_over_datasets(
     if len(learners) != table.shape[1]:
         raise invalid("names", f"name the {table.shape[1]} learners", list(learners))
     signed = table if check_flag("lower_is_better", lower_is_better) else -table
-    tests = require("scikit_posthocs", extra="lab", why="The post-hoc test of compare_over_datasets")
+    tests = require("scikit_posthocs", why="The post-hoc test of compare_over_datasets")
     if (np.ptp(signed, axis=1) == 0).all():  # all learners tie everywhere: nothing to rank
         statistic, p_value, pairwise = 0.0, 1.0, np.ones((len(learners),) * 2)
     else:

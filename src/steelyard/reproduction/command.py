@@ -14,6 +14,7 @@ from .claims import Verdict, judge, read_claims
 from .figures import draw
 from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes
+from .requirements import check_requirements
 from .runs import read_runs, run_recipe
 from .tables import Line, lines_of, write_summary
 
@@ -42,7 +43,9 @@ def reproduce(
     console = console or Console()
     lines: list[Line] = []
     skipped: dict[str, str] = {}
-    for recipe in find_recipes(paper, item=item, data=data):
+    recipes = find_recipes(paper, item=item, data=data)
+    check_requirements(recipes)
+    for recipe in recipes:
         reason = _why_not(recipe, quick)
         if reason is None:
             try:

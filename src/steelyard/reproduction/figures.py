@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files import write_atomically
 from ..validation.values import require
 from .recipe import Recipe
 from .runs import read_curves
@@ -17,7 +18,7 @@ from .tables import Line
 
 def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
     """Draw what the recipe's ``figure`` asks for (a dot plot of ours and the printed by default), as PNG and SVG."""
-    pyplot = require("matplotlib.pyplot", extra="plot", why="drawing a figure")
+    pyplot = require("matplotlib.pyplot", why="drawing a figure")
     wanted: Mapping[str, Any] = recipe.figure or {"kind": "dots"}
     with pyplot.style.context({"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": recipe.name}):
         figure = _KINDS[str(wanted["kind"])](pyplot, recipe, wanted, lines)
@@ -30,7 +31,9 @@ def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
         paths = [recipe.results.with_suffix(suffix) for suffix in (".png", ".svg")]
         for path in paths:
             # No dates or versions inside, so that the same numbers give the same file.
-            figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+            silent = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+            with write_atomically(path) as file:
+                figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=silent)
         pyplot.close(figure)
     return paths
 

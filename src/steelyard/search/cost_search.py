@@ -221,7 +221,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         from .study import history
 
         if ax is None:
-            ax = require("matplotlib.pyplot", extra="plot", why="plot_convergence").subplots()[1]
+            ax = require("matplotlib.pyplot", why="plot_convergence").subplots()[1]
         for study in self.studies_:
             values = history(study)
             ax.step(np.arange(1, len(values) + 1), np.maximum.accumulate(values), where="post")

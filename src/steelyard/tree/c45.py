@@ -162,7 +162,7 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return export.as_rules(self.tree_, self.encoding_, self.classes_)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the tree with matplotlib (extra ``plot``); returns the axes."""
+        """Draw the tree with matplotlib; returns the axes."""
         check_is_fitted(self)
         from .drawing import draw
 

@@ -14,7 +14,7 @@ from .model import Tree
 
 def draw(tree: Tree, encoding: Encoding, classes: NDArray[Any], ax: Any = None) -> Any:
     """Nodes as boxes, leaves side by side, parents above the middle of their children."""
-    pyplot = require("matplotlib.pyplot", extra="plot", why="plot")
+    pyplot = require("matplotlib.pyplot", why="plot")
     place = layout(tree)
     if ax is None:
         wide = max(x for x, _ in place.values()) + 1

@@ -95,12 +95,13 @@ def check_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def require(module: str, *, extra: str, why: str) -> ModuleType:
-    """Import an optional library or say which extra brings it."""
+def require(module: str, *, why: str, extra: str | None = None) -> ModuleType:
+    """Import an optional library, or say what to install: the extra that brings it, or the library itself."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        library = module.partition(".")[0].replace("_", "-")
+        wanted = f"'steelyard[{extra}]'" if extra else library
         raise MissingDependencyError(
-            f"{why} needs {module.partition('.')[0]}, which is not installed. "
-            f"Install it with: pip install 'steelyard[{extra}]'"
+            f"{why} needs {library}, which is not installed. Install it with: pip install {wanted}"
         ) from error

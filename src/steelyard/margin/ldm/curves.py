@@ -120,7 +120,7 @@ class RhoCurveDisplay:
 
     def plot(self, ax: Any = None) -> RhoCurveDisplay:
         """Draw on ``ax``, or on new axes."""
-        pyplot = require("matplotlib.pyplot", extra="plot", why="RhoCurveDisplay")
+        pyplot = require("matplotlib.pyplot", why="RhoCurveDisplay")
         if ax is None:
             _, ax = pyplot.subplots()
         self.lines_ = []
