@@ -44,7 +44,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     c_k = (n_min / n_k)^gamma for
     16 gammas in 0 ... 1.5 only. All others begin with five of these. On held-out data none is reliably better.
     ``cv``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
-    ``n_trials``: vectors judged, those found in ``storage`` included; ``time_limit``: seconds after which no more begin.
+    ``n_trials``: vectors judged, those found in ``storage`` included; ``time_limit``: seconds after which none starts.
     ``protocol="paper"``: mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
     ``storage``, ``study_name``: journal file, database URL or Optuna storage to resume from and to share.
     ``validation_fitness_`` is what the search maximised: it flatters. :func:`nested_evaluate` tells what to expect.

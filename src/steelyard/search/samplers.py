@@ -70,7 +70,7 @@ def level_distribution() -> FloatDistribution:
 
 
 def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, FloatDistribution]:
-    """The range of every cost. Ratios matter, so all but the genes are logarithmic, and wide enough for the power grid."""
+    """The range of every cost. Ratios matter, so all but the genes are logarithmic, wide enough for the power grid."""
     if sampler == "genetic":
         return {name: level_distribution() for name in names}
     floor = min(1 / genetic.LEVELS, float(power_family(counts, POWERS[-1]).min()))

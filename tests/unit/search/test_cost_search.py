@@ -125,7 +125,7 @@ def test_two_processes_share_one_study(blobs, tmp_path, sampler):
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    answers = [w.communicate(time_limit=120)[0].split() for w in workers]
+    answers = [w.communicate(timeout=120)[0].split() for w in workers]
     assert [w.returncode for w in workers] == [0, 0]
     study = optuna.load_study(study_name="shared", storage=open_storage(journal))
     judged = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
