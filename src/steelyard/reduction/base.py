@@ -10,11 +10,12 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs.rules import as_learning_costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..margin.kernels import DTYPES, kernel_spec
 from ..validation.arrays import (
     check_base_rows,
@@ -54,7 +55,7 @@ class SVMBackend(Protocol):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What all reductions share; a subclass brings its plan."""
 
     costs: Any = None
@@ -74,7 +75,7 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         """Solve for the cases; fitted attributes by name."""
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, labels and costs; ``costs`` (n, K) or :class:`Costs` wins over the parameter."""
         with unchanged_on_error(self):
             rows = self._read(X, reset=True)

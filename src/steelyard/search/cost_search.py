@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_random, check_same_length
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .objective import (
@@ -35,7 +36,7 @@ def _can(method: str) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "best_estimator_", None) or self._searched(), method))
 
 
-class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the class costs with which an estimator does best on validation rows, and fits it with them.
 
     ``estimator``: anything with a parameter named ``parameter`` (None: AdaC2.M1 on C4.5).

@@ -9,11 +9,12 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import Rows, check_rows, unchanged_on_error
 from ...validation.values import invalid
 from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
@@ -41,7 +42,7 @@ SWEEP_TOL = 1e-3  # relative gap while rho is sought
 NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the recalls; rows that are quick to solve
 
 
-class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
 
     min 1/2 |w|^2 + lambda1 variance - (lambda2 / m) sum_i theta_i gamma_i + C sum_i theta_i max(0, 1 - gamma_i), with
