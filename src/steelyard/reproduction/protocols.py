@@ -21,7 +21,8 @@ from ..data.gaussians import make_three_gaussians, rotating_costs, three_gaussia
 from ..evaluate import f_score, prequential_curve
 from ..trace import Trace
 from ..validation.arrays import take_rows
-from .recipe import build, named
+from .names import named
+from .recipe import build
 
 
 @dataclass(frozen=True)
