@@ -67,7 +67,7 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str, typer.Argument(help="CSV, LIBSVM, JSON lines or Parquet (.gz and the like may follow), or -.")
+        str, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz and the like may follow), or -.")
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     update: Annotated[
@@ -90,9 +90,15 @@ def _stream(
         str, typer.Option(help="none, standard or unit-norm, by the past alone; auto: unit-norm for tables.")
     ] = "auto",
     hash_bits: Annotated[
-        int | None, typer.Option(min=1, max=30, help="Hash into 2^bits columns; texts are hashed into 2^18.")
+        int | None,
+        typer.Option(
+            min=1, max=30, help="Hash into 2^bits columns of 8 bytes each (30: 8.6 GB); texts are hashed into 2^18."
+        ),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="csv, libsvm, jsonl or parquet; else from the name.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
+    ] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
     ] = False,
@@ -142,26 +148,44 @@ def _stream(
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
+    share: Annotated[
+        float | None, typer.Argument(help="With --check: the share of kept runs, 0.02 by default.")
+    ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Minutes instead of hours: fewer runs, large data left out.")
+        bool, typer.Option("--quick", help="Two minutes: fewer runs, long ones left out, nothing judged on them.")
     ] = False,
+    hours: Annotated[float | None, typer.Option(min=0, help="Begin no run after this time; say what is left.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
+    to: Annotated[Path | None, typer.Option(help="A new folder for results; else steelyard-reproduce/PAPER.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on in this folder of results.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the committed results; run nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compute a share of the committed runs again, compare every digit.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Work in the committed results; with --check record what passed.")
+    ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import reproduce
+    from .reproduction.command import run_reproduce
 
+    papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
-        reproduce(each, item=item, data=data, runs=runs, quick=quick, jobs=jobs)
+    part = {"item": item, "data": data}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    run_reproduce(papers, part, wish, to=to, resume=resume, keep=keep, show=show, check=check, share=share)
 
 
 @app.command("compare")
 def _compare(
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet, ARFF or LIBSVM; .gz, .bz2 and .xz may follow.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
+    ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,

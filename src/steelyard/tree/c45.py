@@ -98,9 +98,9 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not weight.sum() <= LARGEST_WEIGHT:
             raise invalid("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
         arrays, _ = prepared.table.grow(weight, self.native_options())
-        return self.adopt(prepared, arrays)
+        return self.from_arrays(prepared, arrays)
 
-    def adopt(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
+    def from_arrays(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
         """Become the fitted classifier of a tree that a kernel grew on the prepared data."""
         self.classes_ = prepared.classes
         self.n_features_in_ = len(prepared.encoding.names)

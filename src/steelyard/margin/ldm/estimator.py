@@ -19,7 +19,7 @@ from ...validation.arrays import Rows, check_rows, unchanged_on_error
 from ...validation.values import invalid
 from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
-from .dual import Examples, Floats, Solution, polished, primal_objective
+from .dual import Examples, Floats, Solution, primal_objective, refine
 from .inputs import (
     Ready,
     Settings,
@@ -33,7 +33,7 @@ from .inputs import (
     training_rows,
     two_classes,
 )
-from .sgd import PairRows, PairSgd, Pulls
+from .sgd import LossScale, PairRows, PairSgd
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
@@ -128,7 +128,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rho, interval, _ = self._balanced(ready, data, problem)
         found = ready.solve(problem, self.solver, ready.examples, rho, None, ready.settings.tol)
         if found.solver != "sdca":
-            found = polished(problem, found, ready.settings.box(ready.examples, rho))
+            found = refine(problem, found, ready.settings.box(ready.examples, rho))
         self._warn_unless_converged(found, ready.settings)
         self.rho_, self.rho_interval_ = rho, interval
         self.solver_, self.n_iter_ = found.solver, max(1, found.n_iter)
@@ -175,7 +175,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
         count = len(data.sign)
         stream = PairSgd.start(np.zeros(data.width), average_from=count)
-        pulls = Pulls(examples.size, settings.C, settings.lambda1, settings.lambda2)
+        pulls = LossScale(examples.size, settings.C, settings.lambda1, settings.lambda2)
         packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
         w = stream.average()
         terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
@@ -205,7 +205,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
         count = len(data.sign)
         stream = self._stream(data.width, count)
-        pulls = Pulls(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
+        pulls = LossScale(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
         rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
         with overflow_named():
             stream.run(data, pulls, examples.weight, count, rng)
