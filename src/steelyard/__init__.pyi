@@ -19,7 +19,7 @@ from .boosting.multiclass import AdaC2M1Classifier as AdaC2M1Classifier
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .costs._costs import Costs as Costs
-from .costs._costs import ExampleCosts as ExampleCosts
+from .costs._example_costs import ExampleCosts as ExampleCosts
 from .costs.random import random_costs as random_costs
 from .costs.rules import Balanced as Balanced
 from .costs.rules import CostRule as CostRule
@@ -41,6 +41,8 @@ from .data.parquet import read_parquet as read_parquet
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
 from .errors import *
+from .evaluate.capacity import LimitedDecisions as LimitedDecisions
+from .evaluate.capacity import at_most as at_most
 from .evaluate.comparisons import FriedmanComparison as FriedmanComparison
 from .evaluate.comparisons import PairedComparison as PairedComparison
 from .evaluate.comparisons import compare_costs as compare_costs

@@ -9,6 +9,7 @@ import typer
 
 from ._version import __version__
 from .errors import SteelyardError
+from .validation.values import invalid
 
 app = typer.Typer(
     name="steelyard",
@@ -84,7 +85,7 @@ def _stream(
     positive: Annotated[str | None, typer.Option(help="The positive label of two; the last one otherwise.")] = None,
     threshold: Annotated[float, typer.Option(help="Positive where the score reaches it.")] = 0.0,
     after_budget: Annotated[str, typer.Option(help="last or average weights once the budget is spent.")] = "last",
-    intercept: Annotated[bool, typer.Option("--intercept", help="Learn an intercept.")] = False,
+    fit_intercept: Annotated[bool, typer.Option("--fit-intercept", help="Learn an intercept.")] = False,
     scale: Annotated[
         str, typer.Option(help="none, standard or unit-norm, by the past alone; auto: unit-norm for tables.")
     ] = "auto",
@@ -101,31 +102,38 @@ def _stream(
     chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="The input starts from its beginning: skip rows already seen.")
+    append: Annotated[bool, typer.Option("--append", help="Add to a --decisions file that no state knows.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing --decisions file.")] = False,
+    sync: Annotated[
+        str, typer.Option(help="Sync the log to the disk: never, before each state, or after each chunk.")
+    ] = "state",
+    skip_seen: Annotated[
+        bool, typer.Option("--skip-seen", help="The input starts from its beginning: skip rows already seen.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws of the query rule.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Learn in one pass: decide every row, ask for labels within the budget, keep the score of it."""
-    from .streaming.command import Settings, run_stream
+    """Learn in one pass: decide every row, ask for labels within the budget, and report the cost."""
+    from .streaming.command import Places, run_stream
+    from .streaming.settings import StreamSettings
 
-    settings = Settings(
-        update, query, budget, costs, classes, positive, threshold, after_budget, intercept, seed, scale, hash_bits
+    if append and overwrite:
+        raise invalid("--append", "be left out with --overwrite", "both")
+    settings = StreamSettings(
+        update, query, budget, costs, classes, positive, threshold, after_budget, fit_intercept, seed, scale, hash_bits
     )
+    existing = "append" if append else "overwrite" if overwrite else "refuse"
     column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
     header = False if no_header else None
     reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
     reader["zero_based"] = zero_based or None
     run_stream(
-        file,
+        Places(file, decisions, state, existing, sync),
         settings,
         reader={name: value for name, value in reader.items() if value is not None},
         chunk=chunk,
-        decisions=decisions,
-        state=state,
-        again=again,
+        skip_seen=skip_seen,
         quiet=quiet,
         as_json=as_json,
     )
@@ -168,14 +176,18 @@ def _compare(
     seed: Annotated[int, typer.Option(help="Of folds and learners.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier report and model instead of keeping them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
     from .comparison.command import run_compare
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
-    settings = {"drop": drop or [], "time": time, "folds": folds, "jobs": jobs, "seed": seed, "resume": resume}
-    run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, **settings)
+    settings = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs, "random_state": seed}
+    settings["resume"] = resume
+    run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, overwrite=overwrite, **settings)
 
 
 @app.command("predict")

@@ -12,7 +12,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..costs import Costs, ExampleCosts, as_costs
+from ..costs import Costs, ExampleCosts
+from ..costs.rules import as_learning_costs
 from ..errors import CostsError, InvalidInputError
 from ..tree import C45Classifier
 from ..tree.model import first_largest
@@ -88,7 +89,7 @@ class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y, given = classes[codes], self._class_level_costs()
         if given is None and per_example is None:
             return default_class_costs(codes, weight)[codes]
-        known: Costs = as_costs(given, y, classes, per_example=per_example)
+        known: Costs = as_learning_costs(given, y, classes, per_example=per_example)
         c = (
             known.per_example(y).sum(axis=1)
             if isinstance(known, ExampleCosts)

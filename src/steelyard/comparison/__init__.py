@@ -15,19 +15,19 @@ import numpy as np
 from rich.console import Console
 
 from ..data.digest import data_digest
-from ..errors import StateError
 from ..evaluate import Interval
-from ..models.model import Model, found
+from ..models.model import Model, unwrap_search
 from ..models.storage import load_model
 from ..validation.values import check_count, check_number
-from .data import Problem, read_problem
-from .data_checks import checkup
-from .evaluation import Race, run_race
+from .data import ComparisonData, read_data
+from .data_checks import data_warnings
+from .evaluation import Evaluation, evaluate
 from .fold import as_in_the_race
-from .leaderboard import Standing, advice, standings, winner_of
+from .leaderboard import LeaderboardRow, leaderboard, recommend, winner_of
+from .out_folder import open_state
 from .page import comparison_page
-from .progress import Watch
-from .registry import contenders
+from .progress import ProgressBar
+from .registry import candidates
 
 __all__ = ["Comparison", "Model", "compare", "load_model"]
 
@@ -41,10 +41,10 @@ _RACE_SHARE = 0.7  # of the time goes into the race; intervals, pictures and the
 class Comparison:
     """What came of a comparison: the leaderboard, advice in words, warnings about the data, and the winner."""
 
-    race: Race
-    leaderboard: list[Standing]
-    advice: list[str]
-    noticed: list[str]
+    runs: Evaluation
+    leaderboard: list[LeaderboardRow]
+    recommendation: list[str]
+    warnings: list[str]
     seconds: float = 120.0  # that were given
 
     @property
@@ -54,11 +54,11 @@ class Comparison:
 
     def refit(self) -> Model:
         """The winner, taught with all rows, or with as many as in the race where time allowed no more."""
-        problem, entry = self.race.problem, winner_of(self.race, self.leaderboard)
-        contender = entry.contender
+        problem, entry = self.runs.problem, winner_of(self.runs, self.leaderboard)
+        candidate = entry.candidate
         with as_in_the_race():
-            taught = contender.teach(problem.capped(self.race.taught_with(entry)))
-        return Model(contender.name, found(taught), problem.columns, problem.typical_costs())
+            fitted = candidate.fit(problem.subsample(self.runs.taught_with(entry)))
+        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs())
 
     def save(self, path: str | Path) -> Path:
         """Refit the winner on all rows and write it without pickle."""
@@ -67,17 +67,22 @@ class Comparison:
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page."""
         return comparison_page(
-            self.race, self.leaderboard, self.advice, self.noticed, seconds=_CURVE_SHARE * self.seconds
+            self.runs, self.leaderboard, self.recommendation, self.warnings, seconds=_CURVE_SHARE * self.seconds
         ).write(path)
 
     def to_json(self) -> str:
         """Leaderboard, advice and warnings for machines."""
         lines = [_flat(line) for line in self.leaderboard]
-        body = {"winner": self.winner, "advice": self.advice, "noticed": self.noticed, "leaderboard": lines}
+        body = {
+            "winner": self.winner,
+            "recommendation": self.recommendation,
+            "warnings": self.warnings,
+            "leaderboard": lines,
+        }
         return json.dumps(body, indent=1, default=str, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        return comparison_page(self.race, self.leaderboard, self.advice, self.noticed, brief=True).html()
+        return comparison_page(self.runs, self.leaderboard, self.recommendation, self.warnings, brief=True).html()
 
 
 def compare(
@@ -85,10 +90,10 @@ def compare(
     y: Any,
     *,
     costs: Any = None,
-    time: float = 120.0,
-    folds: int = 5,
-    jobs: int = 1,
-    seed: int = 0,
+    time_limit: float = 120.0,
+    cv: int = 5,
+    n_jobs: int = 1,
+    random_state: int = 0,
     drop: Sequence[Any] = (),
     out: str | Path | None = None,
     resume: bool = False,
@@ -98,42 +103,34 @@ def compare(
 
     Every contender answers for every row out of fold: nested stratified cross-validation, the same folds for all,
     every search inside the training part. ``X`` array, CSR matrix, pandas or polars frame; ``costs`` anything
-    :class:`Costs` reads; ``time`` seconds; ``out`` folder for what is kept, from which ``resume`` goes on;
+    :class:`Costs` reads; ``time_limit`` seconds; ``out`` folder for what is kept, from which ``resume`` goes on;
     ``console`` shows progress where given.
     """
-    check_number("time", time, above=0)
-    check_count("folds", folds, at_least=2)
-    check_count("jobs", jobs)
-    problem = read_problem(X, y, costs, drop=tuple(drop), seed=seed)
-    state = None if out is None else _state_folder(Path(out), problem, folds, resume)
-    used = folds if len(problem.y) <= _MANY_ROWS else min(folds, 3)
-    everyone = contenders(problem)
-    with Watch(console, len(everyone)) as watch:
-        race = run_race(problem, everyone, folds=used, seconds=_RACE_SHARE * time, jobs=jobs, state=state, watch=watch)
-    lines = standings(race)
-    noticed = checkup(problem)
-    if used < folds:
-        noticed.append(f"{used} folds instead of {folds}: with {len(problem.y):,} rows they say enough.")
-    return Comparison(race, lines, advice(race, lines), noticed, time)
+    check_number("time_limit", time_limit, above=0)
+    check_count("cv", cv, at_least=2)
+    check_count("n_jobs", n_jobs)
+    problem = read_data(X, y, costs, drop=tuple(drop), seed=random_state)
+    state = None if out is None else _state_folder(Path(out), problem, cv, resume)
+    used = cv if len(problem.y) <= _MANY_ROWS else min(cv, 3)
+    everyone = candidates(problem)
+    with ProgressBar(console, len(everyone)) as watch:
+        evaluation = evaluate(
+            problem, everyone, folds=used, seconds=_RACE_SHARE * time_limit, jobs=n_jobs, state=state, watch=watch
+        )
+    lines = leaderboard(evaluation)
+    warnings = data_warnings(problem)
+    if used < cv:
+        warnings.append(f"{used} folds instead of {cv}: with {len(problem.y):,} rows they say enough.")
+    return Comparison(evaluation, lines, recommend(evaluation, lines), warnings, time_limit)
 
 
-def _state_folder(out: Path, problem: Problem, folds: int, resume: bool) -> Path:
+def _state_folder(out: Path, problem: ComparisonData, folds: int, resume: bool) -> Path:
     """Where finished folds are kept; only the same question may go on from them."""
-    folder = out / "state"
     settings = json.dumps({"data": _digest(problem), "folds": folds, "seed": problem.seed})
-    kept = folder / "settings.json"
-    if resume and kept.exists() and kept.read_text() != settings:
-        raise StateError(f"{folder} must hold the same data, costs, folds and seed to go on from; start anew instead.")
-    if not resume and folder.exists():
-        for path in folder.glob("*.npz"):
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
-    kept.write_text(settings)
-    return folder
+    return open_state(out, settings, resume)
 
 
-def _digest(problem: Problem) -> str:
+def _digest(problem: ComparisonData) -> str:
     """Sixteen digits that change when a cell, a name, a label or a cost does."""
     frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
     parts = [data_digest(problem.costs.per_example(problem.y), problem.y), repr(problem.columns)]
@@ -151,10 +148,10 @@ def _cells(column: Any) -> Any:
     return np.frombuffer("\0".join(map(str, column.to_list())).encode(), dtype=np.uint8)
 
 
-def _flat(line: Standing) -> dict[str, Any]:
+def _flat(line: LeaderboardRow) -> dict[str, Any]:
     """A leaderboard line of plain values; what is not finite is null."""
     cells = {field.name: getattr(line, field.name) for field in fields(line)}
-    return {name: _plain(value) for name, value in cells.items()} | {"like_the_best": line.like_the_best}
+    return {name: _plain(value) for name, value in cells.items()} | {"tied_with_best": line.tied_with_best}
 
 
 def _plain(value: Any) -> Any:

@@ -19,8 +19,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from ..decision.calibration import CalibratedClassifier
 from ..decision.expected_cost import ExpectedCostClassifier
 from ..decision.threshold import cheapest_threshold
-from .candidates import Contender, Shared
-from .data import Problem
+from .candidates import Candidate, Shared
+from .data import ComparisonData
 from .tuning import ROWS_FOR_SEARCH, inner_folds, searched
 
 Floats = NDArray[np.float64]
@@ -38,16 +38,16 @@ class Base:
     grid: dict[str, list[Any]]
 
 
-def _logistic(problem: Problem) -> Base:
+def _logistic(problem: ComparisonData) -> Base:
     return Base(problem.columns.scaled(), LogisticRegression(max_iter=300), {"C": [0.01, 0.1, 1.0]})
 
 
-def _forest(problem: Problem) -> Base:
+def _forest(problem: ComparisonData) -> Base:
     forest = RandomForestClassifier(n_estimators=100, random_state=problem.seed)
     return Base(problem.columns.coded(), forest, {"min_samples_leaf": [1, 5]})
 
 
-def _gradient_boosting(problem: Problem) -> Base:
+def _gradient_boosting(problem: ComparisonData) -> Base:
     boosting = HistGradientBoostingClassifier(
         learning_rate=0.1, max_leaf_nodes=15, early_stopping=False, random_state=problem.seed
     )
@@ -55,7 +55,7 @@ def _gradient_boosting(problem: Problem) -> Base:
     return Base(problem.columns.coded(dense=True), boosting, {"max_iter": rounds})
 
 
-_BASES: dict[str, Callable[[Problem], Base]] = {
+_BASES: dict[str, Callable[[ComparisonData], Base]] = {
     "logistic regression": _logistic,
     "gradient boosting": _gradient_boosting,
     "random forest": _forest,
@@ -63,7 +63,7 @@ _BASES: dict[str, Callable[[Problem], Base]] = {
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedModel:
     """A base learner with its parameters chosen, fitted, and asked about training rows it had not seen."""
 
     prepare: Any
@@ -79,12 +79,12 @@ class Tuning:
 
     base: str
 
-    def __call__(self, problem: Problem) -> Tuned:
+    def __call__(self, problem: ComparisonData) -> TunedModel:
         """Tune on the problem's rows; the search uses some of them where they are many."""
         base = _BASES[self.base](problem)
         rows = base.prepare.fit_transform(problem.X, problem.y)
         rows = rows if hasattr(rows, "shape") else np.asarray(rows)
-        few = problem.some_rows(ROWS_FOR_SEARCH)
+        few = problem.sample_rows(ROWS_FOR_SEARCH)
         folds = [(few[a], few[b]) for a, b in inner_folds(problem).split(few, problem.y[few])]
         tried: list[tuple[float, int, Any, NDArray[np.intp], Floats]] = []
         for parameters in ParameterGrid(base.grid):
@@ -95,10 +95,10 @@ class Tuning:
         if len(few) < len(problem.y):
             once = next(inner_folds(problem).split(problem.y, problem.y))
             asked, proba = _out_of_fold(learner, rows, problem, [once])
-        return Tuned(base.prepare, rows, learner.fit(rows, problem.y), asked, proba)
+        return TunedModel(base.prepare, rows, learner.fit(rows, problem.y), asked, proba)
 
 
-def _out_of_fold(learner: Any, rows: Any, problem: Problem, folds: Any) -> tuple[NDArray[np.intp], Floats]:
+def _out_of_fold(learner: Any, rows: Any, problem: ComparisonData, folds: Any) -> tuple[NDArray[np.intp], Floats]:
     asked, answers = [], []
     for train, test in folds:
         model = clone(learner).fit(rows[train], problem.y[train])
@@ -109,7 +109,7 @@ def _out_of_fold(learner: Any, rows: Any, problem: Problem, folds: Any) -> tuple
     return np.concatenate(asked), np.concatenate(answers)
 
 
-def _log_loss(proba: Floats, problem: Problem, asked: NDArray[np.intp]) -> float:
+def _log_loss(proba: Floats, problem: ComparisonData, asked: NDArray[np.intp]) -> float:
     right = proba[np.arange(len(asked)), problem.costs.encode(problem.y[asked])]
     return float(-np.log(np.maximum(right, _LEAST)).mean())
 
@@ -118,7 +118,7 @@ def _log_loss(proba: Floats, problem: Problem, asked: NDArray[np.intp]) -> float
 
 
 @dataclass(frozen=True)
-class Variant(Contender):
+class TunedCandidate(Candidate):
     """A usual learner: plain, cost-weighted, threshold-tuned, or with the calibrated expected-cost decision."""
 
     tuning: Tuning = Tuning("logistic regression")
@@ -128,38 +128,38 @@ class Variant(Contender):
         """The tuning of the learner below."""
         return self.tuning
 
-    def teach(self, problem: Problem, shared: Any = None) -> Any:
+    def fit(self, problem: ComparisonData, shared: Any = None) -> Any:
         """Finish what the tuning, done here unless it is given, has begun."""
-        tuned: Tuned = self.tuning(problem) if shared is None else shared
+        tuned: TunedModel = self.tuning(problem) if shared is None else shared
         return _FINISH[self.how](tuned, problem)
 
 
-def _plain(tuned: Tuned, problem: Problem) -> Any:
+def _plain(tuned: TunedModel, problem: ComparisonData) -> Any:
     return make_pipeline(tuned.prepare, tuned.learner)
 
 
-def _weighted(tuned: Tuned, problem: Problem) -> Any:
-    learner = clone(tuned.learner).fit(tuned.rows, problem.y, sample_weight=problem.mistake_weights())
+def _weighted(tuned: TunedModel, problem: ComparisonData) -> Any:
+    learner = clone(tuned.learner).fit(tuned.rows, problem.y, sample_weight=problem.cost_weights())
     return make_pipeline(tuned.prepare, learner)
 
 
-def _thresholded(tuned: Tuned, problem: Problem) -> Any:
+def _thresholded(tuned: TunedModel, problem: ComparisonData) -> Any:
     score = tuned.proba[:, problem.costs.positive_index()]
-    cut = cheapest_threshold(score, problem.y[tuned.asked], problem.part(tuned.asked).costs)
+    cut = cheapest_threshold(score, problem.y[tuned.asked], problem.subset(tuned.asked).costs)
     decided = FixedThresholdClassifier(
         FrozenEstimator(tuned.learner), threshold=cut, pos_label=problem.positive, response_method="predict_proba"
     )
     return make_pipeline(tuned.prepare, decided.fit(tuned.rows, problem.y))
 
 
-def _expected(tuned: Tuned, problem: Problem) -> Any:
+def _expected(tuned: TunedModel, problem: ComparisonData) -> Any:
     regret = CalibratedClassifier(tuned.learner).fit(tuned.proba, problem.y[tuned.asked])
-    decision = ExpectedCostClassifier(FrozenEstimator(regret), costs=problem.typical_costs())
-    few = problem.some_rows(ROWS_FOR_SEARCH)  # nothing is learned from them: both parts below are fitted
+    decision = ExpectedCostClassifier(FrozenEstimator(regret), costs=problem.mean_costs())
+    few = problem.sample_rows(ROWS_FOR_SEARCH)  # nothing is learned from them: both parts below are fitted
     return Pipeline([("prepare", tuned.prepare), ("decision", decision.fit(tuned.rows[few], problem.y[few]))])
 
 
-_FINISH: dict[str, Callable[[Tuned, Problem], Any]] = {
+_FINISH: dict[str, Callable[[TunedModel, ComparisonData], Any]] = {
     "plain": _plain,
     "weighted": _weighted,
     "threshold": _thresholded,
@@ -167,7 +167,7 @@ _FINISH: dict[str, Callable[[Tuned, Problem], Any]] = {
 }
 
 
-def usual(problem: Problem) -> list[Contender]:
+def baselines(problem: ComparisonData) -> list[Candidate]:
     """The variants of every base learner that make sense for the problem, and what imbalanced-learn adds."""
     words = {
         "plain": "{}",
@@ -183,8 +183,8 @@ def usual(problem: Problem) -> list[Contender]:
         "gradient boosting": 0.5,
         "random forest": 1.0,
     }  # rounds cost, few rows or many
-    found: list[Contender] = [
-        Variant(
+    found: list[Candidate] = [
+        TunedCandidate(
             words[how].format(base),
             "usual",
             build,
@@ -201,17 +201,17 @@ def usual(problem: Problem) -> list[Contender]:
     return [*found, *_resampling(problem)]
 
 
-def _resampling(problem: Problem) -> list[Contender]:
+def _resampling(problem: ComparisonData) -> list[Candidate]:
     """From imbalanced-learn, where it is installed."""
     if importlib.util.find_spec("imblearn") is None:
         return []
     return [
-        Contender("balanced random forest", "usual", _balanced_forest, work=2.7),
-        Contender("SMOTE + logistic regression", "usual", _smote, work=0.4, most_rows=20_000),
+        Candidate("balanced random forest", "usual", _balanced_forest, work=2.7),
+        Candidate("SMOTE + logistic regression", "usual", _smote, work=0.4, most_rows=20_000),
     ]
 
 
-def _balanced_forest(problem: Problem) -> Any:
+def _balanced_forest(problem: ComparisonData) -> Any:
     from imblearn.ensemble import BalancedRandomForestClassifier
 
     forest = BalancedRandomForestClassifier(n_estimators=100, random_state=problem.seed)
@@ -219,7 +219,7 @@ def _balanced_forest(problem: Problem) -> Any:
     return searched(problem, dense, forest, {"min_samples_leaf": [1, 5]})
 
 
-def _smote(problem: Problem) -> Any:
+def _smote(problem: ComparisonData) -> Any:
     from imblearn.over_sampling import SMOTE
     from imblearn.pipeline import make_pipeline as make_resampling_pipeline
 

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .candidates import Contender
+from ..files import write_atomically
+from .candidates import Candidate
+from .out_folder import is_fold
 
 
 @dataclass(frozen=True)
@@ -31,30 +33,30 @@ class FoldResult:
     cost: float  # mean over the fold
 
 
-def _slug(contender: Contender) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", contender.name.lower()).strip("-")
+def _slug(candidate: Candidate) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", candidate.name.lower()).strip("-")
 
 
-def keep(state: Path | None, contender: Contender, result: FoldResult) -> None:
+def save_fold(state: Path | None, candidate: Candidate, result: FoldResult) -> None:
     """Write one fold; whoever looks finds it whole or not at all."""
     if state is None:
         return
     state.mkdir(parents=True, exist_ok=True)
     proba: dict[str, Any] = {} if result.proba is None else {"proba": result.proba}
-    target = state / f"{_slug(contender)}.{result.fold}.npz"
+    target = state / f"{_slug(candidate)}.{result.fold}.npz"
     took = json.dumps([result.fit_seconds, result.predict_seconds, result.team_seconds, result.rows, result.cost])
-    partial = target.with_suffix(".partial")
-    with partial.open("wb") as file:
+    with write_atomically(target) as file:
         np.savez(file, predicted=result.predicted, took=np.array(took), **proba)
-    partial.replace(target)
 
 
-def kept(state: Path | None, contender: Contender) -> dict[int, FoldResult]:
+def read_folds(state: Path | None, candidate: Candidate) -> dict[int, FoldResult]:
     """The folds a contender has finished before."""
     found: dict[int, FoldResult] = {}
     if state is None:
         return found
-    for path in state.glob(f"{_slug(contender)}.*.npz"):
+    for path in state.glob(f"{_slug(candidate)}.*.npz"):
+        if not is_fold(path):
+            continue
         with np.load(path, allow_pickle=False) as file:
             fold = int(path.suffixes[-2][1:])
             found[fold] = FoldResult(fold, file["predicted"], file.get("proba"), *json.loads(str(file["took"])))

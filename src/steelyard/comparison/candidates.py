@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ..models.model import decide, halves
-from .data import Problem
+from ..models.model import decide, split_pipeline
+from .data import ComparisonData
 
 
 class Shared(Hashable, Protocol):
     """Work that several contenders need and that is done once for all of them."""
 
-    def __call__(self, problem: Problem) -> Any:
+    def __call__(self, problem: ComparisonData) -> Any:
         """Do it on these rows; what comes back goes to every one of them."""
         ...
 
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     """A learner in the race.
 
-    ``teach`` fits it on a problem and returns it; ``ask`` answers for another. ``family`` is "constant", "usual" (what
+    ``fit`` fits it on a problem and returns it; ``ask`` answers for another. ``family`` is "constant", "usual" (what
     a user would pick instead) or "ours". ``build`` gives an unfitted model; ``how`` says whether its fit takes
     "costs" or nothing ("plain"). ``work`` guesses the relative work of a fit, to run the cheap ones first; ``early``
     ones run before cheaper ones, since short of time nobody would leave them out. ``growth`` guesses the power of the
@@ -36,7 +36,7 @@ class Contender:
 
     name: str
     family: str
-    build: Callable[[Problem], Any]
+    build: Callable[[ComparisonData], Any]
     how: str = "plain"
     work: float = 1.0
     most_rows: int | None = None
@@ -49,18 +49,18 @@ class Contender:
         """What is done once for all contenders that name the same."""
         return None
 
-    def teach(self, problem: Problem, shared: Any = None) -> Any:
+    def fit(self, problem: ComparisonData, shared: Any = None) -> Any:
         """Fit on the problem's rows, with its costs in the way this contender uses them."""
-        problem = problem.capped(self.most_rows)
+        problem = problem.subsample(self.most_rows)
         model = self.build(problem)
         if self.how == "costs":
             return model.fit(problem.X, problem.y, **{f"{_last(model)}costs": problem.costs})
         return model.fit(problem.X, problem.y)
 
-    def ask(self, model: Any, problem: Problem) -> NDArray[Any]:
+    def predict(self, model: Any, problem: ComparisonData) -> NDArray[Any]:
         """Answers for the problem's rows; costs that differ by row are known before the truth is."""
-        prepare, decider = halves(model)
-        return np.asarray(decide(decider, prepared(prepare, problem.X), problem.known_before()))
+        prepare, decider = split_pipeline(model)
+        return np.asarray(decide(decider, prepared(prepare, problem.X), problem.costs_at_predict()))
 
 
 def prepared(prepare: Any, X: Any) -> Any:
@@ -73,9 +73,9 @@ def _last(model: Any) -> str:
     return f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
 
 
-def teams(everyone: list[Contender]) -> list[list[Contender]]:
+def shared_groups(everyone: list[Candidate]) -> list[list[Candidate]]:
     """Contenders by what they share, in their order; who shares nothing is alone."""
-    found: dict[Any, list[Contender]] = {}
-    for contender in everyone:
-        found.setdefault(contender.shares or contender.name, []).append(contender)
+    found: dict[Any, list[Candidate]] = {}
+    for candidate in everyone:
+        found.setdefault(candidate.shares or candidate.name, []).append(candidate)
     return list(found.values())

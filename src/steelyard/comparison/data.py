@@ -19,8 +19,8 @@ FEWEST_TAKEN = 3  # of a class that has them, where rows are sampled: inner fold
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Data, costs and seed of a comparison; ``part`` cuts everything that belongs to a row along with it."""
+class ComparisonData:
+    """Data, costs and seed of a comparison; ``subset`` cuts everything that belongs to a row along with it."""
 
     X: Any
     y: NDArray[Any]
@@ -44,16 +44,16 @@ class Problem:
         """Whether costs differ from row to row."""
         return isinstance(self.costs, ExampleCosts)
 
-    def part(self, rows: NDArray[np.intp]) -> Problem:
+    def subset(self, rows: NDArray[np.intp]) -> ComparisonData:
         """The same question on some of the rows."""
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
         return replace(self, X=take_rows(self.X, rows), y=self.y[rows], costs=costs)
 
-    def without_columns(self) -> Problem:
+    def labels_only(self) -> ComparisonData:
         """Labels and costs alone, where nobody is asked: cheap to cut."""
         return replace(self, X=np.zeros((len(self.y), 0)))
 
-    def some_rows(self, most: int | None) -> NDArray[np.intp]:
+    def sample_rows(self, most: int | None) -> NDArray[np.intp]:
         """At most about so many of the rows, in their order; the classes keep their shares, and none goes without."""
         n = len(self.y)
         if most is None or n <= most:
@@ -66,23 +66,19 @@ class Problem:
         wanted = np.maximum(np.round(counts * most / n), np.minimum(counts, FEWEST_TAKEN))
         return np.sort(by_class[place < np.repeat(wanted, counts)])
 
-    def capped(self, most: int | None) -> Problem:
+    def subsample(self, most: int | None) -> ComparisonData:
         """The same question on at most about so many of the rows."""
-        return self if most is None or len(self.y) <= most else self.part(self.some_rows(most))
+        return self if most is None or len(self.y) <= most else self.subset(self.sample_rows(most))
 
-    def known_before(self) -> Costs | None:
+    def costs_at_predict(self) -> Costs | None:
         """Costs that differ by row and are known before the truth is; None where there are no such."""
         return self.costs if isinstance(self.costs, ExampleCosts) and self.costs.matrices is not None else None
 
-    def typical_costs(self) -> Costs:
+    def mean_costs(self) -> Costs:
         """One cost matrix for all: the mean of each true class where costs differ from row to row."""
-        if not isinstance(self.costs, ExampleCosts):
-            return self.costs
-        table, codes = self.costs.per_example(self.y), self.costs.encode(self.y)
-        means = [table[codes == k].mean(axis=0) for k in range(len(self.classes))]
-        return Costs(self.classes, np.array(means), self.costs.positive)
+        return self.costs.class_means(self.y)
 
-    def mistake_weights(self) -> NDArray[np.float64]:
+    def cost_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
         table = self.costs.per_example(self.y)
         right = table[np.arange(len(self.y)), self.costs.encode(self.y)]
@@ -91,7 +87,7 @@ class Problem:
         return np.asarray(weights / weights.mean()) if weights.any() else np.ones(len(weights))
 
 
-def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed: int = 0) -> Problem:
+def read_data(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed: int = 0) -> ComparisonData:
     """Check what the user gave; complain in one sentence about what cannot be compared."""
     X, labels = by_name(X), np.asarray(y)
     if len_rows(X) != len(labels):
@@ -123,4 +119,4 @@ def read_problem(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed
             f"{len(classes)} different values",
             "Group them first.",
         )
-    return Problem(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)
+    return ComparisonData(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation.arrays import is_sparse
-from .data import Problem
+from .data import ComparisonData
 
 _LEAK = 0.99  # share of labels that one column alone gives away, well above the largest class
 _TINY = 10  # rows of a class below which every number about it is a guess
 _LOOKED_AT = 20_000  # rows are enough to see any of this
 
 
-def checkup(problem: Problem) -> list[str]:
+def data_warnings(problem: ComparisonData) -> list[str]:
     """Warnings about leaky columns, duplicate rows, tiny classes and constant columns, one sentence each."""
     said = [f"Column {name!r} was left out: {why}." for name, why in problem.columns.left_out.items()]
     labels, counts = np.unique(problem.y, return_counts=True)
@@ -42,11 +42,11 @@ def checkup(problem: Problem) -> list[str]:
     return said
 
 
-def _rows(problem: Problem) -> int:
+def _rows(problem: ComparisonData) -> int:
     return min(len(problem.y), _LOOKED_AT)
 
 
-def _coded_columns(problem: Problem) -> dict[Any, NDArray[np.intp]]:
+def _coded_columns(problem: ComparisonData) -> dict[Any, NDArray[np.intp]]:
     """Each used column as whole numbers, equal where the cells are; missing is a value of its own."""
     n = _rows(problem)
     frame = nw.from_native(problem.X, eager_only=True, pass_through=True)

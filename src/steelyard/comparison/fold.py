@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..evaluate import costs_paid
-from ..models.model import decide, halves
+from ..models.model import decide, split_pipeline
 from .cache import FoldResult
-from .candidates import Contender, prepared
-from .data import Problem
-from .schedule import climb
+from .candidates import Candidate, prepared
+from .data import ComparisonData
+from .schedule import fit_within_time
 
 _FAR_TOO_LONG = 3.0  # times its share of the time: then even a first try is not begun
 
@@ -27,7 +27,7 @@ _FAR_TOO_LONG = 3.0  # times its share of the time: then even a first try is not
 class Task:
     """One fold of one team: what may be looked at, and for how long."""
 
-    contenders: list[Contender]
+    candidates: list[Candidate]
     fold: int
     rows: int | None  # to be taught with; None: as many as the time allows
     seconds: float  # for the fit, where the rows are to be found
@@ -47,60 +47,64 @@ def as_in_the_race() -> Iterator[None]:
 
 
 def run_fold(
-    index: int, task: Task, problem: Problem, fit_on: NDArray[np.intp], test_on: NDArray[np.intp]
+    index: int, task: Task, problem: ComparisonData, fit_on: NDArray[np.intp], test_on: NDArray[np.intp]
 ) -> tuple[int, list[FoldResult | str]]:
     """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
     too_long = task.rows is None and task.expected > _FAR_TOO_LONG * task.seconds
     if too_long or time.monotonic() + task.expected > task.deadline:
-        return index, ["out of time"] * len(task.contenders)
+        return index, ["out of time"] * len(task.candidates)
     with as_in_the_race():
-        most = task.contenders[0].most_rows if task.rows is None else task.rows
-        training = problem.part(fit_on[problem.without_columns().part(fit_on).some_rows(most)])
+        most = task.candidates[0].most_rows if task.rows is None else task.rows
+        training = problem.subset(fit_on[problem.labels_only().subset(fit_on).sample_rows(most)])
         if task.rows is None:
-            growth = task.contenders[0].growth
-            taught, rows = climb(lambda part: _teach(task.contenders, part), training, task.seconds, growth)
+            growth = task.candidates[0].growth
+            fitted, rows = fit_within_time(
+                lambda subset: _teach(task.candidates, subset), training, task.seconds, growth
+            )
         else:
-            taught, rows = _teach(task.contenders, training), len(training.y)
+            fitted, rows = _teach(task.candidates, training), len(training.y)
         begun = time.perf_counter()
-        asked = _Asked(problem.part(test_on))
-        results = [_answers(t, asked, task.fold, rows) for t in taught]
-    whole = taught[0].team_seconds + time.perf_counter() - begun
+        asked = TestRows(problem.subset(test_on))
+        results = [_answers(t, asked, task.fold, rows) for t in fitted]
+    whole = fitted[0].team_seconds + time.perf_counter() - begun
     return index, [r if isinstance(r, str) else replace(r, team_seconds=whole) for r in results]
 
 
 @dataclass(frozen=True)
-class _Taught:
+class FittedCandidate:
+    """A candidate after its fit, or what went wrong."""
+
     model: Any
     seconds: float
     team_seconds: float = 0.0
     trouble: str | None = None
 
 
-def _teach(contenders: Sequence[Contender], training: Problem) -> list[_Taught]:
+def _teach(candidates: Sequence[Candidate], training: ComparisonData) -> list[FittedCandidate]:
     """Everyone of a team, what they share once; each one's time is what it would take alone."""
     start = time.perf_counter()
-    shares = contenders[0].shares
+    shares = candidates[0].shares
     try:
         shared = None if shares is None else shares(training)
     except Exception as error:  # other people's learners may raise anything at all
-        return [_Taught(None, 0.0, 0.0, _trouble(error))] * len(contenders)
+        return [FittedCandidate(None, 0.0, 0.0, _trouble(error))] * len(candidates)
     common = time.perf_counter() - start
-    taught = []
-    for contender in contenders:
+    fitted = []
+    for candidate in candidates:
         begun = time.perf_counter()
         try:
-            model, trouble = contender.teach(training, shared), None
+            model, trouble = candidate.fit(training, shared), None
         except Exception as error:
             model, trouble = None, _trouble(error)
-        taught.append(_Taught(model, common + time.perf_counter() - begun, 0.0, trouble))
+        fitted.append(FittedCandidate(model, common + time.perf_counter() - begun, 0.0, trouble))
     whole = time.perf_counter() - start
-    return [replace(t, team_seconds=whole) for t in taught]
+    return [replace(t, team_seconds=whole) for t in fitted]
 
 
-class _Asked:
+class TestRows:
     """The rows of a test fold, prepared once for all models that prepare them in the same way."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: ComparisonData) -> None:
         self.problem = problem
         self._ready: dict[int, tuple[Any, float]] = {}
 
@@ -114,19 +118,19 @@ class _Asked:
         return self._ready[key]
 
 
-def _answers(taught: _Taught, asked: _Asked, fold: int, rows: int) -> FoldResult | str:
-    if taught.trouble is not None:
-        return taught.trouble
+def _answers(fitted: FittedCandidate, asked: TestRows, fold: int, rows: int) -> FoldResult | str:
+    if fitted.trouble is not None:
+        return fitted.trouble
     problem = asked.problem
     try:
-        prepare, decider = halves(taught.model)
+        prepare, decider = split_pipeline(fitted.model)
         ready, seconds = asked.rows_for(prepare)
         start = time.perf_counter()
-        answers = np.asarray(decide(decider, ready, problem.known_before()))
+        answers = np.asarray(decide(decider, ready, problem.costs_at_predict()))
         seconds += time.perf_counter() - start
         predicted, cost = problem.costs.encode(answers), costs_paid(problem.y, answers, costs=problem.costs).mean()
         proba = _probabilities(decider, ready, problem)
-        return FoldResult(fold, predicted, proba, taught.seconds, seconds, 0.0, rows, float(cost))
+        return FoldResult(fold, predicted, proba, fitted.seconds, seconds, 0.0, rows, float(cost))
     except Exception as error:
         return _trouble(error)
 
@@ -135,7 +139,7 @@ def _trouble(error: Exception) -> str:
     return f"failed ({type(error).__name__}: {(str(error).splitlines() or [''])[0][:80]})"
 
 
-def _probabilities(decider: Any, rows: Any, problem: Problem) -> NDArray[np.float32] | None:
+def _probabilities(decider: Any, rows: Any, problem: ComparisonData) -> NDArray[np.float32] | None:
     """Of two classes, for the curves of the report."""
     if len(problem.classes) > 2 or not hasattr(decider, "predict_proba"):
         return None

@@ -21,14 +21,14 @@ from ..evaluate import (
     sensitivity_score,
     specificity_score,
 )
-from .evaluation import Entry, Race
+from .evaluation import CandidateRun, Evaluation
 
 SAME = 0.05  # a lead that chance gives this often is no lead
 _RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Standing:
+class LeaderboardRow:
     """One line of the leaderboard; intervals are 95% stratified bootstrap intervals of out-of-fold answers."""
 
     name: str
@@ -44,68 +44,70 @@ class Standing:
     predict_seconds: float
     folds: int
     rows: int | None  # taught with, where these are fewer than the training part of a fold
-    behind: float | None  # one-tailed p-value of "not cheaper" for the winner against this one; None for the winner
+    p_value: float | None  # one-tailed p-value of "not cheaper" for the winner against this one; None for the winner
     stopped: str | None
 
     @property
-    def like_the_best(self) -> bool:
+    def tied_with_best(self) -> bool:
         """Whether chance alone could put it behind the winner."""
-        return self.behind is None or self.behind > SAME
+        return self.p_value is None or self.p_value > SAME
 
 
-def standings(race: Race) -> list[Standing]:
+def leaderboard(evaluation: Evaluation) -> list[LeaderboardRow]:
     """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered.
 
     One of them comes first where it was clearly cheaper than everyone who finished, as far as it came.
     """
-    complete = race.complete() or [e for e in race.entries if e.folds]
+    complete = evaluation.complete() or [e for e in evaluation.entries if e.folds]
     if not complete:
         raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
-    winner = _ahead(race, min(complete, key=lambda e: (race.paid(e)[1].mean(), e.contender.family != "constant")))
-    lines = [_standing(race, entry, winner) for entry in race.entries if entry.folds]
+    winner = _ahead(
+        evaluation, min(complete, key=lambda e: (evaluation.paid(e)[1].mean(), e.candidate.family != "constant"))
+    )
+    lines = [_standing(evaluation, entry, winner) for entry in evaluation.entries if entry.folds]
     return sorted(
         lines,
         key=lambda s: (
-            s.behind is not None,
-            s.folds < len(race.splits),
+            s.p_value is not None,
+            s.folds < len(evaluation.splits),
             s.mean_cost.value,
             s.family != "constant",
         ),
     )
 
 
-def _ahead(race: Race, first: Entry) -> Entry:
+def _ahead(evaluation: Evaluation, first: CandidateRun) -> CandidateRun:
     """The best of those who finished, or who did not but was clearly cheaper as far as it came."""
     best, lead = first, 0.0
-    for entry in race.entries:
-        if entry.folds and len(entry.folds) < len(race.splits) and _behind(race, first, entry) <= SAME:
-            gained = _gap(race, first, entry)
+    for entry in evaluation.entries:
+        if entry.folds and len(entry.folds) < len(evaluation.splits) and _behind(evaluation, first, entry) <= SAME:
+            gained = _gap(evaluation, first, entry)
             if gained.mean() > lead:
                 best, lead = entry, float(gained.mean())
     return best
 
 
-def winner_of(race: Race, lines: list[Standing]) -> Entry:
+def winner_of(evaluation: Evaluation, lines: list[LeaderboardRow]) -> CandidateRun:
     """The entry at the head of the leaderboard."""
-    return next(e for e in race.entries if e.contender.name == lines[0].name)
+    return next(e for e in evaluation.entries if e.candidate.name == lines[0].name)
 
 
-def _standing(race: Race, entry: Entry, winner: Entry) -> Standing:
-    rows, predicted = race.answers(entry)
-    part = race.problem.without_columns().part(rows)
-    two = len(race.problem.classes) == 2
+def _standing(evaluation: Evaluation, entry: CandidateRun, winner: CandidateRun) -> LeaderboardRow:
+    rows, predicted = evaluation.answers(entry)
+    subset = evaluation.problem.labels_only().subset(rows)
+    two = len(evaluation.problem.classes) == 2
 
     def interval(measure: Callable[..., float], **given: Any) -> Interval:
         return bootstrap_interval(
-            measure, part.y, predicted, costs=part.costs, n_resamples=_RESAMPLES, random_state=part.seed, **given
+            measure, subset.y, predicted, costs=subset.costs, n_resamples=_RESAMPLES, random_state=subset.seed, **given
         )
 
     results = entry.folds.values()
-    return Standing(
-        name=entry.contender.name,
-        family=entry.contender.family,
+    return LeaderboardRow(
+        name=entry.candidate.name,
+        family=entry.candidate.family,
         mean_cost=interval(mean_cost),
-        total_cost=float(race.paid(entry)[1].sum()),
+        total_cost=float(evaluation.paid(entry)[1].sum()),
         savings=interval(savings_score),
         g_mean=interval(g_mean_score),
         f1=interval(f_score) if two else None,
@@ -114,42 +116,42 @@ def _standing(race: Race, entry: Entry, winner: Entry) -> Standing:
         fit_seconds=float(np.mean([r.fit_seconds for r in results])),
         predict_seconds=float(np.mean([r.predict_seconds for r in results])),
         folds=len(entry.folds),
-        rows=race.taught_with(entry),
-        behind=None if entry is winner else _behind(race, entry, winner),
+        rows=evaluation.taught_with(entry),
+        p_value=None if entry is winner else _behind(evaluation, entry, winner),
         stopped=entry.stopped,
     )
 
 
-def _gap(race: Race, entry: Entry, other: Entry) -> NDArray[np.float64]:
+def _gap(evaluation: Evaluation, entry: CandidateRun, other: CandidateRun) -> NDArray[np.float64]:
     """How much more one paid than the other on each row that both answered for."""
-    rows, cost = race.paid(entry)
-    other_rows, other_cost = race.paid(other)
+    rows, cost = evaluation.paid(entry)
+    other_rows, other_cost = evaluation.paid(other)
     _, at_mine, at_other = np.intersect1d(rows, other_rows, return_indices=True)
     return np.asarray(cost[at_mine] - other_cost[at_other])
 
 
-def _behind(race: Race, entry: Entry, winner: Entry) -> float:
+def _behind(evaluation: Evaluation, entry: CandidateRun, winner: CandidateRun) -> float:
     """One-tailed paired bootstrap on the rows both answered for: is the winner really cheaper?"""
-    gap = _gap(race, entry, winner)
+    gap = _gap(evaluation, entry, winner)
     if len(gap) < 2:
         return 1.0
-    return compare_costs(-gap, np.zeros(len(gap)), n_resamples=2000, random_state=race.problem.seed).p_bootstrap
+    return compare_costs(-gap, np.zeros(len(gap)), n_resamples=2000, random_state=evaluation.problem.seed).p_bootstrap
 
 
 # -- The recommendation, in words and with its reason -----------------------------------------------------------------
 
 
-def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
+def recommend(evaluation: Evaluation, lines: Sequence[LeaderboardRow]) -> list[str]:
     """What to use, what it will cost, how sure that is; one sentence each."""
     best = lines[0]
     said = [_what_to_use(best, lines), _what_it_costs(best)]
-    said += _how_far(best, len(race.splits))
+    said += _how_far(best, len(evaluation.splits))
     said += _how_sure(best, lines)
-    if race.interrupted:
+    if evaluation.interrupted:
         said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
     late = [s.name for s in lines if s.stopped is not None and "out of time" in s.stopped]
-    never = [e.contender.name for e in race.entries if not e.folds and "out of time" in (e.stopped or "")]
-    failed = [e.contender.name for e in race.entries if "failed" in (e.stopped or "")]
+    never = [e.candidate.name for e in evaluation.entries if not e.folds and "out of time" in (e.stopped or "")]
+    failed = [e.candidate.name for e in evaluation.entries if "failed" in (e.stopped or "")]
     if failed:
         said.append(f"These could not learn from the data: {_listed(failed)}.")
     if late or never:
@@ -157,13 +159,13 @@ def advice(race: Race, lines: Sequence[Standing]) -> list[str]:
     return said
 
 
-def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
+def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> str:
     if best.family == "constant":
         return (
             f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
             "at these costs no contender that ran found anything cheaper."
         )
-    constant = next((s for s in lines if s.family == "constant" and s.like_the_best), None)
+    constant = next((s for s in lines if s.family == "constant" and s.tied_with_best), None)
     if constant is not None:
         return (
             f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
@@ -175,7 +177,7 @@ def _what_to_use(best: Standing, lines: Sequence[Standing]) -> str:
     return f"Use {best.name}: it has the least cost of the {finished} contenders that finished."
 
 
-def _how_far(best: Standing, folds: int) -> list[str]:
+def _how_far(best: LeaderboardRow, folds: int) -> list[str]:
     said = []
     if best.folds < folds:
         said.append(
@@ -187,17 +189,17 @@ def _how_far(best: Standing, folds: int) -> list[str]:
     return said
 
 
-def _quick_alike(best: Standing, lines: Sequence[Standing]) -> Standing | None:
+def _quick_alike(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> LeaderboardRow | None:
     """A contender not distinguishable from the best that is ten times quicker, if there is one."""
     alike = [
         s
         for s in lines[1:]
-        if s.like_the_best and s.family != "constant" and s.stopped is None and s.fit_seconds < 0.1 * best.fit_seconds
+        if s.tied_with_best and s.family != "constant" and s.stopped is None and s.fit_seconds < 0.1 * best.fit_seconds
     ]
     return min(alike, key=lambda s: s.mean_cost.value) if alike else None
 
 
-def _what_it_costs(best: Standing) -> str:
+def _what_it_costs(best: LeaderboardRow) -> str:
     cost, savings = best.mean_cost, best.savings
     if best.family == "constant":
         return f"Expect to pay {cost.value:.4g} per example (95% interval {cost.low:.4g} to {cost.high:.4g})."
@@ -207,8 +209,8 @@ def _what_it_costs(best: Standing) -> str:
     )
 
 
-def _how_sure(best: Standing, lines: Sequence[Standing]) -> list[str]:
-    alike = [s.name for s in lines[1:] if s.like_the_best]
+def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
+    alike = [s.name for s in lines[1:] if s.tied_with_best]
     said = []
     if alike:
         said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")

@@ -19,11 +19,11 @@ from ..errors import MissingDependencyError
 from ..evaluate import ConfusionTable, CostCurveDisplay, ThresholdDisplay, confusion_table, costs_paid
 from ..report import Report, Section
 from ..validation.values import require
-from .candidates import Contender
-from .data import Problem
-from .evaluation import Entry, Race
+from .candidates import Candidate
+from .data import ComparisonData
+from .evaluation import CandidateRun, Evaluation
 from .fold import as_in_the_race
-from .leaderboard import Standing, winner_of
+from .leaderboard import LeaderboardRow, winner_of
 
 _CURVE_ROWS = 20_000  # enough to see where a learning curve goes
 _SHOWN = 4  # contenders whose confusion and curves are drawn: the best ones
@@ -31,16 +31,16 @@ _SQUARE = 20  # classes up to which a table of truths and answers can be read; o
 
 
 def comparison_page(
-    race: Race,
-    lines: Sequence[Standing],
+    evaluation: Evaluation,
+    lines: Sequence[LeaderboardRow],
     said: Sequence[str],
-    noticed: Sequence[str],
+    warnings: Sequence[str],
     *,
     brief: bool = False,
     seconds: float = 10.0,
 ) -> Report:
     """Everything about a comparison; ``brief`` leaves out what takes time, ``seconds`` limit the learning curve."""
-    problem = race.problem
+    problem = evaluation.problem
     report = Report(
         "What to use, and what it will cost",
         subtitle=f"{len(problem.y):,} examples, {len(problem.columns.used)} columns, {len(problem.classes)} classes",
@@ -54,16 +54,16 @@ def comparison_page(
     board.table([_row(s) for s in lines])
     board.text("What it took, and who was stopped:").table([_effort(s) for s in lines])
     _prices(report.section("What mistakes cost"), problem)
-    if noticed:
+    if warnings:
         section = report.section("Noticed in the data")
-        for sentence in noticed:
+        for sentence in warnings:
             section.note(sentence)
     if not brief:
         shown = [s.name for i, s in enumerate(lines) if i == 0 or s.family != "constant"][:_SHOWN]
-        best = [e for name in shown for e in race.entries if e.contender.name == name]
-        _confusions(report, race, best)
-        _pictures(report, race, best, winner_of(race, list(lines)), seconds)
-    _method(report, race)
+        best = [e for name in shown for e in evaluation.entries if e.candidate.name == name]
+        _confusions(report, evaluation, best)
+        _pictures(report, evaluation, best, winner_of(evaluation, list(lines)), seconds)
+    _method(report, evaluation)
     return report
 
 
@@ -75,7 +75,7 @@ _LEADERBOARD_TEXT = (
 )
 
 
-def _key_figures(best: Standing, problem: Problem) -> dict[str, Any]:
+def _key_figures(best: LeaderboardRow, problem: ComparisonData) -> dict[str, Any]:
     return {
         "mean cost per example": f"{best.mean_cost.value:.4g}",
         "95% interval": f"{best.mean_cost.low:.4g} to {best.mean_cost.high:.4g}",
@@ -84,8 +84,8 @@ def _key_figures(best: Standing, problem: Problem) -> dict[str, Any]:
     }
 
 
-def _row(s: Standing) -> dict[str, Any]:
-    mark = " *" if s.behind is not None and s.like_the_best else ""
+def _row(s: LeaderboardRow) -> dict[str, Any]:
+    mark = " *" if s.p_value is not None and s.tied_with_best else ""
     row: dict[str, Any] = {
         "contender": s.name + mark,
         "mean cost": s.mean_cost,
@@ -98,10 +98,10 @@ def _row(s: Standing) -> dict[str, Any]:
             "sens.": round(s.sensitivity.value, 3),
             "spec.": round(s.specificity.value, 3),
         }
-    return row | {"p": None if s.behind is None else round(s.behind, 3)}
+    return row | {"p": None if s.p_value is None else round(s.p_value, 3)}
 
 
-def _effort(s: Standing) -> dict[str, Any]:
+def _effort(s: LeaderboardRow) -> dict[str, Any]:
     return {
         "contender": s.name,
         "note": "; ".join(_notes(s)),
@@ -112,12 +112,12 @@ def _effort(s: Standing) -> dict[str, Any]:
     }
 
 
-def _notes(s: Standing) -> list[str]:
-    taught = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
-    return taught + ([] if s.stopped is None else [s.stopped])
+def _notes(s: LeaderboardRow) -> list[str]:
+    fitted = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
+    return fitted + ([] if s.stopped is None else [s.stopped])
 
 
-def _prices(section: Section, problem: Problem) -> None:
+def _prices(section: Section, problem: ComparisonData) -> None:
     if len(problem.classes) <= _SQUARE:
         section.show(problem.costs)
         return
@@ -129,15 +129,15 @@ def _prices(section: Section, problem: Problem) -> None:
     )
 
 
-def _confusions(report: Report, race: Race, best: Sequence[Entry]) -> None:
-    square = len(race.problem.classes) <= _SQUARE
+def _confusions(report: Report, evaluation: Evaluation, best: Sequence[CandidateRun]) -> None:
+    square = len(evaluation.problem.classes) <= _SQUARE
     said = "Predictions by truth: how many, and what they cost." if square else "The confusions that cost most."
     section = report.section("Where the costs come from", said)
     for entry in best:
-        rows, predicted = race.answers(entry)
-        part = race.problem.without_columns().part(rows)
-        found = confusion_table(part.y, predicted, costs=part.costs)
-        section.text(entry.contender.name)
+        rows, predicted = evaluation.answers(entry)
+        subset = evaluation.problem.labels_only().subset(rows)
+        found = confusion_table(subset.y, predicted, costs=subset.costs)
+        section.text(entry.candidate.name)
         section.show(found) if square else section.table(_dearest(found))
 
 
@@ -158,19 +158,21 @@ def _dearest(found: ConfusionTable) -> list[dict[str, Any]]:
     ]
 
 
-def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, seconds: float) -> None:
+def _pictures(
+    report: Report, evaluation: Evaluation, best: Sequence[CandidateRun], winner: CandidateRun, seconds: float
+) -> None:
     """Curves; left out where matplotlib is not installed."""
     try:
         pyplot = require("matplotlib.pyplot", why="drawing curves")
     except MissingDependencyError as error:
         report.section("Curves").note(str(error))
         return
-    scored = [(e.contender.name, *found) for e in best if (found := _scores(race, e)) is not None]
-    if scored and len(race.problem.classes) == 2:
-        _curve_section(report, race, scored, pyplot)
-        _what_if(report, race, *scored[0])
-    problem = race.problem.capped(race.taught_with(winner)).capped(_CURVE_ROWS)
-    figure = _learning_curve(problem, winner.contender, seconds, pyplot)
+    scored = [(e.candidate.name, *found) for e in best if (found := _scores(evaluation, e)) is not None]
+    if scored and len(evaluation.problem.classes) == 2:
+        _curve_section(report, evaluation, scored, pyplot)
+        _what_if(report, evaluation, *scored[0])
+    problem = evaluation.problem.subsample(evaluation.taught_with(winner)).subsample(_CURVE_ROWS)
+    figure = _learning_curve(problem, winner.candidate, seconds, pyplot)
     if figure is not None:
         report.section(
             "More data?", "Mean cost on a held-out quarter when the winner is taught with more and more rows."
@@ -178,29 +180,29 @@ def _pictures(report: Report, race: Race, best: Sequence[Entry], winner: Entry, 
     pyplot.close("all")
 
 
-def _scores(race: Race, entry: Entry) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
+def _scores(evaluation: Evaluation, entry: CandidateRun) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
     """Rows and out-of-fold probabilities of the positive class, where a contender gives them."""
-    if len(race.problem.classes) != 2 or any(f.proba is None for f in entry.folds.values()):
+    if len(evaluation.problem.classes) != 2 or any(f.proba is None for f in entry.folds.values()):
         return None
     done = sorted(entry.folds)
-    rows = np.concatenate([race.splits[f][1] for f in done])
+    rows = np.concatenate([evaluation.splits[f][1] for f in done])
     proba = np.concatenate([np.asarray(entry.folds[f].proba) for f in done])
-    return rows, proba[:, race.problem.costs.positive_index()]
+    return rows, proba[:, evaluation.problem.costs.positive_index()]
 
 
-def _curve_section(report: Report, race: Race, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
+def _curve_section(report: Report, evaluation: Evaluation, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
     section = report.section("Curves", "From out-of-fold probabilities of the best contenders that give them.")
     cost_figure, cost_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     for name, rows, score in scored:
-        part = race.problem.without_columns().part(rows)
-        positive = race.problem.positive
-        CostCurveDisplay.from_predictions(part.y, score, name=name, ax=cost_ax, positive=positive)
+        subset = evaluation.problem.labels_only().subset(rows)
+        positive = evaluation.problem.positive
+        CostCurveDisplay.from_predictions(subset.y, score, name=name, ax=cost_ax, positive=positive)
         ThresholdDisplay.from_predictions(
-            part.y, score, name=name, ax=threshold_ax, costs=part.costs, positive=positive
+            subset.y, score, name=name, ax=threshold_ax, costs=subset.costs, positive=positive
         )
-        truth = (part.y == positive).astype(int)
+        truth = (subset.y == positive).astype(int)
         observed, told = calibration_curve(truth, np.clip(score, 0, 1), n_bins=8, strategy="quantile")
         calibration_ax.plot(told, observed, "o-", ms=4, label=name)
     calibration_ax.plot([0, 1], [0, 1], ":", color="gray")
@@ -225,19 +227,24 @@ def _legend_below(ax: Any) -> None:
     ax.figure.legend(list(once.values()), list(once), loc="outside lower center", fontsize="small", frameon=False)
 
 
-def _what_if(report: Report, race: Race, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]) -> None:
+def _what_if(
+    report: Report, evaluation: Evaluation, name: str, rows: NDArray[np.intp], score: NDArray[np.float64]
+) -> None:
     """A slider over thresholds with what each would have cost; a few lines of script, no network."""
-    part = race.problem.without_columns().part(rows)
-    positive, other = race.problem.positive, race.problem.classes[1 - race.problem.costs.positive_index()]
+    subset = evaluation.problem.labels_only().subset(rows)
+    positive, other = (
+        evaluation.problem.positive,
+        evaluation.problem.classes[1 - evaluation.problem.costs.positive_index()],
+    )
     steps = []
     for threshold in np.unique(np.quantile(score, np.linspace(0, 1, 101))):
         answer = np.where(score >= threshold, positive, other)
-        found = (answer == positive) & (part.y == positive)
+        found = (answer == positive) & (subset.y == positive)
         steps.append(
             [
                 round(float(threshold), 4),
-                round(float(costs_paid(part.y, answer, costs=part.costs).mean()), 5),
-                round(float(found.sum() / max((part.y == positive).sum(), 1)), 4),
+                round(float(costs_paid(subset.y, answer, costs=subset.costs).mean()), 5),
+                round(float(found.sum() / max((subset.y == positive).sum(), 1)), 4),
                 int((answer == positive).sum()),
             ]
         )
@@ -266,7 +273,7 @@ class _Slider:
         )
 
 
-def _learning_curve(problem: Problem, winner: Contender, seconds: float, pyplot: Any) -> Any:
+def _learning_curve(problem: ComparisonData, winner: Candidate, seconds: float, pyplot: Any) -> Any:
     """Mean cost on a fixed quarter after an eighth, a quarter, half and all of the rest, as far as time allows.
 
     None for a constant, and where there are not two points.
@@ -276,17 +283,17 @@ def _learning_curve(problem: Problem, winner: Contender, seconds: float, pyplot:
     end, taken = time.monotonic() + seconds, 0.0
     order = np.random.default_rng(problem.seed).permutation(len(problem.y))
     quarter = len(order) // 4
-    held_out, rest = problem.part(np.sort(order[:quarter])), order[quarter:]
+    held_out, rest = problem.subset(np.sort(order[:quarter])), order[quarter:]
     sizes, means = [], []
     for share in (0.125, 0.25, 0.5, 1.0):
-        training = problem.part(np.sort(rest[: int(share * len(rest))]))
+        training = problem.subset(np.sort(rest[: int(share * len(rest))]))
         if len(np.unique(training.y)) < len(problem.classes) or np.unique(training.y, return_counts=True)[1].min() < 6:
             continue
         if time.monotonic() + 2 * taken > end:
             break
         start = time.monotonic()
         with as_in_the_race():
-            answers = winner.ask(winner.teach(training), held_out)
+            answers = winner.predict(winner.fit(training), held_out)
         taken = time.monotonic() - start
         sizes.append(len(training.y))
         means.append(costs_paid(held_out.y, answers, costs=held_out.costs).mean())
@@ -298,14 +305,14 @@ def _learning_curve(problem: Problem, winner: Contender, seconds: float, pyplot:
     return figure
 
 
-def _method(report: Report, race: Race) -> None:
-    problem = race.problem
-    capped = {e.contender.name: rows for e in race.entries if (rows := race.taught_with(e)) is not None}
-    caps = "; ".join(f"{name}: {rows:,}" for name, rows in capped.items())
-    absent = "; ".join(f"{e.contender.name}: {e.stopped}" for e in race.entries if not e.folds and e.stopped)
+def _method(report: Report, evaluation: Evaluation) -> None:
+    problem = evaluation.problem
+    subsample = {e.candidate.name: rows for e in evaluation.entries if (rows := evaluation.taught_with(e)) is not None}
+    caps = "; ".join(f"{name}: {rows:,}" for name, rows in subsample.items())
+    absent = "; ".join(f"{e.candidate.name}: {e.stopped}" for e in evaluation.entries if not e.folds and e.stopped)
     report.section(
         "How it was done",
-        f"{len(race.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
+        f"{len(evaluation.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
         "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of "
         "each fold. Contenders significantly behind the leader after two folds were stopped. "
         "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "

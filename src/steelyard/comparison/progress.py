@@ -10,17 +10,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .evaluation import Race
-from .leaderboard import Standing
+from .evaluation import Evaluation
+from .leaderboard import LeaderboardRow
 
 
-class Watch:
+class ProgressBar:
     """A progress bar over contenders and folds, with the leader so far; silent without a console."""
 
-    def __init__(self, console: Console | None, contenders: int) -> None:
+    def __init__(self, console: Console | None, candidates: int) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = None if console is None else Progress(*columns, console=console, transient=True)
-        self._contenders = contenders
+        self._contenders = candidates
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -32,24 +32,24 @@ class Watch:
         if self._progress is not None:
             self._progress.stop()
 
-    def __call__(self, race: Race, name: str) -> None:
+    def __call__(self, evaluation: Evaluation, name: str) -> None:
         """Called after every finished fold."""
         if self._progress is None:
             return
-        running = [e for e in race.entries if e.stopped is None]
+        running = [e for e in evaluation.entries if e.stopped is None]
         done = sum(len(e.folds) for e in running)
-        answered = [e for e in race.entries if e.folds]
+        answered = [e for e in evaluation.entries if e.folds]
         leader = min(answered, key=lambda e: e.cost, default=None)
-        standing = "" if leader is None else f"best: {leader.cost:.4g} {leader.contender.name}"
+        standing = "" if leader is None else f"best: {leader.cost:.4g} {leader.candidate.name}"
         self._progress.update(
             self._bar,
-            total=len(running) * len(race.splits),
+            total=len(running) * len(evaluation.splits),
             completed=done,
             description=escape(f"{name:26.26s} {standing:44.44s}"),
         )
 
 
-def leaderboard_table(lines: list[Standing]) -> Table:
+def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
     """The leaderboard for a terminal of 80 columns; the page has the rest."""
     two = lines[0].sensitivity is not None
     title = "Mean cost per example, out of fold; * not distinguishable from the best"
@@ -63,8 +63,8 @@ def leaderboard_table(lines: list[Standing]) -> Table:
     return table
 
 
-def _cells(line: Standing, best: Standing, two: bool) -> list[str]:
-    mark = "*" if line.like_the_best and line is not best else " "
+def _cells(line: LeaderboardRow, best: LeaderboardRow, two: bool) -> list[str]:
+    mark = "*" if line.tied_with_best and line is not best else " "
     name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name)
     cost = line.mean_cost
     cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]

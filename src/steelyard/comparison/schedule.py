@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from .data import Problem
+from .data import ComparisonData
 
 T = TypeVar("T")
 
@@ -17,9 +17,9 @@ _WORTH = 1.5  # times the rows at least, or another fit is not worth its time
 _CAREFUL = 0.8  # of the time left is planned for
 
 
-def climb(
-    teach: Callable[[Problem], T],
-    training: Problem,
+def fit_within_time(
+    fit: Callable[[ComparisonData], T],
+    training: ComparisonData,
     seconds: float,
     growth: float,
     clock: Callable[[], float] = time.perf_counter,
@@ -35,8 +35,8 @@ def climb(
     before: tuple[int, float] | None = None
     while True:
         begun = clock()
-        part = training.capped(rows)
-        taught = teach(part)
+        subset = training.subsample(rows)
+        fitted = fit(subset)
         taken = max(clock() - begun, 1e-6)
         seen = growth if before is None else math.log(taken / before[1]) / math.log(rows / before[0])
         power = max(min(growth, 1.0), seen)
@@ -44,5 +44,5 @@ def climb(
         longest = rows * (max(_CAREFUL * (seconds - (clock() - start)), 0.0) / taken) ** (1 / power)
         following = min(int(longest), _LEAP * rows, n)
         if rows == n or following < min(_WORTH * rows, n):
-            return taught, len(part.y)
+            return fitted, len(subset.y)
         rows = following

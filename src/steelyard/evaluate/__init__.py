@@ -1,5 +1,6 @@
 """Measures, curves, intervals and tests: pure functions on arrays. Imports no learner."""
 
+from .capacity import LimitedDecisions, at_most
 from .comparisons import FriedmanComparison, PairedComparison, compare_costs, compare_learners, compare_over_datasets
 from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
 from .displays import BrierCurveDisplay, CostCurveDisplay, RocHullDisplay, ThresholdDisplay
@@ -32,12 +33,14 @@ __all__ = [
     "Estimate",
     "FriedmanComparison",
     "Interval",
+    "LimitedDecisions",
     "PairedComparison",
     "RocHull",
     "RocHullDisplay",
     "StreamDisplay",
     "ThresholdCurve",
     "ThresholdDisplay",
+    "at_most",
     "bootstrap_interval",
     "brier_curve",
     "compare_costs",

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["write_atomically"]
+__all__ = ["sync_folder", "write_atomically"]
 
 
 @contextmanager
@@ -38,8 +38,12 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as stream:
             yield stream
         return
-    partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # the user's umask applies
+    partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    try:
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # the user's umask applies
+    except OSError as error:
+        error.filename = os.fspath(path)  # the name the user knows
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             if known is not None:
@@ -52,7 +56,7 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             partial.unlink()
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _mode(target: Path) -> int | None:
@@ -62,7 +66,7 @@ def _mode(target: Path) -> int | None:
         return None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name last; systems that cannot sync a folder say so by EINVAL or have no such handle."""
     if os.name != "posix":
         return

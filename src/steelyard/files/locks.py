@@ -40,10 +40,19 @@ def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
     except Timeout:
         raise StateError(f"{os.fspath(path)} is in use by {_owner(place)}.") from None
     try:
-        place.write_text(f"{os.getpid()} {time.strftime('%H:%M')}\n", encoding="ascii")
+        _name_owner(place)
         yield
     finally:
         lock.release()
+
+
+def _name_owner(place: Path) -> None:
+    """Write who holds the lock into its file, in place: a new file would be another lock."""
+    handle = os.open(place, os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(handle, f"{os.getpid()} {time.strftime('%H:%M')}\n".encode("ascii"))
+    finally:
+        os.close(handle)
 
 
 def _owner(place: Path) -> str:

@@ -19,16 +19,16 @@ from ..validation.values import invalid
 from .schema import Columns, by_name
 
 
-def halves(estimator: Any) -> tuple[Any, Any]:
+def split_pipeline(estimator: Any) -> tuple[Any, Any]:
     """What prepares rows, None if nothing does, and what then decides."""
     return (estimator[:-1], estimator[-1]) if isinstance(estimator, Pipeline) else (None, estimator)
 
 
-def found(estimator: Any) -> Any:
+def unwrap_search(estimator: Any) -> Any:
     """A fitted model without its search: the best one stands for all that were tried."""
     if isinstance(estimator, Pipeline):
-        return type(estimator)([(name, found(step)) for name, step in estimator.steps])
-    return found(estimator.best_estimator_) if hasattr(estimator, "best_estimator_") else estimator
+        return type(estimator)([(name, unwrap_search(step)) for name, step in estimator.steps])
+    return unwrap_search(estimator.best_estimator_) if hasattr(estimator, "best_estimator_") else estimator
 
 
 def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
@@ -59,7 +59,7 @@ class Model:
         Missing cells and categories never seen are treated as in training: imputed, or a level of their own. Columns
         the model does not know are ignored; one that is gone or holds text instead of numbers is an error.
         """
-        prepare, decider = halves(self.estimator)
+        prepare, decider = split_pipeline(self.estimator)
         rows = self._known_columns(X)
         return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
 

@@ -16,7 +16,7 @@ from ..validation.values import check_choice, invalid
 SCALES = ("auto", "none", "standard", "unit-norm")
 
 
-class Preparation:
+class RecordEncoder:
     """Numbers are scaled by the past; text columns, if there are any, are hashed together with the numbers."""
 
     def __init__(self, scale: str = "auto", hash_bits: int | None = None) -> None:
@@ -75,8 +75,8 @@ class Preparation:
         return {"scale": self.scale, "hash_bits": self.hash_bits, "columns": columns, "scaler": scaler}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Preparation:
-        """The preparation as it was."""
+    def from_state(cls, state: dict[str, Any]) -> RecordEncoder:
+        """The encoder as it was."""
         try:
             made = cls(state["scale"], state["hash_bits"])
             made.columns = None if state["columns"] is None else tuple(state["columns"])

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..costs import as_costs
+from ..costs.rules import as_learning_costs
 from ..margin.kernels import DTYPES, kernel_spec
 from ..validation.arrays import (
     check_base_rows,
@@ -83,7 +83,7 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(classes) < 2:
                 raise invalid("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
             weight = check_sample_weight(sample_weight, len(codes))
-            cases = Cases(as_costs(self.costs, y, classes, per_example=costs).per_example(y), codes, weight)
+            cases = Cases(as_learning_costs(self.costs, y, classes, per_example=costs).per_example(y), codes, weight)
             plan = self._plan(classes)
             fitted = self._learn(rows, cases, plan)
             for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():

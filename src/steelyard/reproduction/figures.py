@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files import write_atomically
 from ..validation.values import require
 from .recipe import Recipe
 from .runs import read_curves
@@ -30,7 +31,9 @@ def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
         paths = [recipe.results.with_suffix(suffix) for suffix in (".png", ".svg")]
         for path in paths:
             # No dates or versions inside, so that the same numbers give the same file.
-            figure.savefig(path, dpi=120, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+            silent = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+            with write_atomically(path) as file:
+                figure.savefig(file, format=path.suffix[1:], dpi=120, metadata=silent)
         pyplot.close(figure)
     return paths
 

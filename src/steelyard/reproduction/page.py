@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ..files import write_atomically
 from ..report import Report
 from .claims import Verdict
 from .recipe import Recipe
@@ -51,7 +53,9 @@ def write_page(
 
 def write_verdicts(folder: Path, verdicts: Sequence[Verdict]) -> None:
     """``results/verdicts.csv``: one line a claim."""
-    with (folder / "results" / "verdicts.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["item", "claim", "verdict", "because"])
-        writer.writerows([v.item, v.claim, v.word, v.reason] for v in verdicts)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["item", "claim", "verdict", "because"])
+    writer.writerows([v.item, v.claim, v.word, v.reason] for v in verdicts)
+    with write_atomically(folder / "results" / "verdicts.csv") as file:
+        file.write(text.getvalue().encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import ttest_1samp
 
+from ..files import write_atomically
 from .recipe import Recipe
 from .runs import Run
 
@@ -167,10 +169,12 @@ def write_summary(folder: Path, lines: Sequence[Line]) -> None:
         else:
             shown += ["", "", "", ""]
         kept[key] = [*key, *shown]
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(kept[key] for key in sorted(kept))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(kept[key] for key in sorted(kept))
+    with write_atomically(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def read_summary(folder: Path) -> list[dict[str, str]]:

@@ -18,8 +18,8 @@ from steelyard import Costs
 from steelyard import comparison as compare_room
 from steelyard.cli import main
 from steelyard.comparison import load_model
-from steelyard.comparison.data import Problem
-from steelyard.comparison.registry import contenders
+from steelyard.comparison.data import ComparisonData
+from steelyard.comparison.registry import candidates
 
 SETTINGS = ("--time", "1000", "--folds", "2", "--jobs", "1", "--out", "out")
 
@@ -28,10 +28,10 @@ SETTINGS = ("--time", "1000", "--folds", "2", "--jobs", "1", "--out", "out")
 def steelyard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """The command in a folder of its own, with the logistic regressions alone: exit code, output and complaints."""
 
-    def few(problem: Problem) -> list:
-        return [c for c in contenders(problem) if c.name.startswith(("logistic", "always"))]
+    def few(problem: ComparisonData) -> list:
+        return [c for c in candidates(problem) if c.name.startswith(("logistic", "always"))]
 
-    monkeypatch.setattr(compare_room, "contenders", few)
+    monkeypatch.setattr(compare_room, "candidates", few)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -141,10 +141,10 @@ def test_new_libsvm_rows_need_not_have_the_last_column(steelyard, tmp_path: Path
 
 
 def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def expected(problem: Problem) -> list:
-        return [c for c in contenders(problem) if c.name == "logistic regression, expected cost"]
+    def expected(problem: ComparisonData) -> list:
+        return [c for c in candidates(problem) if c.name == "logistic regression, expected cost"]
 
-    monkeypatch.setattr(compare_room, "contenders", expected)
+    monkeypatch.setattr(compare_room, "candidates", expected)
     frame = table()
     frame.to_csv(tmp_path / "data.csv", index=False)
     costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
@@ -201,7 +201,7 @@ def test_bad_input_is_a_sentence_and_exit_code_2(
     (tmp_path / "costs.csv").write_text("true,x,q\nx,0,1\nq,1,0\n")
     code, _, complaint = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *extra)
     assert code == 2
-    assert any(part in complaint for part in message.split("|")), complaint
+    assert any(subset in complaint for subset in message.split("|")), complaint
     assert complaint.count("\n") == 1
 
 

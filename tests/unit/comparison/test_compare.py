@@ -17,10 +17,10 @@ import steelyard
 from steelyard import Costs, InvalidInputError, StateError
 from steelyard import comparison as compare_room
 from steelyard.comparison import Model, load_model
-from steelyard.comparison.data import read_problem
+from steelyard.comparison.data import read_data
 from steelyard.comparison.fold import as_in_the_race
-from steelyard.comparison.registry import contenders
-from steelyard.models.model import found
+from steelyard.comparison.registry import candidates
+from steelyard.models.model import unwrap_search
 from steelyard.models.schema import Columns
 
 
@@ -41,12 +41,12 @@ QUICK = ("logistic regression", "CSOGD-II", "online cost", "AdaC2.M1 on C4.5, s"
 def only_quick_contenders(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few contenders and all the time they want: nothing here depends on the clock."""
     monkeypatch.setattr(
-        compare_room, "contenders", lambda problem: [c for c in contenders(problem) if c.name.startswith(QUICK)]
+        compare_room, "candidates", lambda problem: [c for c in candidates(problem) if c.name.startswith(QUICK)]
     )
 
 
 def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
-    return steelyard.compare(X, y, costs=costs, **{"time": 1000.0, "folds": 3, **settings})
+    return steelyard.compare(X, y, costs=costs, **{"time_limit": 1000.0, "cv": 3, **settings})
 
 
 PAIR = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")
@@ -71,7 +71,7 @@ def test_pandas_and_polars_give_leaderboard_report_json_and_model(tmp_path: Path
         costs = [line.mean_cost.value for line in result.leaderboard if line.stopped is None]
         assert costs == sorted(costs)
         assert result.winner == result.leaderboard[0].name
-        assert any("'code'" in sentence for sentence in result.noticed)
+        assert any("'code'" in sentence for sentence in result.warnings)
         told = json.loads(result.to_json())
         assert told["winner"] == result.winner
         assert len(told["leaderboard"]) == len(result.leaderboard)
@@ -124,13 +124,13 @@ def test_every_contender_can_win_and_be_kept(tmp_path: Path, classes: int) -> No
     rng = np.random.default_rng(classes)
     X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y", None], 90)})
     y = np.digitize(X.a + rng.normal(size=90), [0.0, 0.9][: classes - 1])
-    problem = read_problem(X, y, np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
-    for contender in contenders(problem):
+    problem = read_data(X, y, np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
+    for candidate in candidates(problem):
         with as_in_the_race():
-            estimator = found(contender.teach(problem))
-        model = Model(contender.name, estimator, problem.columns, problem.typical_costs())
+            estimator = unwrap_search(candidate.fit(problem))
+        model = Model(candidate.name, estimator, problem.columns, problem.mean_costs())
         loaded = load_model(model.save(tmp_path / "model.steelyard"))
-        assert loaded.predict(X).tolist() == model.predict(X).tolist(), contender.name
+        assert loaded.predict(X).tolist() == model.predict(X).tolist(), candidate.name
 
 
 def test_five_classes() -> None:
@@ -150,7 +150,7 @@ def test_more_classes_than_a_table_can_show(tmp_path: Path) -> None:
     y = np.arange(10 * classes) % classes
     X = rng.normal(size=(len(y), 3)) + y[:, None]
     result = quick(X, y, np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))))
-    assert not any(c.early for c in contenders(read_problem(X, y, None)))  # boosting grows 24 trees a round
+    assert not any(c.early for c in candidates(read_data(X, y, None)))  # boosting grows 24 trees a round
     constants = [line.name for line in result.leaderboard if line.family == "constant"]
     assert sorted(constants) == [f"always {k}" for k in (10, 11, 12, 13, 9)]  # in the middle mistakes are smallest
     page = result.write_report(tmp_path / "report.html").read_text()
@@ -163,8 +163,8 @@ def test_advice_says_so_when_a_constant_wins() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 2)), (rng.random(150) < 0.5).astype(int)
     result = quick(X, y, {0: 1.0, 1: 200.0})
-    assert next(line for line in result.leaderboard if line.name == "always 1").like_the_best
-    assert result.advice[0].startswith(("Answer '1' whatever", "Nothing is demonstrably cheaper than always 1"))
+    assert next(line for line in result.leaderboard if line.name == "always 1").tied_with_best
+    assert result.recommendation[0].startswith(("Answer '1' whatever", "Nothing is demonstrably cheaper than always 1"))
 
 
 def test_constant_wins_a_tie() -> None:
@@ -172,7 +172,7 @@ def test_constant_wins_a_tie() -> None:
     X[0] = 1.0
     result = quick(X, np.array([0, 1, 1] * 20), {0: 1.0, 1: 50.0})
     assert result.winner == "always 1"
-    assert result.advice[0].startswith("Answer '1' whatever")
+    assert result.recommendation[0].startswith("Answer '1' whatever")
 
 
 def test_advice_names_gradient_boosting_when_it_wins() -> None:
@@ -180,17 +180,17 @@ def test_advice_names_gradient_boosting_when_it_wins() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 8, size=(500, 2))
     y = ((X[:, 0].astype(int) % 2 == 0) ^ (rng.random(500) < 0.03)).astype(int)
-    from steelyard.comparison.data import read_problem
-    from steelyard.comparison.evaluation import run_race
-    from steelyard.comparison.leaderboard import advice, standings
+    from steelyard.comparison.data import read_data
+    from steelyard.comparison.evaluation import evaluate
+    from steelyard.comparison.leaderboard import leaderboard, recommend
 
-    problem = read_problem(X, y, {0: 1.0, 1: 3.0})
+    problem = read_data(X, y, {0: 1.0, 1: 3.0})
     names = ("logistic regression", "gradient boosting, expected cost", "CSOGD-II, one pass", "CS-SVM, RBF kernel")
-    chosen = [c for c in contenders(problem) if c.name in names or c.family == "constant"]
-    race = run_race(problem, chosen, folds=3)
-    lines = standings(race)
+    chosen = [c for c in candidates(problem) if c.name in names or c.family == "constant"]
+    evaluation = evaluate(problem, chosen, folds=3)
+    lines = leaderboard(evaluation)
     assert lines[0].name == "gradient boosting, expected cost"
-    said = advice(race, lines)
+    said = recommend(evaluation, lines)
     assert said[0].startswith("Use gradient boosting, expected cost")
     assert any("significantly dearer" in sentence for sentence in said)
 
@@ -208,10 +208,10 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(120) < 0.4).astype(int)
     X = pd.DataFrame({"leak": np.where(y == 1, "paid", "open"), "same": 1.0, "few": rng.integers(0, 3, 120)})
-    noticed = " ".join(quick(X, y).noticed)
-    assert "'leak' alone gives away" in noticed
-    assert "'same' is the same in every row" in noticed
-    assert "repeat an earlier row" in noticed
+    warnings = " ".join(quick(X, y).warnings)
+    assert "'leak' alone gives away" in warnings
+    assert "'same' is the same in every row" in warnings
+    assert "repeat an earlier row" in warnings
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_bad_input_is_one_sentence(X: Any, y: Any, message: str) -> None:
 
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_jobs_are_counted_from_one(jobs: int) -> None:
-    with pytest.raises(InvalidInputError, match="jobs must be a whole number >= 1"):
-        quick(*mixed(), jobs=jobs)
+    with pytest.raises(InvalidInputError, match="n_jobs must be a whole number >= 1"):
+        quick(*mixed(), n_jobs=jobs)

@@ -76,7 +76,7 @@ def test_stopped_and_resumed_is_the_same_to_the_last_byte(table: Path, tmp_path:
     run(head, *options, "--chunk", 7)
     with parts.open("a") as file:
         file.write("a line that was written after the state was saved\n")
-    run(table, *options, "--again", "--chunk", 33)
+    run(table, *options, "--skip-seen", "--chunk", 33)
     assert parts.read_bytes() == whole.read_bytes()
 
 
@@ -168,7 +168,7 @@ def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Pa
     with pytest.raises(InvalidInputError, match="See row 99 of the stream"):
         run(bad, *options)
     assert len(lines(out)) == 90
-    run(table, *options, "--again")
+    run(table, *options, "--skip-seen")
     whole = tmp_path / "whole.jsonl"
     run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
     assert out.read_bytes() == whole.read_bytes()

@@ -12,7 +12,7 @@ from ...errors import StateError
 from ...files import Fields, Node, write_labels
 from ...online import OnlineClassifier, OnlineCostClassifier
 from ..model import Model
-from ..records import Preparation
+from ..records import RecordEncoder
 from ..schema import Columns
 from ..stream_state import StreamState
 from .kind import Kind, State, Write
@@ -85,7 +85,7 @@ def _check_state(fields: Fields) -> State:
 def _build_state(state: State, parts: list[Any]) -> StreamState:
     learner, encoder = parts
     kind = OnlineClassifier if len(state["labels"]) == 2 else OnlineCostClassifier
-    if not isinstance(learner, kind) or not isinstance(encoder, Preparation):
+    if not isinstance(learner, kind) or not isinstance(encoder, RecordEncoder):
         raise StateError("must be a learner of its labels and what reads its rows; it is something else.")
     if learner.classes_.tolist() != list(range(len(state["labels"]))):
         raise StateError("must have learned the classes 0, 1, .. of its labels; it learned others.")
