@@ -162,7 +162,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             costs=class_costs(self.costs, y, classes),
             threshold=check_number("threshold", self.threshold),
             averaging=averaged and budget.limit > 0,
-            constant_feature=bool(self.fit_intercept),
+            fit_intercept=bool(self.fit_intercept),
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
         )
         self._engine = Engine(setting, update, query)
@@ -212,7 +212,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
-        self._running().stream.release(check_count("count", count))
+        self._running().stream.cancel_query(check_count("count", count))
 
     def _truth(self, y: Any) -> bool:
         try:

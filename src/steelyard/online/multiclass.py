@@ -166,7 +166,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             costs=costs,
             negative=self._negative(classes),
             averaging=averaged and budget.limit > 0,
-            constant_feature=check_flag("fit_intercept", self.fit_intercept),
+            fit_intercept=check_flag("fit_intercept", self.fit_intercept),
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
             odds=odds,
             positive=plus,
@@ -224,7 +224,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
-        self._running().stream.release(check_count("count", count))
+        self._running().stream.cancel_query(check_count("count", count))
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
