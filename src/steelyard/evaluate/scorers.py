@@ -15,15 +15,26 @@ from ._measure_forms import MEASURES
 def get_scorer(name: str, *, costs: Any = None, **params: Any) -> Any:
     """A scikit-learn scorer by the name of its measure; higher is better, so costs come out negative.
 
-    Parameters
-    ----------
-    name : a measure of this package ("mean_cost", "savings_score", ...) or a name scikit-learn knows ("accuracy", ...).
-    costs : class-level costs or a rule. Left out, costs are taken from metadata when scikit-learn's metadata routing is
-        on: ``cross_validate(..., params={"costs": costs})`` then cuts per-example costs along with the rows.
-    params : further parameters of the measure (``positive``, ``classes``, ``beta``, ...).
-
     scikit-learn has no public register of names: pass ``scoring=get_scorer("mean_cost")``, not the bare string.
 
+    Parameters
+    ----------
+    name : str
+        A measure of this package ("mean_cost", "savings_score", ...) or a name scikit-learn knows ("accuracy",
+        ...).
+    costs : Costs, cost rule, mapping, array-like or None
+        Class-level costs or a rule. Left out, costs are taken from metadata when scikit-learn's metadata routing is
+        on: ``cross_validate(..., params={"costs": costs})`` then cuts per-example costs along with the rows.
+    **params : Any
+        Further parameters of the measure (``positive``, ``classes``, ``beta``, ...).
+
+    Returns
+    -------
+    callable
+        A scikit-learn scorer.
+
+    Examples
+    --------
     >>> from sklearn.dummy import DummyClassifier
     >>> scorer = get_scorer("mean_cost", costs={0: 1, 1: 5})
     >>> scorer(DummyClassifier().fit([[0], [0], [0]], [0, 0, 1]), [[0], [0]], [0, 1])
@@ -52,6 +63,13 @@ def _of_scikit_learn(name: str, costs: Any, params: dict[str, Any]) -> Any:
 def get_scorer_names() -> list[str]:
     """Names that :func:`get_scorer` takes, scikit-learn's included.
 
+    Returns
+    -------
+    list of str
+        All names, sorted.
+
+    Examples
+    --------
     >>> "savings_score" in get_scorer_names() and "accuracy" in get_scorer_names()
     True
     """
