@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._native import Forest
 from ...errors import StateError
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...files import Fields, Node, write_labels
 from .foreign_trees import from_hist_gradient_boosting, from_lightgbm, from_sklearn_forest
 from .kind import Kind, State, Write, feature_params, fitted_features
@@ -23,7 +24,7 @@ LINKS = ("mean", "logistic", "softmax")
 _NODE_ARRAYS = ("column", "threshold", "left", "right", "flags", "tree_ends", "set_ends", "words", "values")
 
 
-class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ForestClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted forest or fitted boosted trees, whoever grew them; it answers as the original did and cannot learn.
 
     Parameters
