@@ -93,13 +93,6 @@ class AskFirst(AskAll):
 class AskRandom(QueryRule):
     """Ask with a fixed probability, whatever the example (QR of paper 001).
 
-    Parameters
-    ----------
-    rate : float
-        The probability, in (0, 1].
-
-    Examples
-    --------
     >>> AskRandom(0.1).query_probability(QueryInput(0.3, True, 0))
     0.1
     """
@@ -115,13 +108,6 @@ class AskRandom(QueryRule):
 class AskUncertain(QueryRule):
     """Ask if the score is near zero: \\|p\\| <= c (QD of paper 001). May freeze if ``c`` is small for the scale of X.
 
-    Parameters
-    ----------
-    c : float
-        > 0, in units of the score.
-
-    Examples
-    --------
     >>> AskUncertain(0.5).query_probability(QueryInput(-0.7, False, 0))
     0.0
     """
@@ -137,13 +123,6 @@ class AskUncertain(QueryRule):
 class AskSymmetric(QueryRule):
     """Ask with probability c / (\\|p\\| + c) (QS of paper 001; the query of CSOAL).
 
-    Parameters
-    ----------
-    c : float
-        > 0, in units of the score.
-
-    Examples
-    --------
     >>> AskSymmetric(0.1).query_probability(QueryInput(-0.3, False, 0))
     0.25
     """
@@ -159,16 +138,6 @@ class AskSymmetric(QueryRule):
 class AskAsymmetric(QueryRule):
     """Ask with probability c_pos / (\\|p\\| + c_pos) where p >= 0, with c_neg elsewhere (QA of paper 001, eq. (5)).
 
-    Parameters
-    ----------
-    c_pos : float
-        Where the score is at least 0; > 0, in units of the score. A smaller value spares labels on the many
-        doubtful positives of imbalanced data.
-    c_neg : float
-        Where it is below 0; > 0.
-
-    Examples
-    --------
     >>> AskAsymmetric(0.1, 0.3).query_probability(QueryInput(-0.3, False, 0))
     0.5
     """
@@ -191,13 +160,6 @@ class AskPredictedPositive(QueryRule):
 
     Cheap where every alarm is looked at anyway, but the labels are a biased sample and can harm the learner.
 
-    Parameters
-    ----------
-    first : int
-        Rounds at the start whose labels are all queried.
-
-    Examples
-    --------
     >>> AskPredictedPositive(first=2).query_probability(QueryInput(-0.3, False, 2))
     0.0
     """
@@ -216,15 +178,6 @@ class AskAtLeast(QueryRule):
     With a floor above zero every example has a known probability of being queried, so inverse-probability estimates
     of the stream's measures exist for every rule. Off in all reproductions.
 
-    Parameters
-    ----------
-    floor : float
-        The least probability, in (0, 1].
-    rule : QueryRule
-        Any query rule.
-
-    Examples
-    --------
     >>> AskAtLeast(0.01, AskUncertain(0.5)).query_probability(QueryInput(-0.7, False, 0))
     0.01
     """
