@@ -36,6 +36,7 @@ from .data.catalogue import load_orders as load_orders
 from .data.chunks import iter_chunks as iter_chunks
 from .data.dataset import Dataset as Dataset
 from .data.delimited import read_csv as read_csv
+from .data.jsonl import read_jsonl as read_jsonl
 from .data.libsvm import read_libsvm as read_libsvm
 from .data.parquet import read_parquet as read_parquet
 from .data.table import read_table as read_table

@@ -23,5 +23,5 @@ def test_the_bayes_rule_costs_what_it_should() -> None:
     costs = rotating_costs()
     exact = costs.expected(three_gaussians_posterior(X)).min(axis=1).mean()
     assert abs(exact - 1.224) < 0.01
-    paid = costs.table(y)[np.arange(len(y)), costs.decide(three_gaussians_posterior(X))]
+    paid = costs.per_example(y)[np.arange(len(y)), costs.decide(three_gaussians_posterior(X))]
     assert abs(paid.mean() - exact) < 3 * paid.std() / len(y) ** 0.5
