@@ -18,7 +18,14 @@ from ..validation.arrays import check_labels, check_same_length, check_sample_we
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._multiclass_stream import Floats, MulticlassConfig, MulticlassLabels, MulticlassStream, cheapest, check_multiclass_update
+from ._multiclass_stream import (
+    Floats,
+    MulticlassConfig,
+    MulticlassLabels,
+    MulticlassStream,
+    cheapest,
+    check_multiclass_update,
+)
 from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
 from .updates import CSOGD1, UpdateRule
@@ -145,7 +152,10 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         """Zero weights, and everything that stays for the life of the stream."""
         if len(classes) < 2:
             raise invalid(
-                "y", "have two classes or more", classes.tolist(), "If the first batch has one class, pass classes=[...]."
+                "y",
+                "have two classes or more",
+                classes.tolist(),
+                "If the first batch has one class, pass classes=[...].",
             )
         adaptive = isinstance(self.costs, AdaptiveBalanced)
         costs = fixed_costs(None if adaptive else self.costs, y, classes)
