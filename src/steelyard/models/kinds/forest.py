@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._native import Forest
@@ -96,6 +97,12 @@ class ForestClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc
         else:
             self.forest_.add(np.ascontiguousarray(rows), out)
         return out
+
+    @available_if(lambda self: self.link != "mean")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The sum of the boosted trees: (n,) for two classes, positive for the second, else (n, K)."""
+        raw = self.raw_predict(X)
+        return raw[:, 0] if self.link == "logistic" else raw
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, columns as in ``classes_``."""
