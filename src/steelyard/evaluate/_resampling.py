@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -104,10 +105,14 @@ def bca_limits(
     edge = 0.5 / len(resampled)
     bias = ndtri(np.clip(below, edge, 1 - edge))
     cubes = squares = 0.0
+    finite = [values for values, _ in jackknife if np.isfinite(values).all()]
+    largest = max((float(np.abs(values).max()) for values in finite), default=0.0)
+    scale = 2.0 ** (math.frexp(largest)[1] - 1)  # cubes of 1e300 would overflow; a power of two rounds nothing
     for values, size in jackknife:
         n = size.sum()
         if np.isfinite(values).all():
-            influence = (n - 1) * (size @ values / n - values)
+            relative = values / scale
+            influence = (n - 1) * (size @ relative / n - relative)
             cubes += size @ influence**3 / n**3
             squares += size @ influence**2 / n**2
     acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0

@@ -103,11 +103,12 @@ def _call_by_call(
     """The slow way, for any measure at all."""
     check_same_length(y_true=y_true, y_pred=y_pred)
     y, p = np.asarray(y_true), np.asarray(y_pred)
+    whole, per_example = _split_arguments(given, len(y))
     stratum = np.unique(y, return_inverse=True)[1] if by_class else np.zeros(len(y), dtype=np.intp)
     members = [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
 
     def value_of(rows: NDArray[np.intp]) -> float:
-        return float(measure(y[rows], p[rows], **{k: _cut(v, rows, len(y)) for k, v in given.items()}))
+        return float(measure(y[rows], p[rows], **whole, **{k: v[rows] for k, v in per_example.items()}))
 
     picked = (np.concatenate([rng.choice(m, len(m)) for m in members]) for _ in range(count))
     resampled = np.fromiter((value_of(rows) for rows in picked), dtype=float, count=count)
@@ -118,8 +119,22 @@ def _call_by_call(
     return value_of(everything), resampled, jackknife
 
 
-def _cut(value: Any, rows: NDArray[np.intp], n: int) -> Any:
-    """Arguments with one entry per example are resampled along."""
-    if hasattr(value, "shape") and hasattr(value, "__getitem__") and value.shape and value.shape[0] == n:
-        return value[rows]
-    return value
+def _split_arguments(given: dict[str, Any], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments for all examples, and those with one entry per example as arrays.
+
+    Rows go by position, whatever index a frame brings along.
+    """
+    whole, per_example = {}, {}
+    for name, value in given.items():
+        if name in ("classes", "positive") or not _has_entries(value, n):
+            whole[name] = value
+        else:
+            per_example[name] = value.tocsr() if hasattr(value, "tocsr") else np.asarray(value)
+    return whole, per_example
+
+
+def _has_entries(value: Any, n: int) -> bool:
+    shape = getattr(value, "shape", None)
+    if shape is None and isinstance(value, (list, tuple)):
+        shape = (len(value),)
+    return bool(shape) and tuple(shape or ())[0] == n
