@@ -80,7 +80,7 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str, typer.Argument(help="CSV, LIBSVM, JSON lines or Parquet (.gz and the like may follow), or -.")
+        str, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz and the like may follow), or -.")
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     update: Annotated[
@@ -103,9 +103,15 @@ def _stream(
         str, typer.Option(help="none, standard or unit-norm, by the past alone; auto: unit-norm for tables.")
     ] = "auto",
     hash_bits: Annotated[
-        int | None, typer.Option(min=1, max=30, help="Hash into 2^bits columns; texts are hashed into 2^18.")
+        int | None,
+        typer.Option(
+            min=1, max=30, help="Hash into 2^bits columns of 8 bytes each (30: 8.6 GB); texts are hashed into 2^18."
+        ),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="csv, libsvm, jsonl or parquet; else from the name.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
+    ] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
     ] = False,
@@ -177,7 +183,9 @@ def _reproduce(
 
 @app.command("compare")
 def _compare(
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet, ARFF or LIBSVM; .gz, .bz2 and .xz may follow.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
+    ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,

@@ -76,11 +76,7 @@ class ComparisonData:
 
     def mean_costs(self) -> Costs:
         """One cost matrix for all: the mean of each true class where costs differ from row to row."""
-        if not isinstance(self.costs, ExampleCosts):
-            return self.costs
-        table, codes = self.costs.per_example(self.y), self.costs.encode(self.y)
-        means = [table[codes == k].mean(axis=0) for k in range(len(self.classes))]
-        return Costs(self.classes, np.array(means), self.costs.positive)
+        return self.costs.class_means(self.y)
 
     def cost_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""

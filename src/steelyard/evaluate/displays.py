@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..costs.rules import read_costs
+from ..costs.rules import stated_costs
 from ..validation.values import invalid
 from ._drawing import ACCENT, FAINT, axes, finish, words
 from ._predictions import Floats
@@ -20,7 +20,7 @@ def score_of(estimator: Any, X: Any, *, costs: Any = None, positive: Any = None,
     if len(labels) != 2:
         raise invalid("estimator", "tell two classes apart for a curve", labels)
     if positive is None and costs is not None:
-        positive = read_costs(costs, labels).aligned(labels).positive
+        positive = stated_costs(costs, labels).aligned(labels).positive
     if positive is not None and positive not in labels:
         raise invalid("positive", f"be a class of the estimator ({', '.join(map(repr, labels))})", positive)
     at = 1 if positive is None else labels.index(positive)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import CostRule, ExampleCosts
-from ..costs.rules import read_costs
+from ..costs.rules import stated_costs
 from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
 from ..validation.arrays import check_same_length
@@ -161,7 +161,7 @@ def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, cost
     if isinstance(costs, CostRule):
         raise invalid("costs", "be stated outright for an estimate", costs, "A rule needs the labels of all rounds.")
     known = Trace(*(np.asarray(column)[queried] for column in trace))
-    stated = None if costs is None else read_costs(costs, known.y)
+    stated = None if costs is None else stated_costs(costs, known.y)
     if given["classes"] is None and (stated is None or stated.classes is None):
         given["classes"] = np.union1d(known.y, np.asarray(trace.prediction))
     return trace_answers(known, shown, costs=stated[queried] if isinstance(stated, ExampleCosts) else stated, **given)

@@ -143,18 +143,23 @@ def mean_cost(sums: Floats, _: Positive) -> Floats:
 
 @measure(constant_costs)
 def savings_score(sums: Floats, _: Positive) -> Floats:
-    """1 - cost / cost of the cheapest constant answer: 1 is free of cost, 0 no better than one answer for all.
+    """What the answers save against the cheapest constant answer, as a share of its cost; 0 is no better than it.
 
-    The cheapest constant answer is found on these very examples. Where it is free already, the score is 0 for
-    answers that are free too and minus infinity for any others.
+    The cheapest constant answer is found on these very examples; where abstaining has a price, always abstaining is
+    one of them. With costs above 0 the score is 1 - cost / cost of that answer, and 1 is free of cost. Where that
+    answer gains (its cost is below 0), the score is the gain beyond it as a share of its gain: 1 is twice its gain.
+    Where it costs nothing, the score is 0 for answers that cost nothing too, minus infinity for answers that cost
+    something and plus infinity for answers that gain.
 
     >>> savings_score([1, 1, 0, 0], [1, 0, 0, 0], costs={0: 2, 1: 3})
     0.25
+    >>> savings_score([1, 0, 0, 0], [1, 0, 0, 0], costs=[[-1, 1], [1, -6]])  # always 0 gains 2, these gain 9
+    3.5
     """
     cost, best = sums[..., 0], sums[..., 2:].min(axis=-1)
-    free = best <= 0
-    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=~free)
-    return np.where(free & (cost > 0), -np.inf, 1 - share)
+    share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=best != 0)
+    against_nothing = np.where(cost == 0, 0.0, np.where(cost > 0, -np.inf, np.inf))
+    return np.where(best == 0, against_nothing, np.where(best < 0, share - 1, 1 - share))
 
 
 def _balanced_accuracy(sums: Floats, _: Positive, *, adjusted: bool = False) -> Floats:

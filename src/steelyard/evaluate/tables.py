@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
+from ..costs._showing import format_amount
 from ..validation.values import check_number
 from ._predictions import Floats, Predictions, read_predictions
 
@@ -37,33 +38,41 @@ def _by_cell(answers: Predictions, amounts: Floats) -> Floats:
     matrix = np.zeros((answers.n_classes, answers.n_classes))
     weight = 1.0 if answers.weight is None else answers.weight
     np.add.at(matrix, (answers.truth, answers.answer), amounts * weight)
-    return matrix
+    return matrix[:-1] if answers.abstains else matrix  # nothing is truly "abstain"
 
 
 @dataclass(frozen=True, eq=False)
 class ConfusionTable:
-    """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML."""
+    """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML.
+
+    ``answers`` are the labels of its columns: ``classes``, and the name of abstaining where that has a price.
+    """
 
     classes: NDArray[Any]
     counts: Floats
     costs: Floats
+    answers: NDArray[Any]
+    currency: str | None = None
 
     def __str__(self) -> str:
-        cells = [[f"{n:g} ({c:g})" for n, c in zip(*rows, strict=True)] for rows in self._rows()]
-        return aligned_text(["truth \\ answer, count (cost)", *self._names()], self._names(), cells)
+        cells = [
+            [f"{n:g} ({format_amount(c, self.currency)})" for n, c in zip(*rows, strict=True)] for rows in self._rows()
+        ]
+        return aligned_text(["truth \\ answer, count (cost)", *map(str, self.answers)], self._names(), cells)
 
     def _repr_html_(self) -> str:
-        top = float(self.costs.max()) or 1.0
+        top = float(self.costs.max(initial=0.0)) or 1.0
         body = "".join(
             f'<tr><th scope="row">{html.escape(name)}</th>'
             + "".join(
-                f'<td style="background:rgba(200,60,30,{0.5 * c / top:.2f})">{n:g}<br><small>{c:g}</small></td>'
+                f'<td style="background:rgba(200,60,30,{max(0.5 * c / top, 0.0):.2f})">{n:g}'
+                f"<br><small>{html.escape(format_amount(c, self.currency))}</small></td>"
                 for n, c in zip(*rows, strict=True)
             )
             + "</tr>"
             for name, rows in zip(self._names(), self._rows(), strict=True)
         )
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self._names())
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in map(str, self.answers))
         return (
             '<table class="confusion"><caption>answers by truth: count, and cost below</caption>'
             f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -87,7 +96,10 @@ def confusion_table(
     1                            1 (5) 1 (0)
     """
     answers = read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
-    return ConfusionTable(answers.classes, _by_cell(answers, np.ones(len(answers.truth))), _in_cost(answers))
+    cells = _by_cell(answers, np.ones(len(answers.truth)))
+    return ConfusionTable(
+        answers.classes[: len(cells)], cells, _in_cost(answers), answers.classes, currency=answers.currency
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +159,10 @@ def per_class_scores(
         zero_division=0,
         sample_weight=answers.weight,
     )
-    return ClassScores(answers.classes, precision, recall, f, support, _in_cost(answers).sum(axis=1))
+    K = answers.n_classes - answers.abstains
+    return ClassScores(
+        answers.classes[:K], precision[:K], recall[:K], f[:K], support[:K], _in_cost(answers).sum(axis=1)
+    )
 
 
 def aligned_text(head: list[str], names: list[str], cells: list[list[str]]) -> str:

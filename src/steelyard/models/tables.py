@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..data import Dataset, read_table
-from ..data.files import suffix_of
-from ..data.table import SUFFIXES
+from ..data.formats import format_name
 from ..errors import CostsError
 from ..validation.values import invalid
 from .schema import Columns
@@ -23,7 +22,7 @@ from .schema import Columns
 
 def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
-    kind = _kind(path)
+    kind = format_name(path)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
@@ -35,15 +34,6 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     for name in dict.fromkeys(columns):  # one column may hold both costs
         X, taken[name] = _without(X, dataset.features, name)
     return X, dataset.y, taken
-
-
-def _kind(path: Path) -> str:
-    """The format of a file by its name."""
-    kind = SUFFIXES.get(suffix_of(path))
-    if kind is None:
-        endings = ", ".join(sorted(SUFFIXES))
-        raise invalid("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
-    return kind
 
 
 def _named(dataset: Dataset) -> Any:
@@ -115,9 +105,9 @@ def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[
     Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
     one of those the model does not know.
     """
-    kind = _kind(path)
+    kind = format_name(path)
     if columns.sparse is not (kind == "libsvm"):
-        raise invalid("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
+        raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", path.name)
     if kind == "libsvm":
         if taken:
             raise invalid("cost column", "not be given for LIBSVM", taken[0], error=CostsError)

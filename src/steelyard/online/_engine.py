@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     costs: ClassCosts
     threshold: float
     averaging: bool
-    constant_feature: bool
+    fit_intercept: bool
     seed: int
 
 
@@ -47,7 +47,7 @@ def stream_of(setting: Setting, query: QueryRule) -> Any:
     """A native stream at its beginning. A query rule without a kernel tells its chances from outside."""
     kernel = query.kernel()
     return Stream(
-        query=AskAll().native() if kernel is None else kernel,
+        query=AskAll().kernel() if kernel is None else kernel,
         floor=query.floor if isinstance(query, AskAtLeast) else 0.0,
         limit=setting.budget.limit,
         rate=setting.budget.rate,
@@ -55,7 +55,7 @@ def stream_of(setting: Setting, query: QueryRule) -> Any:
         averaging=setting.averaging,
         threshold=setting.threshold,
         seed=setting.seed,
-        constant_feature=setting.constant_feature,
+        fit_intercept=setting.fit_intercept,
         **setting.costs._asdict(),
     )
 
@@ -84,13 +84,13 @@ class Engine:
         self.stream = stream_of(setting, query)
         if isinstance(update, SecondOrderRule):
             update.check_width(setting.n_features)
-            self.stream.begin_spread(update.full)
+            self.stream.begin_covariance(update.full)
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 
     def blank_record(self, n: int) -> Record:
         """Columns for n rounds, in one block; chances are left out where every label is asked for."""
-        always = self.kernel is not None and self.stream.always_asks
+        always = self.kernel is not None and self.stream.queries_all
         block = large_block(n * (16 if always else 25))
         score, answer = block[: 8 * n].view(np.float64), block[8 * n : 16 * n].view(np.int64)
         if always:
@@ -196,7 +196,7 @@ class Engine:
                 raise complaint_about(row, 0)
             return
         before = copy.copy(self.stream)
-        self.stream.release()
+        self.stream.cancel_query()
         score, x2, w2 = self.stream.look(*arrays, 0)
         seen = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
         if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
@@ -209,13 +209,13 @@ class Engine:
         return {
             "made_of": (self.setting, self.update, self.query),
             "arrays": self.stream.arrays(),
-            "spread": self.stream.spread(),
+            "spread": self.stream.covariance(),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(*state["made_of"])  # type: ignore[misc]
         self.stream.restore(*state["arrays"])
-        self.stream.restore_spread(state["spread"])
+        self.stream.restore_covariance(state["spread"])
 
 
 def always_asked(n: int) -> tuple[Floats, NDArray[np.bool_]]:

@@ -19,7 +19,6 @@ from .updates import ClassInput, UpdateRule
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-UNUSED: tuple[str, list[float]] = ("PA", [])  # stands where a rule written in Python tells its strides from outside
 
 
 class ManySetting(NamedTuple):
@@ -30,7 +29,7 @@ class ManySetting(NamedTuple):
     costs: Floats  # C[true, predicted]
     negative: int
     averaging: bool
-    constant_feature: bool
+    fit_intercept: bool
     seed: int
     odds: float  # above 0: costs follow the labels seen
     positive: int
@@ -59,18 +58,16 @@ class ManyEngine:
 
     def __init__(self, setting: ManySetting, update: UpdateRule, query: QueryRule) -> None:
         self.setting, self.update, self.query = setting, update, query
-        class_step = update.class_kernel()
-        self.native = class_step is not None and query.kernel() is not None
-        rule, numbers = class_step or UNUSED
+        kernel = update.class_kernel()
+        self.native = kernel is not None and query.kernel() is not None
         asking = Setting(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
         self.stream: Any = CostStream(
             stream=stream_of(asking, query),
             n_features=setting.n_features,
-            rule=rule,
-            numbers=numbers,
+            rule=kernel,
             costs=setting.costs,
             negative=setting.negative,
-            constant=setting.constant_feature,
+            fit_intercept=setting.fit_intercept,
             averaging=setting.averaging,
             odds=setting.odds,
             positive=setting.positive,
@@ -80,7 +77,7 @@ class ManyEngine:
 
     def run(self, rows: Rows, truth: ManyTruth) -> ManyRecord:
         """Algorithm 1 of paper 001 over the rows. If they cannot be used, the stream stays as it was."""
-        n, always = len(truth.codes), self.native and self.stream.always_asks
+        n, always = len(truth.codes), self.native and self.stream.queries_all
         queried = None if always else np.empty(n, dtype=bool)
         record = ManyRecord(np.empty(n), np.empty(n, dtype=np.int64), None if always else np.empty(n), queried)
         if self.native:
@@ -189,7 +186,7 @@ class ManyEngine:
             return
         before, done = copy.copy(self.stream), False
         try:
-            self.stream.release()
+            self.stream.cancel_query()
             seen = self._look(arrays, 0)
             done = seen is not None and self._settle(arrays, 0, code, given, weight, *seen)
         finally:
@@ -222,6 +219,10 @@ def cheapest(costs: Floats) -> NDArray[np.intp]:
 def check_many(update: Any) -> None:
     """Complain about a rule that does not say how far to go for one answer of many."""
     if not isinstance(update, UpdateRule) or type(update).class_step is UpdateRule.class_step:
-        rule = "be a rule for many classes: CSOGD1, CSOGD2, CSOALHinge, CSOALPA, PA, PA1, PA2, or one with a stride()"
-        raise invalid("update", rule, update, "Give an object, e.g. update=CSOGD2(0.1).")
+        raise invalid(
+            "update",
+            "be a rule for many classes, one with a class_step()",
+            update,
+            "Give an object, e.g. update=CSOGD2(0.1).",
+        )
     update.validate()

@@ -119,7 +119,7 @@ class Stored(Saved):
                 "weights": weights,
                 "sums": sums,
                 "factors": factors,
-                "spread": engine.stream.spread(),
+                "spread": engine.stream.covariance(),
             },
         }
 
@@ -140,7 +140,7 @@ class Stored(Saved):
             engine = Engine(setting, update, query or active.AskAll())
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
             engine.stream.restore(*vectors, state["counts"])
-            engine.stream.restore_spread(spread)
+            engine.stream.restore_covariance(spread)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         made._engine = engine

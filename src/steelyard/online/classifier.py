@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
@@ -22,7 +23,7 @@ from .updates import CSOGD2, UpdateRule
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(Stored, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
 
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
@@ -62,7 +63,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
         with unchanged_on_error(self):
             self.__dict__.pop("_engine", None)
@@ -162,7 +163,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             costs=class_costs(self.costs, y, classes),
             threshold=check_number("threshold", self.threshold),
             averaging=averaged and budget.limit > 0,
-            constant_feature=bool(self.fit_intercept),
+            fit_intercept=bool(self.fit_intercept),
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
         )
         self._engine = Engine(setting, update, query)
@@ -212,7 +213,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
-        self._running().stream.release(check_count("count", count))
+        self._running().stream.cancel_query(check_count("count", count))
 
     def _truth(self, y: Any) -> bool:
         try:

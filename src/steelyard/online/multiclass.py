@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
 from ..errors import StateError
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
@@ -27,7 +28,7 @@ __all__ = ["OnlineCostClassifier"]
 FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
-class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
     Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
@@ -77,7 +78,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order."""
         with unchanged_on_error(self):
             self.__dict__.pop("_engine", None)
@@ -166,7 +167,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             costs=costs,
             negative=self._negative(classes),
             averaging=averaged and budget.limit > 0,
-            constant_feature=check_flag("fit_intercept", self.fit_intercept),
+            fit_intercept=check_flag("fit_intercept", self.fit_intercept),
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
             odds=odds,
             positive=plus,
@@ -224,7 +225,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     def cancel_query(self, count: int = 1) -> None:
         """Give back the reservation of labels that were asked for and will never come."""
-        self._running().stream.release(check_count("count", count))
+        self._running().stream.cancel_query(check_count("count", count))
 
     # -- answering ---------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ from ..data import load_orders
 from ..data.gaussians import make_three_gaussians, rotating_costs, three_gaussians_posterior
 from ..trace import Trace
 from ..validation.arrays import take_rows
-from .recipe import build, named
+from .names import named
+from .recipe import build
 
 
 @dataclass(frozen=True)

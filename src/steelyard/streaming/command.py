@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..data import Dataset, iter_chunks
+from ..data.formats import FORMATS
 from ..files import check_paths, lock_file
 from ..validation.text import printable
 from ..validation.values import check_choice, invalid
@@ -23,6 +24,7 @@ from .decision_log import DecisionLog
 from .session import Session
 from .settings import StreamSettings, new_session, resume_session
 
+WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
 SYNC = ("never", "state", "chunk")
 
@@ -92,10 +94,13 @@ def run_stream(
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
     if places.source == "-" and "format" not in reader:
-        raise invalid("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
     places.check(settings.costs)
     session = new_session(settings)
     console = Console(stderr=True, quiet=quiet)
+    if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
+        size = f"{8 * 2**settings.hash_bits / 1e9:.1f} GB"
+        console.print(f"--hash-bits {settings.hash_bits} needs {size} of memory for each vector of weights.")
     with places.locked():
         state = places.state
         if state is not None and state.exists():

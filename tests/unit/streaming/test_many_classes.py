@@ -150,7 +150,9 @@ def said(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_standard_input_needs_its_format(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--format must be csv, libsvm, jsonl or parquet" in said(["stream", "-"], monkeypatch, capsys)
+    assert "--format must be one of csv, tsv, whitespace, jsonl, libsvm, arff, parquet, arrow" in said(
+        ["stream", "-"], monkeypatch, capsys
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     test = fields.wholes("test", "nodes", low=_LEAF, high=_EQUALS, dtypes="B")
     leaf = test == _LEAF
     column = fields.wholes("column", "nodes", low=-1, high=n_features - 1, dtypes="i")
-    if (column[~leaf] < 0).any():
-        fields.refuse("column", "exists where it is tested", -1)
+    if ((column < 0) != leaf).any():
+        fields.refuse("column", "exists where it is tested, and only there", int(column.max()))
     threshold = fields.floats("threshold", "nodes", nan=True)
     if not np.isfinite(threshold[(test == _AT_MOST) | (test == _EQUALS)]).all():
         fields.refuse("threshold", "is finite where it is compared with", "NaN")
