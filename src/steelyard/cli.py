@@ -90,7 +90,7 @@ def _stream(
     query: Annotated[str, typer.Option(help='A query rule, e.g. "AskAsymmetric(c_pos=0.01, c_neg=0.1)".')] = "AskAll",
     budget: Annotated[str | None, typer.Option(help="Labels in all (1250), or per row (0.05).")] = None,
     costs: Annotated[
-        str | None, typer.Option(help="fn=5,fp=1, balanced, or a CSV or TOML file with C[true, predicted].")
+        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
     classes: Annotated[
         str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
@@ -187,7 +187,9 @@ def _compare(
         Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
+    ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
     fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
     fp_cost_column: Annotated[

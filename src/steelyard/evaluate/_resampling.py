@@ -93,6 +93,20 @@ class Sheet:
         ]
 
 
+def magnitude(*parts: Floats) -> float:
+    """The power of two below the largest number: cubes of 1e300 would overflow, and dividing by it rounds nothing."""
+    largest = max((float(np.abs(part).max()) for part in parts), default=0.0)
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
+def spread(values: Floats) -> float:
+    """Standard deviation, also of numbers whose squares overflow; infinite with an infinite one (savings may be)."""
+    if not np.isfinite(values).all():
+        return math.inf
+    scale = magnitude(values)
+    return float((values / scale).std(ddof=1)) * scale
+
+
 def bca_limits(
     value: float, resampled: Floats, jackknife: list[tuple[Floats, Floats]], confidence: float
 ) -> tuple[float, float]:
@@ -106,8 +120,7 @@ def bca_limits(
     bias = ndtri(np.clip(below, edge, 1 - edge))
     cubes = squares = 0.0
     finite = [values for values, _ in jackknife if np.isfinite(values).all()]
-    largest = max((float(np.abs(values).max()) for values in finite), default=0.0)
-    scale = 2.0 ** (math.frexp(largest)[1] - 1)  # cubes of 1e300 would overflow; a power of two rounds nothing
+    scale = magnitude(*finite)
     for values, size in jackknife:
         n = size.sum()
         if np.isfinite(values).all():

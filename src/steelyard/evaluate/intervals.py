@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import ExampleCosts
 from ..validation.arrays import check_same_length
 from ..validation.values import check_count, check_flag, check_number, invalid
 from ._measure_forms import MeasureForm, find_form, grouped, is_measure
 from ._predictions import Floats, read_predictions
-from ._resampling import Sheet, bca_limits
+from ._resampling import Sheet, bca_limits, spread
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,7 @@ def bootstrap_interval(
     else:
         value, resampled, jackknife = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
     low, high = bca_limits(value, resampled, jackknife, level)
-    spread = float(resampled.std(ddof=1)) if np.isfinite(resampled).all() else np.inf  # savings may be -inf
-    return Interval(value, low, high, level, spread)
+    return Interval(value, low, high, level, spread(resampled))
 
 
 def _read_sheet(form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
@@ -129,7 +129,8 @@ def _split_arguments(given: dict[str, Any], n: int) -> tuple[dict[str, Any], dic
         if name in ("classes", "positive") or not _has_entries(value, n):
             whole[name] = value
         else:
-            per_example[name] = value.tocsr() if hasattr(value, "tocsr") else np.asarray(value)
+            by_position = isinstance(value, ExampleCosts) or hasattr(value, "tocsr")
+            per_example[name] = value if by_position else np.asarray(value)
     return whole, per_example
 
 
@@ -137,4 +138,4 @@ def _has_entries(value: Any, n: int) -> bool:
     shape = getattr(value, "shape", None)
     if shape is None and isinstance(value, (list, tuple)):
         shape = (len(value),)
-    return bool(shape) and tuple(shape or ())[0] == n
+    return bool(shape) and next(iter(shape or ())) == n

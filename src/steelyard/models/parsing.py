@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 from pathlib import Path
 from typing import Any
 
 from .. import active, online
 from ..active import QueryRule
 from ..costs import Costs
+from ..costs.spec import CostSpec, read_file
 from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
 from ..rules import Rule
 from ..validation.values import invalid
 
+BALANCED = "balanced"
 LONGEST_RULE = 500  # characters; deeper nesting than fits would exhaust the parser
 _BASES = (UpdateRule, QueryRule, SecondOrderRule)
 
@@ -75,24 +76,27 @@ def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
         raise invalid(option, "give parameters as numbers, texts or True and False", ast.unparse(tree)) from None
 
 
-def stream_costs(text: str | None) -> Any:
-    """``fn=5,fp=1`` (a miss, a false alarm), ``balanced``, a file of C[true, predicted], or None: a mistake costs 1."""
+def parse_costs(text: str | None) -> Costs | CostSpec | str | None:
+    """The option ``--costs`` of every command: ``fn=5,fp=1``, ``8:1``, a .csv or .toml file, or ``balanced``."""
     if text is None:
         return None
-    if text.strip() == "balanced":
-        return AdaptiveBalanced()
+    if text.strip().lower() == BALANCED:
+        return BALANCED
     if Path(text).suffix.lower() in (".csv", ".toml"):
-        return Costs.from_file(text)
-    pair: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, number = (piece.strip() for piece in part.partition("="))
-        try:
-            pair[name] = float(number)
-        except ValueError:
-            pair[name] = math.nan
-        if not equals or name not in ("fn", "fp") or not math.isfinite(pair[name]) or pair[name] <= 0:
-            raise invalid("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
-    return Costs.binary(fn=pair.get("fn", 1.0), fp=pair.get("fp", 1.0))
+        return read_file(Path(text))
+    return CostSpec.parse(text)
+
+
+def stream_costs(text: str | None) -> Any:
+    """Costs of a stream, the same for every row; ``balanced`` follows the labels seen, None: a mistake costs 1."""
+    stated = parse_costs(text)
+    if stated == BALANCED:
+        return AdaptiveBalanced()
+    if isinstance(stated, CostSpec):
+        stated = stated.costs()
+    if isinstance(stated, Costs) and stated.abstain is not None:
+        raise invalid("--costs", "leave abstain out in a stream, which decides every row", text)
+    return stated
 
 
 def label_budget(text: str | None) -> int | float | None:
