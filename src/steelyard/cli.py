@@ -164,21 +164,37 @@ def _stream(
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
+    share: Annotated[
+        float | None, typer.Argument(help="With --check: the share of kept runs, 0.02 by default.")
+    ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Minutes instead of hours: fewer runs, large data left out.")
+        bool, typer.Option("--quick", help="Two minutes: fewer runs, long ones left out, nothing judged on them.")
     ] = False,
+    hours: Annotated[float | None, typer.Option(min=0, help="Begin no run after this time; say what is left.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
+    to: Annotated[Path | None, typer.Option(help="A new folder for results; else steelyard-reproduce/PAPER.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on in this folder of results.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the committed results; run nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compute a share of the committed runs again, compare every digit.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Work in the committed results; with --check record what passed.")
+    ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import reproduce
+    from .reproduction.command import run_reproduce
 
+    papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
-        reproduce(each, item=item, data=data, runs=runs, quick=quick, jobs=jobs)
+    part = {"item": item, "data": data}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    run_reproduce(papers, part, wish, to=to, resume=resume, keep=keep, show=show, check=check, share=share)
 
 
 @app.command("compare")

@@ -16,10 +16,17 @@ from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
-from ._engine import always_asked, check_query, one_row, readable
+from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
-from ._storing import Saved, classes_read, classes_written, described, params_read, params_written
+from ._multiclass_stream import (
+    Floats,
+    MulticlassConfig,
+    MulticlassLabels,
+    MulticlassStream,
+    cheapest,
+    check_multiclass_update,
+)
+from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
 from .updates import CSOGD1, UpdateRule
 
@@ -28,7 +35,7 @@ __all__ = ["OnlineCostClassifier"]
 FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
-class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
     Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
@@ -53,7 +60,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
     FIELDS = ("params", "n_features", "counts", "labels", "feature_names")
     FORMAT, VERSION = FORMAT, VERSION
     classes_: NDArray[Any]
-    _engine: ManyEngine
+    _stream: MulticlassStream
 
     def __init__(
         self,
@@ -81,7 +88,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order."""
         with unchanged_on_error(self):
-            self.__dict__.pop("_engine", None)
+            self.__dict__.pop("_stream", None)
             self._learn(X, y, None, costs, sample_weight, whole=True)
         return self
 
@@ -112,8 +119,8 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
     def _learn(
         self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, whole: bool, draws: Any = None
     ) -> Trace:
-        new = not hasattr(self, "_engine")
-        rows = readable(self, X, reset=new)
+        new = not hasattr(self, "_stream")
+        rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         found, codes = check_labels(labels)
@@ -126,15 +133,15 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
         if (positions < 0).any():
             at = int(np.argmax(positions[codes] < 0))
             raise invalid("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
-        truth = ManyTruth(
+        truth = MulticlassLabels(
             positions[codes],
             None if costs is None else self._table(costs, labels),
             None if sample_weight is None else check_sample_weight(sample_weight, len(labels)),
             None if draws is None else uniform_draws(draws, len(labels)),
         )
-        gap, answer, query_probability, queried = self._engine.run(rows, truth)
+        gap, answer, query_probability, queried = self._stream.run(rows, truth)
         if query_probability is None or queried is None:
-            query_probability, queried = always_asked(len(labels))
+            query_probability, queried = all_queried(len(labels))
         return Trace(gap, self.classes_[answer], queried, query_probability, labels)
 
     def _table(self, per_example: Any, y: Any) -> Floats:
@@ -145,7 +152,10 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
         """Zero weights, and everything that stays for the life of the stream."""
         if len(classes) < 2:
             raise invalid(
-                "y", "have two classes or more", classes.tolist(), "For one class in the first part give classes=."
+                "y",
+                "have two classes or more",
+                classes.tolist(),
+                "If the first batch has one class, pass classes=[...].",
             )
         adaptive = isinstance(self.costs, AdaptiveBalanced)
         costs = fixed_costs(None if adaptive else self.costs, y, classes)
@@ -154,14 +164,14 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
     def _adopt(self, n_features: int, classes: NDArray[Any], costs: Floats) -> None:
         update = CSOGD1() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
-        check_many(update)
+        check_multiclass_update(update)
         check_query(query)
         budget = Budget.of(self.budget)
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
             raise invalid("budget", 'be a number of labels for after_budget="average"', self.budget)
         odds, plus = adaptive_odds(self.costs, classes) if isinstance(self.costs, AdaptiveBalanced) else (0.0, 1)
-        setting = ManySetting(
+        setting = MulticlassConfig(
             n_features=n_features,
             budget=budget,
             costs=costs,
@@ -172,7 +182,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
             odds=odds,
             positive=plus,
         )
-        self._engine = ManyEngine(setting, update, query)
+        self._stream = MulticlassStream(setting, update, query)
         self.classes_ = classes
         self._answers = tuple(classes)  # looked up once a decision
         self._codes = {label: k for k, label in enumerate(classes.tolist())}
@@ -186,9 +196,9 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
             raise invalid("negative", f"be one of the classes {classes.tolist()}", self.negative)
         return int(found[0])
 
-    def _running(self) -> ManyEngine:
+    def _running(self) -> MulticlassStream:
         try:
-            return self._engine
+            return self._stream
         except AttributeError:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
@@ -234,7 +244,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
 
         Rules that scale the slope estimate shares of the range of a row's costs.
         """
-        return self._running().estimates(readable(self, X, reset=False))
+        return self._running().estimates(check_stream_rows(self, X, reset=False))
 
     def decision_function(self, X: Any) -> Floats:
         """Minus the estimated costs; for two classes one column, positive for the second."""
@@ -304,7 +314,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
             if costs.shape != (len(classes), len(classes)) or made.n_features_in_ * len(classes) != len(vectors[0]):
                 raise StateError(f"state must have {made.n_features_in_} weights for each of {len(classes)} classes.")
             made._adopt(made.n_features_in_, classes_read(classes, state["labels"]), costs)
-            made._engine.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
+            made._stream.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
             names = list(state["feature_names"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
@@ -313,7 +323,7 @@ class OnlineCostClassifier(Saved, CostClassifierMixin, BaseEstimator):  # type: 
         return made
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_engine")
+        return hasattr(self, "_stream")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

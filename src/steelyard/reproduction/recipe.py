@@ -80,11 +80,6 @@ class Recipe:
         """The table a measure stands in."""
         return next((str(m["item"]) for m in self.measures if m.get("name") == measure and "item" in m), self.item)
 
-    @property
-    def results(self) -> Path:
-        """Where the runs of this recipe are kept."""
-        return self.path.parent / "results" / f"{self.name}.csv"
-
 
 def read_recipe(path: Path) -> Recipe:
     """Read one recipe; a key that is missing or unknown is an error that names it."""
@@ -134,9 +129,10 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _canonical(spec: Any) -> Any:
-    """What a recipe says without where its classes live: a module that moves leaves the digest as it is."""
+    """What a recipe says without where its classes live or how often it is run: neither changes what a run gives."""
     if isinstance(spec, Mapping):
-        return {k: str(v).rpartition(".")[2] if k == "use" else _canonical(v) for k, v in spec.items()}
+        said = {k: v for k, v in spec.items() if k != "runs"}
+        return {k: str(v).rpartition(".")[2] if k == "use" else _canonical(v) for k, v in said.items()}
     return [_canonical(value) for value in spec] if isinstance(spec, list) else spec
 
 

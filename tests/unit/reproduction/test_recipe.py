@@ -141,13 +141,15 @@ def test_recipe_knows_every_table_it_speaks_to(tmp_path: Path) -> None:
     assert recipe.items == ("Table 9", "Table 10")
     assert recipe.item_of("error") == "Table 10"
     assert recipe.item_of("mean_cost") == "Table 9"
-    assert recipe.results == tmp_path / "results" / "table9-german.csv"
 
 
 def test_digest_changes_with_the_numbers_only(tmp_path: Path) -> None:
     digest = read_recipe(write(tmp_path, RECIPE)).digest
     assert read_recipe(write(tmp_path, RECIPE.replace("Table 9 on german", "other words"))).digest == digest
     assert read_recipe(write(tmp_path, RECIPE.replace("0.25", "0.5"))).digest != digest
+    assert read_recipe(write(tmp_path, RECIPE.replace("runs = 2", "runs = 20"))).digest == digest
+    moved = RECIPE.replace("sklearn.tree.DecisionTreeClassifier", "sklearn.elsewhere.DecisionTreeClassifier")
+    assert read_recipe(write(tmp_path, moved)).digest == digest
 
 
 def test_missing_and_unknown_keys_are_named(tmp_path: Path) -> None:
