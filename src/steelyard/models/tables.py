@@ -79,7 +79,8 @@ def read_costs(
         rule = Balanced(positive=named)
         return rule if stated else Costs.binary(fn=1, fp=1, classes=classes.tolist(), positive=named)
     if isinstance(stated, CostSpec):
-        stated = stated.costs(_frame(stated, taken), classes=classes.tolist())
+        spec = stated if named is None else replace(stated, positive=named)
+        return spec.costs(_frame(spec, taken), classes=classes.tolist())
     return stated if named is None else replace(stated.aligned(classes), positive=named)
 
 
