@@ -11,11 +11,6 @@ using tree::Table;
 
 namespace {
 
-void require(bool ok, const char *message) {
-  if (!ok)
-    throw nb::value_error(message);
-}
-
 // The weight columns of a variant, (5, rows) in the order of boost::Columns; pace is NaN where it is alpha.
 Columns read_columns(const Table &table, const Matrix<double> &columns, double pace) {
   const std::size_t n = table.n_rows();

@@ -1,10 +1,12 @@
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,6 +18,11 @@
 
 namespace steelyard {
 namespace {
+
+// A class of its own: nanobind would take a bare variant apart at every call.
+struct BoundClassRule {
+  ClassRule rule;
+};
 
 constexpr const char *not_as_many = "the columns do not have as many rows as X";
 
@@ -150,7 +157,7 @@ void bind_state(nb::class_<CostStream> &cls) {
   cls.def_prop_ro("spent", [](const CostStream &s) { return s.stream.spent; });
   cls.def_prop_ro("reserved", [](const CostStream &s) { return s.stream.reserved; });
   cls.def_prop_ro("updates", [](const CostStream &s) { return s.stream.updates; });
-  cls.def_prop_ro("always_asks", [](const CostStream &s) { return s.stream.config.queries_all(); });
+  cls.def_prop_ro("queries_all", [](const CostStream &s) { return s.stream.config.queries_all(); });
   cls.def_prop_ro("seen", [](const CostStream &s) { return s.seen; });
   cls.def_prop_ro("weights", [](const CostStream &s) { return copied(s.w); }, nb::rv_policy::move);
   cls.def_prop_ro("biases", [](const CostStream &s) { return copied(s.bias); }, nb::rv_policy::move);
@@ -186,7 +193,7 @@ void bind_one_row(nb::class_<CostStream> &cls) {
         OneRow(x).visit(costs.config.d, [&](const auto &row) { decision = decide(costs, row); });
         return decision;
       },
-      nb::arg("x").none(), "(t, gap, answer, chance, ask); False if not finite; None if not a plain row of floats.");
+      nb::arg("x").none(), "(t, gap, class, query probability, query); False if not finite; None if not a plain row of floats.");
   cls.def(
       "learn",
       [](CostStream &costs, nb::handle x, std::int64_t label, const Vector<double> &given,
@@ -204,15 +211,15 @@ void bind_one_row(nb::class_<CostStream> &cls) {
       "True: learned. False: the row is not finite or overflows. None: not a plain row of floats.");
   cls.def(
       "enter",
-      [](CostStream &costs, double chance, const Vector<double> &draws, std::size_t i) {
+      [](CostStream &costs, double probability, const Vector<double> &draws, std::size_t i) {
         require(!draws.is_valid() || i < draws.shape(0), "draws has no such entry");
-        const QueryDecision decision = costs.enter(chance, draws.is_valid() ? draws.data() + i : nullptr);
+        const QueryDecision decision = costs.enter(probability, draws.is_valid() ? draws.data() + i : nullptr);
         return std::make_tuple(decision.probability, decision.query);
       },
-      nb::arg("chance"), nb::arg("draws").noconvert().none(), nb::arg("i"));
+      nb::arg("probability"), nb::arg("draws").noconvert().none(), nb::arg("i"));
   cls.def("reserve", [](CostStream &costs) { ++costs.stream.reserved; });
   cls.def(
-      "release",
+      "cancel_query",
       [](CostStream &costs, std::uint64_t count) { costs.stream.reserved -= std::min(count, costs.stream.reserved); },
       nb::arg("count") = 1);
 }
@@ -220,20 +227,30 @@ void bind_one_row(nb::class_<CostStream> &cls) {
 } // namespace
 
 void bind_multiclass(nb::module_ &m) {
+  nb::class_<BoundClassRule>(m, "ClassKernel");
+  m.def(
+      "class_kernel",
+      [](const std::string &name, const std::vector<double> &numbers) -> std::optional<BoundClassRule> {
+        BoundClassRule found;
+        if (find_rule(name, numbers, found.rule))
+          return found;
+        return std::nullopt;
+      },
+      nb::arg("name"), nb::arg("numbers"), "The class_step of the rule of this name in native/updates.hpp, if any.");
   nb::class_<CostStream> cls(m, "CostStream");
   cls.def(
       "__init__",
-      [](CostStream *self, const Stream &stream, std::size_t d, const std::string &rule,
-         const std::vector<double> &numbers, const Matrix<double> &costs, std::size_t negative, bool constant,
-         bool averaging, double odds, std::size_t positive) {
+      [](CostStream *self, const Stream &stream, std::size_t d, const BoundClassRule *rule, const Matrix<double> &costs,
+         std::size_t negative, bool fit_intercept, bool averaging, double odds, std::size_t positive) {
         const std::size_t K = costs.shape(0);
         require(K >= 2 && costs.shape(1) == K && negative < K && positive < K, "the costs are not those of K classes");
         const std::vector<double> matrix(costs.data(), costs.data() + K * K);
         new (self)
-            CostStream(stream, {K, d, class_rule(rule, numbers), matrix, negative, constant, odds, positive}, averaging);
+            CostStream(stream, {K, d, rule ? rule->rule : ClassRule{}, matrix, negative, fit_intercept, odds, positive},
+                       averaging);
       },
-      nb::kw_only(), nb::arg("stream"), nb::arg("n_features"), nb::arg("rule"), nb::arg("numbers"),
-      nb::arg("costs").noconvert(), nb::arg("negative"), nb::arg("constant"), nb::arg("averaging"), nb::arg("odds"),
+      nb::kw_only(), nb::arg("stream"), nb::arg("n_features"), nb::arg("rule").none(),
+      nb::arg("costs").noconvert(), nb::arg("negative"), nb::arg("fit_intercept"), nb::arg("averaging"), nb::arg("odds"),
       nb::arg("positive"));
   cls.def("__copy__", [](const CostStream &costs) { return CostStream(costs); });
   bind_state(cls);

@@ -1,5 +1,6 @@
 // The stream of two classes: its state, single rows, and what rules written in Python need.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -97,7 +99,7 @@ struct OnStream {
         },
         names..., nb::arg("i"));
     cls.def(
-        "turn",
+        "second_order_step",
         [](Stream &stream, const Arrays &...arrays, std::size_t i, bool positive, double add, double gain, bool after) {
           return with_rows(stream.weights.d, arrays..., [&](const auto &rows) {
             return apply_second_order(stream, rows, i, positive, {add, gain, after});
@@ -125,12 +127,13 @@ void bind_queries(nb::module_ &m) {
   nb::class_<BoundQuery>(m, "QueryKernel");
   m.def(
       "query_kernel",
-      [](const std::string &name, const std::vector<double> &numbers) {
+      [](const std::string &name, const std::vector<double> &numbers) -> std::optional<BoundQuery> {
         BoundQuery query;
-        require(find_rule(name, numbers, query.rule), "no query rule has this name");
-        return query;
+        if (find_rule(name, numbers, query.rule))
+          return query;
+        return std::nullopt;
       },
-      nb::arg("name"), nb::arg("numbers"), "The rule of this name in native/queries.hpp.");
+      nb::arg("name"), nb::arg("numbers"), "The rule of this name in native/queries.hpp, if any.");
 }
 
 void bind_stream(nb::module_ &m) {
@@ -155,7 +158,7 @@ void bind_stream(nb::module_ &m) {
       },
       nb::kw_only(), nb::arg("n_features"), nb::arg("averaging"), nb::arg("query"), nb::arg("floor"), nb::arg("limit"),
       nb::arg("rate"), nb::arg("threshold"), nb::arg("seed"), nb::arg("cost_neg"), nb::arg("cost_pos"),
-      nb::arg("adaptive_odds"), nb::arg("adaptive_positive"), nb::arg("constant_feature"));
+      nb::arg("adaptive_odds"), nb::arg("adaptive_positive"), nb::arg("fit_intercept"));
   cls.def("__copy__", [](const Stream &stream) { return Stream(stream); });
   cls.def(
       "decide",
@@ -165,15 +168,15 @@ void bind_stream(nb::module_ &m) {
         return decision;
       },
       nb::arg("x").none(),
-      "(t, score, positive, chance, ask); False if not finite; None if not a plain row of floats.");
+      "(t, score, positive, query probability, query); False if not finite; None if not a plain row of floats.");
   cls.def(
       "enter",
-      [](Stream &stream, double chance, const Vector<double> &draws, std::size_t i) {
+      [](Stream &stream, double probability, const Vector<double> &draws, std::size_t i) {
         require(!draws.is_valid() || i < draws.shape(0), "draws has no such entry");
-        const QueryDecision decision = stream.enter(chance, draws.is_valid() ? draws.data() + i : nullptr);
+        const QueryDecision decision = stream.enter(probability, draws.is_valid() ? draws.data() + i : nullptr);
         return std::make_tuple(decision.probability, decision.query);
       },
-      nb::arg("chance"), nb::arg("draws").noconvert().none(), nb::arg("i"));
+      nb::arg("probability"), nb::arg("draws").noconvert().none(), nb::arg("i"));
   cls.def(
       "cost_of",
       [](const Stream &stream, bool positive, double cost, bool absolute) {
@@ -181,11 +184,11 @@ void bind_stream(nb::module_ &m) {
       },
       nb::arg("positive"), nb::arg("cost"), nb::arg("absolute"));
   cls.def(
-      "begin_spread", [](Stream &s, bool full) { s.covariance.begin(s.weights.d, s.config.fit_intercept, full); },
+      "begin_covariance", [](Stream &s, bool full) { s.covariance.begin(s.weights.d, s.config.fit_intercept, full); },
       nb::arg("full"), "The identity as covariance; needed before a second-order rule learns.");
-  cls.def("spread", [](const Stream &s) { return copied(s.covariance.sigma); }, nb::rv_policy::move);
+  cls.def("covariance", [](const Stream &s) { return copied(s.covariance.sigma); }, nb::rv_policy::move);
   cls.def(
-      "restore_spread",
+      "restore_covariance",
       [](Stream &s, const Vector<double> &sigma) {
         if (sigma.shape(0) != s.covariance.sigma.size())
           throw nb::value_error("the covariance does not fit this stream");
@@ -194,7 +197,7 @@ void bind_stream(nb::module_ &m) {
       nb::arg("sigma").noconvert());
   cls.def("reserve", [](Stream &stream) { ++stream.reserved; });
   cls.def(
-      "release", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); },
+      "cancel_query", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); },
       nb::arg("count") = 1);
   cls.def_prop_ro("n_features", [](const Stream &s) { return s.weights.d; });
   cls.def_prop_ro(
@@ -209,7 +212,7 @@ void bind_stream(nb::module_ &m) {
   cls.def_prop_ro("intercept", [](const Stream &s) { return s.weights.bias; });
   cls.def_ro("t", &Stream::t).def_ro("spent", &Stream::spent).def_ro("reserved", &Stream::reserved);
   cls.def_ro("updates", &Stream::updates);
-  cls.def_prop_ro("always_asks", [](const Stream &s) { return s.config.queries_all() && !s.weights.averaging(); });
+  cls.def_prop_ro("queries_all", [](const Stream &s) { return s.config.queries_all() && !s.weights.averaging(); });
   cls.def(
       "arrays",
       [](const Stream &s) {

@@ -21,16 +21,11 @@ CsrView<T> view(const Vector<T> &values, const Vector<std::int32_t> &indices, co
   return {values.data(), indices.data(), starts.data(), starts.shape(0) - 1, features};
 }
 
-void need(bool holds, const char *complaint) {
-  if (!holds)
-    throw nb::value_error(complaint);
-}
-
 template <class T, class Out> void bind_gram(nb::module_ &m) {
   m.def(
       "gram_dense",
       [](const Kernel &kernel, Matrix<T> X, Matrix<T> Z, MatrixOut<Out> out) {
-        need(X.shape(1) == Z.shape(1) && out.shape(0) == X.shape(0) && out.shape(1) == Z.shape(0), "shapes differ");
+        require(X.shape(1) == Z.shape(1) && out.shape(0) == X.shape(0) && out.shape(1) == Z.shape(0), "shapes differ");
         nb::gil_scoped_release release;
         const DenseView<T> rows = view(Z);
         const Panels<T> panels(rows.rows, rows.features, [&](std::size_t i) { return rows.row(i); });
@@ -43,7 +38,7 @@ template <class T, class Out> void bind_gram(nb::module_ &m) {
          Vector<std::int64_t> x_starts, Vector<T> z, Vector<std::int32_t> z_indices, Vector<std::int64_t> z_starts,
          std::size_t begin, MatrixOut<Out> out) {
         const CsrView<T> X = view(x, x_indices, x_starts, features), Z = view(z, z_indices, z_starts, features);
-        need(begin + out.shape(0) <= X.rows && out.shape(1) == Z.rows, "shapes differ");
+        require(begin + out.shape(0) <= X.rows && out.shape(1) == Z.rows, "shapes differ");
         nb::gil_scoped_release release;
         gram(kernel, X, begin, begin + out.shape(0), Z, out.data());
       },
@@ -58,14 +53,14 @@ template <class T>
 SvmSolver<T> make_solver(std::unique_ptr<KernelSource<T>> kernel, const Numbers &c, const Numbers &lo,
                          const Numbers &hi, double tol) {
   const std::size_t n = kernel->examples();
-  need(n > 0 && c.shape(0) == n && lo.shape(0) == n && hi.shape(0) == n, "c, lo and hi need one entry per example");
+  require(n > 0 && c.shape(0) == n && lo.shape(0) == n && hi.shape(0) == n, "c, lo and hi need one entry per example");
   return SvmSolver<T>(std::move(kernel), c.data(), lo.data(), hi.data(), tol);
 }
 
 Examples positions(const Vector<std::int64_t> &index, std::size_t rows) {
   Examples at;
   for (std::size_t k = 0; k < index.shape(0); ++k) {
-    need(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
+    require(index(k) >= 0 && std::size_t(index(k)) < rows, "index out of the Gram matrix");
     at.push_back(static_cast<std::int32_t>(index(k)));
   }
   return at;
@@ -78,7 +73,7 @@ template <class T> void bind_gram_rows(nb::module_ &m, const char *name) {
       .def(
           "part",
           [](GramRows<T> &gram, Vector<std::int64_t> rows, Vector<std::int64_t> columns, MatrixOut<T> out) {
-            need(out.shape(0) == rows.shape(0) && out.shape(1) == columns.shape(0), "shapes differ");
+            require(out.shape(0) == rows.shape(0) && out.shape(1) == columns.shape(0), "shapes differ");
             const Examples at = positions(rows, gram.size()), across = positions(columns, gram.size());
             nb::gil_scoped_release release;
             gram.fetch(at);
@@ -111,7 +106,7 @@ template <class T> void bind_solver(nb::module_ &m, const char *name, const char
       on_gram,
       [](Matrix<T> gram, Vector<std::int64_t> index, Numbers c, Numbers lo, Numbers hi, double tol,
          std::size_t largest_block) {
-        need(gram.shape(1) == gram.shape(0), "the Gram matrix must be square");
+        require(gram.shape(1) == gram.shape(0), "the Gram matrix must be square");
         auto whole = std::make_shared<WholeGram<T>>(gram.data(), gram.shape(0));
         return on_rows<T>(std::move(whole), index, c, lo, hi, tol, largest_block, true);
       },
@@ -146,7 +141,7 @@ template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense
       dense,
       [](const Kernel &kernel, Matrix<T> X, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
         using Source = CachedRows<Out, DenseExamples<T>>;
-        need(X.shape(0) > 0, "no rows");
+        require(X.shape(0) > 0, "no rows");
         auto source = std::make_unique<Source>(DenseExamples<T>(kernel, view(X)), cache_bytes);
         return make_solver<Out>(std::move(source), c, lo, hi, tol);
       },
@@ -158,7 +153,7 @@ template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense
          Vector<std::int64_t> starts, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
         using Source = CachedRows<Out, SparseExamples<T>>;
         const CsrView<T> X = view(x, indices, starts, features);
-        need(X.rows > 0, "no rows");
+        require(X.rows > 0, "no rows");
         auto source = std::make_unique<Source>(SparseExamples<T>(kernel, X), cache_bytes);
         return make_solver<Out>(std::move(source), c, lo, hi, tol);
       },

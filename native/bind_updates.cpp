@@ -1,8 +1,10 @@
 // Update rules by name and numbers, and the loop over rows with each.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,10 +93,12 @@ void bind_updates(nb::module_ &m) {
   for_dense_and_csr(OnKernel{cls});
   m.def(
       "update_kernel",
-      [](const std::string &name, const std::vector<double> &numbers) {
-        return BoundKernel{update_kernel(name, numbers)};
+      [](const std::string &name, const std::vector<double> &numbers) -> std::optional<BoundKernel> {
+        if (const std::optional<UpdateKernel> found = update_kernel(name, numbers))
+          return BoundKernel{*found};
+        return std::nullopt;
       },
-      nb::arg("name"), nb::arg("numbers"), "The rule of this name in native/updates.hpp or second_order.hpp.");
+      nb::arg("name"), nb::arg("numbers"), "The rule of this name in native/updates.hpp or second_order.hpp, if any.");
 }
 
 } // namespace steelyard

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "pulse.hpp"
 #include "tree.hpp"
 
 namespace steelyard::boost {
@@ -135,7 +136,9 @@ inline void answers(const tree::Table &table, const Ensemble &ensemble, const st
                     Workspace &workspace, std::int32_t *out) {
   const std::size_t K = table.n_classes();
   std::vector<double> votes(K);
+  Pulse pulse;
   for (std::size_t i = 0; i < n_rows; ++i) {
+    pulse.spend(32 * ensemble.trees.size());
     std::fill(votes.begin(), votes.end(), 0.0);
     for (std::size_t t = 0; t < ensemble.trees.size(); ++t)
       votes[static_cast<std::size_t>(tree::predict(table, ensemble.trees[t], static_cast<std::size_t>(rows[i]),

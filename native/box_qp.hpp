@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ldm_lanes.hpp"
+#include "pulse.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -75,7 +76,9 @@ inline std::size_t greedy_box_qp(const double *hessian, const Box &box, double *
   }
   double promise = 0.0, delta = 0.0;
   std::size_t chosen = 0;
+  Pulse pulse;
   for (std::size_t step = 0; step < limit; ++step) {
+    pulse.spend(n);
     chosen =
         shift_and_choose(delta, hessian + chosen * n, gradient, inverse.data(), down.data(), up.data(), n, &promise);
     // The gap costs as much as a step: look once a sweep, and when n times the largest promise has become small.
@@ -98,7 +101,9 @@ STEELYARD_CLONES inline double algorithm1_sweep(const double *signed_gram, const
                                                 const double *lower, const double *upper, std::size_t n, double *x,
                                                 double *alpha) {
   double largest = 0.0;
+  Pulse pulse;
   for (std::size_t i = 0; i < n; ++i) {
+    pulse.spend(2 * n);
     const double gradient = dot(signed_gram + i * n, alpha, n) - 1.0;
     const double step = clamp(-gradient * inverse_curvature(diagonal[i]), lower[i] - x[i], upper[i] - x[i]);
     if (step == 0.0)

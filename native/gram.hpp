@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "pulse.hpp"
 #include "svm_loops.hpp"
 
 namespace steelyard {
@@ -98,7 +99,9 @@ void gram(const Kernel &kernel, const CsrView<T> &X, std::size_t begin, std::siz
           Out *out) {
   SparseRow<T> x(X.features);
   std::vector<double> base(Z.rows);
+  Pulse pulse;
   for (std::size_t i = begin; i < end; ++i) {
+    pulse.spend(static_cast<std::size_t>(Z.starts[Z.rows]) + Z.rows);
     x.load(X, i);
     for (std::size_t j = 0; j < Z.rows; ++j)
       base[j] = x.base(kernel.of_distance(), Z, j);

@@ -12,6 +12,7 @@
 
 #include "gram.hpp"
 #include "large_pages.hpp"
+#include "pulse.hpp"
 
 namespace steelyard {
 
@@ -62,7 +63,10 @@ template <class T> class SparseExamples {
   void compare(const Examples &which, std::size_t count, Column column, Out *const *out) const {
     SparseRow<T> x(X_.features);
     std::vector<double> base(count);
+    const std::size_t stored = static_cast<std::size_t>(X_.starts[X_.rows]);
+    Pulse pulse;
     for (std::size_t k = 0; k < which.size(); ++k) {
+      pulse.spend(count * (stored / X_.rows + 8));
       x.load(X_, which[k]);
       for (std::size_t l = 0; l < count; ++l)
         base[l] = x.base(kernel_.of_distance(), X_, column(l));

@@ -17,8 +17,8 @@ constexpr std::size_t LARGEST_BLOCK = 4096; // 64 MB in single precision
 
 constexpr std::int32_t NO_EXAMPLE = -1;
 
-// Examples seated side by side, whole cache lines of them, with the kernel among them; some seats may be empty.
-template <class T> struct Seats {
+// Examples side by side, whole cache lines of them, with the kernel among them; some slots may be empty.
+template <class T> struct WorkingSet {
   Examples examples;
   std::vector<const T *> rows;
 };
@@ -31,9 +31,9 @@ template <class T> class KernelSource {
   virtual std::size_t examples() const = 0;
   virtual std::size_t width() const = 0;
   virtual std::size_t place(std::size_t i) const = 0;
-  // Seats for all examples on the memory of the kernel itself; none if the examples do not lie that way, or if most of
+  // All examples on the memory of the kernel itself; none if the examples do not lie that way, or if most of
   // it would have to be computed first and that is not wanted.
-  virtual Seats<T> everyone(bool /* at_any_cost */) { return {}; }
+  virtual WorkingSet<T> all_examples(bool /* at_any_cost */) { return {}; }
   // How many examples the solver may hold the kernel among, within the memory this source is meant to take.
   virtual std::size_t largest_block() const = 0;
   // K(i, .) over the examples; valid until the next call.
@@ -58,10 +58,10 @@ template <class T> class SharedGram final : public KernelSource<T> {
   std::size_t place(std::size_t i) const override { return whole_rows_ ? index_[i] : i; }
   std::size_t largest_block() const override { return largest_block_; }
 
-  Seats<T> everyone(bool at_any_cost) override {
+  WorkingSet<T> all_examples(bool at_any_cost) override {
     if (!whole_rows_ || !(at_any_cost || mostly_there_ || 2 * n_fetched_ >= examples()))
       return {};
-    Seats<T> found{Examples(whole_line(gram_->size()), NO_EXAMPLE), {}};
+    WorkingSet<T> found{Examples(whole_line(gram_->size()), NO_EXAMPLE), {}};
     for (std::size_t i = 0; i < examples(); ++i) {
       if (found.examples[index_[i]] != NO_EXAMPLE)
         return {}; // one row is two examples
@@ -71,9 +71,9 @@ template <class T> class SharedGram final : public KernelSource<T> {
     found.rows = gram_->whole_lines();
     if (found.rows.empty())
       return found;
-    const T *anybody = found.rows[index_[0]]; // an empty seat has no row of its own, but a row it must have
-    found.rows.resize(found.examples.size(), anybody);
-    std::replace(found.rows.begin(), found.rows.end(), static_cast<const T *>(nullptr), anybody);
+    const T *any_row = found.rows[index_[0]]; // an empty slot has no row of its own, but a row it must have
+    found.rows.resize(found.examples.size(), any_row);
+    std::replace(found.rows.begin(), found.rows.end(), static_cast<const T *>(nullptr), any_row);
     return found;
   }
 

@@ -2,7 +2,7 @@
 // kind and not once a rule.
 #pragma once
 
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -31,31 +31,33 @@ using UpdateKernel = std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveBy
                                   RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>,
                                   RulesOf<SecondOrder, SecondOrderUpdates>>;
 
+// None if no rule has this name.
 template <std::size_t at = 0>
-UpdateKernel update_kernel(const std::string &name, const std::vector<double> &numbers) {
+std::optional<UpdateKernel> update_kernel(const std::string &name, const std::vector<double> &numbers) {
   if constexpr (at < std::variant_size_v<UpdateKernel>) {
     std::variant_alternative_t<at, UpdateKernel> kernel;
     if (find_rule(name, numbers, kernel.rule))
       return kernel;
     return update_kernel<at + 1>(name, numbers);
   } else {
-    throw std::invalid_argument("no update rule has this name");
+    return std::nullopt;
   }
 }
 
-// The rules that say how far the weights of one class of many move. Their loop chooses once a row: the scores of all
-// classes outweigh that.
+// The rules that say how far the weights of one class of many move. Their loop chooses at every class: its score
+// outweighs that.
 template <class Rule, class = void> struct HasClassStep : std::false_type {};
 template <class Rule>
 struct HasClassStep<Rule, std::void_t<decltype(&Rule::class_step)>> : std::true_type {};
 
 using ClassRule = Chosen<HasClassStep, Updates>::type;
 
-inline ClassRule class_rule(const std::string &name, const std::vector<double> &numbers) {
-  ClassRule rule;
-  if (!find_rule(name, numbers, rule))
-    throw std::invalid_argument("no rule for many classes has this name");
-  return rule;
+inline bool needs_norm(const ClassRule &any) {
+  return with_rule(any, [](const auto &rule) { return std::decay_t<decltype(rule)>::Kind::x2; });
+}
+
+inline double class_step(const ClassRule &any, const ClassInput &input) {
+  return with_rule(any, [&](const auto &rule) { return rule.class_step(input); });
 }
 
 } // namespace steelyard

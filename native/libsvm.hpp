@@ -2,6 +2,7 @@
 #pragma once
 
 #include "decimal.hpp"
+#include "pulse.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -87,8 +88,10 @@ template <class V> class LibsvmParser {
       read_tail();
       at = stop + 1;
     }
+    Pulse pulse;
     while (at < end && !fault_.expected && rows() < row_limit) {
       const char *stop = newline(at, end);
+      pulse.spend(static_cast<std::size_t>(stop - at));
       if (stop == end) {
         tail_.assign(at, end);
         return size;

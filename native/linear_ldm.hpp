@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ldm_lanes.hpp"
+#include "pulse.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,6 +21,8 @@ struct SparseRows {
   std::int64_t end(std::size_t i) const { return starts[row(i) + 1]; }
 
   // What is written never overlaps the rows: said by __restrict, because aliasing is not strict.
+  std::size_t length(std::size_t i) const { return static_cast<std::size_t>(end(i) - begin(i)); }
+
   double dot(std::size_t i, const double *w) const {
     const double *x = values + begin(i);
     const std::int32_t *column = columns + begin(i);
@@ -58,6 +61,7 @@ struct DenseRows64 {
   const double *values;
   std::size_t width;
 
+  std::size_t length(std::size_t) const { return width; }
   double dot(std::size_t i, const double *w) const { return steelyard::dot(values + i * width, w, width); }
   void add_to(std::size_t i, double factor, double *w) const { axpy(factor, values + i * width, w, width); }
   void add_square(std::size_t i, double factor, double *matrix, std::size_t) const {
@@ -75,7 +79,9 @@ struct DenseRows64 {
 STEELYARD_CLONES inline void metric_pass(const double *rows, std::size_t width, const double *diagonal,
                                          const double *lower, const double *upper, const std::int32_t *order,
                                          std::size_t count, double *nu, double *v) {
+  Pulse pulse;
   for (std::size_t k = 0; k < count; ++k) {
+    pulse.spend(2 * width);
     const std::size_t i = static_cast<std::size_t>(order[k]);
     const double *row = rows + i * width;
     if (k + 2 < count)
@@ -97,8 +103,10 @@ STEELYARD_CLONES inline void sparse_metric_pass(const SparseRows &rows, const do
                                                 std::size_t width, const double *diagonal, const double *lower,
                                                 const double *upper, const std::int32_t *order, std::size_t count,
                                                 double *nu, double *w) {
+  Pulse pulse;
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = static_cast<std::size_t>(order[k]);
+    pulse.spend(rows.length(i) * width);
     if (k + 4 < count)
       rows.prefetch(static_cast<std::size_t>(order[k + 4]));
     if (lower[i] == upper[i])
@@ -117,8 +125,11 @@ STEELYARD_CLONES inline void sparse_metric_pass(const SparseRows &rows, const do
 // Margins y_i w'x_i.
 inline void sparse_margins(const SparseRows &rows, std::size_t count, const double *y, const double *w,
                            double *__restrict out) {
-  for (std::size_t i = 0; i < count; ++i)
+  Pulse pulse;
+  for (std::size_t i = 0; i < count; ++i) {
     out[i] = y[i] * rows.dot(i, w);
+    pulse.spend(rows.length(i) + 8);
+  }
 }
 
 // Sparse rows with one entry more each, a last feature of 1.
@@ -136,7 +147,9 @@ void append_ones(const double *values, const Index *columns, const Index *starts
 // x_i' A x_i for every sparse row: the diagonal of H from A = M^-1.
 inline void sparse_quadratic_forms(const SparseRows &rows, std::size_t count, const double *matrix, std::size_t width,
                                    double *out) {
+  Pulse pulse;
   for (std::size_t i = 0; i < count; ++i) {
+    pulse.spend(rows.length(i) * rows.length(i) + 8);
     double sum = 0.0;
     for (std::int64_t a = rows.begin(i); a < rows.end(i); ++a) {
       const double *line = matrix + static_cast<std::size_t>(rows.columns[a]) * width;
@@ -155,6 +168,7 @@ STEELYARD_INTO_CLONES double smooth_hinge(const Rows &rows, std::size_t count, c
                                           const double *margins, double smooth, double *pull, double *curvature,
                                           std::size_t width) {
   double loss = 0.0;
+  Pulse pulse;
   for (std::size_t i = 0; i < count; ++i) {
     const double lack = 1.0 - margins[i];
     if (lack <= 0.0 || cost[i] == 0.0)
@@ -162,8 +176,11 @@ STEELYARD_INTO_CLONES double smooth_hinge(const Rows &rows, std::size_t count, c
     const bool straight = lack >= smooth;
     loss += cost[i] * (straight ? lack - 0.5 * smooth : 0.5 * lack * lack / smooth);
     rows.add_to(i, y[i] * cost[i] * (straight ? 1.0 : lack / smooth), pull);
-    if (!straight)
+    pulse.spend(rows.length(i));
+    if (!straight) {
       rows.add_square(i, cost[i] / smooth, curvature, width);
+      pulse.spend(rows.length(i) * rows.length(i));
+    }
   }
   return loss;
 }
@@ -231,8 +248,11 @@ STEELYARD_CLONES inline HingeSums hinge_sums(const double *margins, const double
 // sum_i weight_i x_i x_i' into the lower triangle of a zeroed d x d matrix.
 inline void sparse_gram(const SparseRows &rows, std::size_t count, const double *weight, std::size_t width,
                         double *out) {
-  for (std::size_t i = 0; i < count; ++i)
+  Pulse pulse;
+  for (std::size_t i = 0; i < count; ++i) {
     rows.add_square(i, weight[i], out, width);
+    pulse.spend(rows.length(i) * rows.length(i) + 8);
+  }
 }
 
 // Stochastic dual coordinate ascent. The margin variance is min over a centre c of sum_i (pull_i / 2)(gamma_i - c)^2;
@@ -247,8 +267,10 @@ struct Centre {
 inline void sdca_pass(const SparseRows &rows, const double *y, const double *diagonal, const double *pull,
                       const double *lower, const double *upper, const std::int32_t *order, std::size_t count,
                       double *nu, double *tau, double *w, Centre *centre) {
+  Pulse pulse;
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t i = static_cast<std::size_t>(order[k]);
+    pulse.spend(2 * rows.length(i) + 8);
     if (k + 4 < count)
       rows.prefetch(static_cast<std::size_t>(order[k + 4]));
     const double q = diagonal[i];

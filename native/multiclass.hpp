@@ -89,7 +89,10 @@ struct CostStream {
   template <class Input> QueryDecision enter(const Input &input, const double *given_draw) {
     for (std::size_t k = 0; k < bias_sum.size(); ++k)
       bias_sum[k] += bias[k];
-    return stream.enter(input, given_draw);
+    const QueryDecision decision = stream.enter(input, given_draw);
+    if (averaging() && static_cast<double>(stream.spent) >= stream.config.limit)
+      become_average();
+    return decision;
   }
 
   // Factor to the costs of a class, from the labels before this one. Paper 000, remark after Algorithm 1; with more
@@ -124,9 +127,10 @@ struct CostStream {
   void settle(std::size_t label, bool changed) {
     stream.settle(false, changed);
     ++seen[label];
-    if (!averaging() || static_cast<double>(stream.spent) < stream.config.limit)
-      return;
-    const double rounds = static_cast<double>(stream.t); // option II
+  }
+
+  void become_average() { // option II of paper 001, as in Stream::enter
+    const double rounds = static_cast<double>(stream.t);
     for (std::size_t j = 0; j < w.size(); ++j)
       w[j] = (rounds * w[j] + u[j]) / rounds;
     for (std::size_t k = 0; k < bias.size(); ++k)
@@ -154,26 +158,22 @@ template <class Rows> double square_of(const CostStream &costs, const Rows &rows
 template <class Rows> bool learn_costs(CostStream &costs, const Rows &rows, std::size_t i, std::size_t label) {
   const auto [low, high] = std::minmax_element(costs.price.begin(), costs.price.end());
   const double cheapest = *low, range = *high - *low, middle = (*low + *high) / 2;
-  bool changed = false;
-  const auto steps = [&](const auto &rule) {
-    using Kind = typename std::decay_t<decltype(rule)>::Kind;
-    ClassInput input{0, 0, range, Kind::x2 ? square_of(costs, rows, i) : 0.0};
-    for (std::size_t k = 0; k < costs.config.classes; ++k) {
-      const double side = costs.price[k] == cheapest ? 1.0 : -1.0, target = costs.price[k] - middle;
-      input.margin = 2.0 * side * (costs.estimate[k] - target);
-      input.share = 2.0 * side * (costs.estimate[k] - target / range);
-      const double step = rule.class_step(input);
-      if (!std::isfinite(step))
-        return false;
-      if (step == 0.0)
-        continue;
-      costs.move(rows, i, k, -side * (step / 2));
-      changed = true;
-    }
-    return true;
-  };
-  if (!std::isfinite(range) || (range > 0 && !std::visit(steps, costs.config.rule)))
+  if (!std::isfinite(range))
     return false;
+  bool changed = false;
+  ClassInput input{0, 0, range, needs_norm(costs.config.rule) ? square_of(costs, rows, i) : 0.0};
+  for (std::size_t k = 0; range > 0 && k < costs.config.classes; ++k) {
+    const double side = costs.price[k] == cheapest ? 1.0 : -1.0, target = costs.price[k] - middle;
+    input.margin = 2.0 * side * (costs.estimate[k] - target);
+    input.share = 2.0 * side * (costs.estimate[k] - target / range);
+    const double step = class_step(costs.config.rule, input);
+    if (!std::isfinite(step))
+      return false;
+    if (step == 0.0)
+      continue;
+    costs.move(rows, i, k, -side * (step / 2));
+    changed = true;
+  }
   costs.settle(label, changed);
   return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pair_rows.hpp"
+#include "pulse.hpp"
 
 #include <cmath>
 
@@ -101,8 +102,10 @@ STEELYARD_INTO_CLONES void pair_steps(const Rows &rows, const PairLoss &loss, co
   const double mean_slope = loss.mean_slope, both_slopes = loss.mean_slope + loss.hinge_slope, variance = loss.variance;
   const double *theta_of = loss.theta;
   Schedule now;
+  Pulse pulse;
   for (std::size_t start = 0, made; start < steps.count; start += made) {
     made = now.fill(loss, steps, start, state);
+    pulse.spend(made * 64); // the rows are short or the schedule is
     const std::int32_t *i_of = steps.i_of + start, *j_of = steps.j_of + start;
     const std::size_t foreseen = steps.count - start > ahead ? steps.count - start - ahead : 0;
     for (std::size_t k = 0; k < made; ++k) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "pulse.hpp"
+
 namespace steelyard {
 
 struct Moments {
@@ -28,13 +30,16 @@ struct Moments {
 
 // Every row is scaled by those before it and then learned from; `out` may be null.
 inline void scale_rows(const Moments &moments, const double *X, std::size_t n, double *out) {
-  for (std::size_t i = 0; i < n; ++i)
+  Pulse pulse;
+  for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < moments.d; ++j) {
       const std::size_t at = i * moments.d + j;
       if (out)
         out[at] = moments.scaled(j, X[at]);
       moments.learn(j, X[at]);
     }
+    pulse.spend(8 * moments.d);
+  }
 }
 
 } // namespace steelyard

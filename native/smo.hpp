@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "kernel_source.hpp"
+#include "pulse.hpp"
 #include "working_block.hpp"
 
 namespace steelyard {
@@ -45,12 +47,16 @@ template <class T> class SvmSolver {
   // At most about max_steps SMO steps; returns how many were taken. Stops early when the violation is accuracy() or
   // less.
   std::size_t run(std::size_t max_steps) {
+    if (interrupted_)
+      throw std::logic_error("this solver was interrupted and holds no solution");
+    interrupted_ = true; // unless the loop ends
     std::size_t taken = 0;
     while (taken < max_steps && violation_ > accuracy()) {
       const std::size_t left = max_steps - taken;
-      const Seats<T> seats = choose_seats();
-      taken += std::max<std::size_t>(1, seats.rows.empty() ? plain_steps(left) : solve(seats, left));
+      const WorkingSet<T> set = choose_working_set();
+      taken += std::max<std::size_t>(1, set.rows.empty() ? plain_steps(left) : solve(set, left));
     }
+    interrupted_ = false;
     return taken;
   }
 
@@ -136,7 +142,7 @@ template <class T> class SvmSolver {
 
   // Half from each end: the smallest gradients that may grow, the largest that may shrink. The set must hold all free
   // examples with room to spare: a smaller one makes the rounds undo each other's work.
-  Seats<T> choose_seats() {
+  WorkingSet<T> choose_working_set() {
     std::size_t free = 0;
     for (std::size_t i = 0; i < n_; ++i)
       free += may_grow(i) && may_shrink(i);
@@ -144,7 +150,7 @@ template <class T> class SvmSolver {
     const std::size_t spare = std::clamp<std::size_t>(n_ / 32, 256, 1024);
     const bool crowded = free > most - most / 8 && most < n_;
     if (crowded || free > n_ / 16) // a copy of so large a part of the kernel would cost more than it saves
-      if (Seats<T> all = kernel_->everyone(crowded); crowded || !all.rows.empty())
+      if (WorkingSet<T> all = kernel_->all_examples(crowded); crowded || !all.rows.empty())
         return all;
     const std::size_t size = std::min(most, spare + free + free / 4);
     chosen_.clear();
@@ -169,23 +175,23 @@ template <class T> class SvmSolver {
     }
   }
 
-  std::size_t solve(const Seats<T> &seats, std::size_t max_steps) {
+  std::size_t solve(const WorkingSet<T> &set, std::size_t max_steps) {
     const double target = std::max(accuracy(), 0.1 * violation_);
     // Single-precision gradients, counted from the level, carry the inner steps unless the target is near their noise.
     const double level = 0.5 * (least_ + largest_);
     double spread = 0.0;
-    for (const std::int32_t i : seats.examples)
+    for (const std::int32_t i : set.examples)
       if (i != NO_EXAMPLE)
         spread = std::max(spread, std::abs(f_[i] - level));
     if constexpr (sizeof(T) == sizeof(float))
       if (target > 1e-5 * spread)
-        return solve_in<float>(seats, level, target, max_steps);
-    return solve_in<double>(seats, level, target, max_steps);
+        return solve_in<float>(set, level, target, max_steps);
+    return solve_in<double>(set, level, target, max_steps);
   }
 
-  template <class F> std::size_t solve_in(const Seats<T> &seats, double level, double target, std::size_t max_steps) {
-    const std::size_t size = seats.rows.size();
-    const Examples &example = seats.examples;
+  template <class F> std::size_t solve_in(const WorkingSet<T> &set, double level, double target, std::size_t max_steps) {
+    const std::size_t size = set.rows.size();
+    const Examples &example = set.examples;
     constexpr F infinity = std::numeric_limits<F>::infinity();
     std::vector<F> diagonal(size, F(0)), gradient(size, F(0)), up(size, infinity), down(size, infinity);
     std::vector<double> b(size, 0.0), lo(size, 0.0), hi(size, 0.0);
@@ -193,7 +199,7 @@ template <class T> class SvmSolver {
       const std::int32_t i = example[k];
       if (i == NO_EXAMPLE)
         continue; // the bars of an empty slot stay up
-      diagonal[k] = static_cast<F>(seats.rows[k][k]);
+      diagonal[k] = static_cast<F>(set.rows[k][k]);
       gradient[k] = static_cast<F>(f_[i] - level);
       up[k] = may_grow(i) ? F(0) : infinity;
       down[k] = may_shrink(i) ? F(0) : infinity;
@@ -201,7 +207,7 @@ template <class T> class SvmSolver {
       lo[k] = lo_[i];
       hi[k] = hi_[i];
     }
-    const WorkingSet<T, F> w{size,        seats.rows.data(), diagonal.data(), gradient.data(), up.data(),
+    const SmoArrays<T, F> w{size,        set.rows.data(), diagonal.data(), gradient.data(), up.data(),
                              down.data(), b.data(),          lo.data(),       hi.data()};
     const std::size_t steps = smo(w, target, max_steps);
     Examples changed;
@@ -220,8 +226,10 @@ template <class T> class SvmSolver {
   // SMO over all examples, for solutions with more free examples than a block may hold.
   std::size_t plain_steps(std::size_t max_steps) {
     std::size_t steps = 0;
+    Pulse pulse;
     for (const std::size_t most = std::min<std::size_t>(max_steps, n_); steps < most && violation_ > accuracy();
          ++steps) {
+      pulse.spend(8 * n_);
       const std::size_t i = lowest_that_may_grow();
       const std::size_t j = best_partner(i);
       const double t = std::min({(f_[j] - f_[i]) / curvature(i, j), hi_[i] - b_[i], b_[j] - lo_[j]});
@@ -271,6 +279,7 @@ template <class T> class SvmSolver {
   WorkingBlock<T> block_;
   std::vector<T> diagonal_;
   const T *row_ = nullptr;
+  bool interrupted_ = false;
   Examples chosen_;
   std::vector<unsigned char> taken_;
   std::vector<std::pair<double, std::int32_t>> ends_;

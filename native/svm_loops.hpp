@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "pulse.hpp"
 #include "simd.hpp"
 
 namespace steelyard {
@@ -62,7 +63,7 @@ template <class T> class Panels {
 };
 
 // The working set: `size` entries, whole cache lines of them; an empty entry may move neither way.
-template <class T, class F> struct WorkingSet {
+template <class T, class F> struct SmoArrays {
   std::size_t size;
   const T *const *rows; // of the kernel, `size` entries each
   const F *diagonal;
@@ -128,7 +129,7 @@ void add_rows(const T *const *rows, const double *weight, std::size_t count, std
 }
 
 // SMO steps until the violation inside the working set is at most `tolerance`; returns how many were taken.
-template <class T, class F> std::size_t smo(const WorkingSet<T, F> &w, double tolerance, std::size_t max_steps) {
+template <class T, class F> std::size_t smo(const SmoArrays<T, F> &w, double tolerance, std::size_t max_steps) {
   return STEELYARD_WIDEST(smo(w, tolerance, max_steps));
 }
 

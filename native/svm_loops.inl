@@ -98,12 +98,14 @@ STEELYARD_TARGET inline void kernel_rows(const Kernel &kernel, const T *const *x
                                          const Panels<T> &panels, Out *const *out) {
   constexpr std::size_t PANEL = Lane<T>::count;
   const std::size_t d = panels.features(), columns = panels.rows(), count = padded(columns, PANEL) / PANEL;
+  Pulse pulse;
   const std::size_t tile = std::max<std::size_t>(1, (256u << 10) / (PANEL * std::max<std::size_t>(d, 1) * sizeof(T)));
   for (std::size_t first = 0; first < count; first += tile) // a tile of panels stays in the cache for all rows
     for (std::size_t i = 0; i < rows; i += ROW_BLOCK) {
       const T *block[ROW_BLOCK];
       for (std::size_t r = 0; r < ROW_BLOCK; ++r)
         block[r] = x[std::min(i + r, rows - 1)];
+      pulse.spend(tile * PANEL * (d + 8)); // vectors do the rows of the block together
       for (std::size_t p = first; p < std::min(count, first + tile); ++p) {
         alignas(CACHE_LINE) T base[ROW_BLOCK][PANEL];
         if (kernel.of_distance())
@@ -126,9 +128,11 @@ STEELYARD_TARGET inline void kernel_rows(const Kernel &kernel, const T *const *x
 template <class T>
 STEELYARD_TARGET inline void add_rows(const T *const *rows, const double *weight, std::size_t count, std::size_t n,
                                       double *sums) {
+  Pulse pulse;
   constexpr std::size_t piece = 2048; // of the sums, so that they stay in the first-level cache
   for (std::size_t start = 0; start < n; start += piece) {
     const std::size_t stop = std::min(n, start + piece);
+    pulse.spend(count * piece / 4);
     std::size_t r = 0;
     for (; r + 4 <= count; r += 4) {
       const T *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
@@ -146,7 +150,7 @@ STEELYARD_TARGET inline void add_rows(const T *const *rows, const double *weight
 }
 // SMO steps until the violation inside the working set is at most `tolerance`; returns how many were taken.
 template <class T, class F>
-STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolerance, std::size_t max_steps) {
+STEELYARD_TARGET inline std::size_t smo(const SmoArrays<T, F> &w, double tolerance, std::size_t max_steps) {
   constexpr std::size_t L = Vector<F>::count;
   using V = typename Vector<F>::type;
   using U = typename Vector<F>::unaligned;
@@ -161,7 +165,9 @@ STEELYARD_TARGET inline std::size_t smo(const WorkingSet<T, F> &w, double tolera
 
   std::size_t i = 0, j = 0;
   F step = 0;
+  Pulse pulse;
   for (std::size_t steps = 0;; ++steps) {
+    pulse.spend(n);
     // The last step's effect on the gradient, and on the way the smallest gradient among those that may grow.
     const T *row_i = w.rows[i], *row_j = w.rows[j];
     V least = infinity - V{};

@@ -10,6 +10,7 @@
 // grow and training_labels read nothing but their arguments: same input, same bits, on any thread.
 #pragma once
 
+#include "pulse.hpp"
 #include "tree_model.hpp"
 #include "tree_table.hpp"
 #include "tree_workspace.hpp"
@@ -39,7 +40,9 @@ inline void training_labels(const Table &table, const Tree &tree, Workspace &wor
       workspace.share[c] = tree.weight[node * tree.n_classes + c] / total;
     label[node] = first_largest(workspace.share.data(), tree.n_classes);
   }
+  Pulse pulse;
   for (std::size_t row = 0; row < table.n_rows(); ++row) {
+    pulse.spend(8);
     const std::int32_t node = workspace.answer_of_row[row];
     out[row] = node >= 0 ? label[node] : predict(table, tree, row, workspace);
   }

@@ -4,6 +4,7 @@
 // one, so both can be decided there, while the node's rows still lie on the row stack.
 #pragma once
 
+#include "pulse.hpp"
 #include "tree_prune.hpp"
 
 namespace steelyard::tree {
@@ -124,15 +125,16 @@ class Grower {
     visit.entered = true;
     visit.next_child = 0;
     GrowingNode &node = ws_.nodes[visit.node];
+    pulse_.spend(64 + node.rows.size());
     weigh(node, classes_of(visit.node));
     if (visit.growing && may_split(node, visit))
       node.question =
           search.best({node.rows, classes_of(visit.node), node.weight}, ws_.closed, ws_.closed_columns, ws_.few_values);
-    if (node.question.test == Test::leaf)
+    if (node.question.test == SplitKind::leaf)
       return;
     ws_.rows.divide<true>(table_, node.question, node.rows, visit.groups);
     split_by_missing_ = split_by_missing_ || visit.groups.missing.size() > 0;
-    if (visit.growing && node.question.test == Test::each)
+    if (visit.growing && node.question.test == SplitKind::each)
       close(static_cast<std::uint32_t>(node.question.column));
     match_children(visit);
   }
@@ -194,7 +196,7 @@ class Grower {
     reopen_columns(visit.n_closed);
     if (visit.growing)
       collapse(node);
-    if (options_.prune && node.question.test != Test::leaf) {
+    if (options_.prune && node.question.test != SplitKind::leaf) {
       const Verdict verdict = pruner_.judge(node, visit.groups);
       if (verdict == Verdict::leaf)
         make_leaf(node);
@@ -204,12 +206,12 @@ class Grower {
         return;
       }
     }
-    node.estimate = node.question.test == Test::leaf ? pruner_.estimate_of_leaf(node) : pruner_.sum_of_estimates(node);
+    node.estimate = node.question.test == SplitKind::leaf ? pruner_.estimate_of_leaf(node) : pruner_.sum_of_estimates(node);
     --ws_.n_visits;
   }
 
   void collapse(GrowingNode &node) {
-    node.subtree_errors = node.question.test == Test::leaf ? node.errors : 0.0;
+    node.subtree_errors = node.question.test == SplitKind::leaf ? node.errors : 0.0;
     for (std::size_t k = 0; k < node.n_children; ++k)
       node.subtree_errors += ws_.nodes[node.first_child + k].subtree_errors;
     if (options_.collapse && node.subtree_errors >= node.errors - kSlackOfCollapse)
@@ -242,11 +244,11 @@ class Grower {
 
   void write_node(std::size_t id, Tree &out) {
     const GrowingNode &node = ws_.nodes[id];
-    const bool leaf = node.question.test == Test::leaf;
+    const bool leaf = node.question.test == SplitKind::leaf;
     const auto at = static_cast<std::int32_t>(out.size());
     out.test.push_back(static_cast<std::uint8_t>(node.question.test));
     out.column.push_back(node.question.column);
-    const bool has_threshold = node.question.test == Test::at_most || node.question.test == Test::equals;
+    const bool has_threshold = node.question.test == SplitKind::at_most || node.question.test == SplitKind::equals;
     const auto column = static_cast<std::size_t>(std::max(node.question.column, 0));
     out.threshold.push_back(has_threshold ? table_.column(column).values[node.question.code] : 0.0);
     const std::size_t first_child = ws_.queue.size();
@@ -255,11 +257,11 @@ class Grower {
       out.branch.push_back(0.0);
     for (std::size_t k = 0; k < node.n_children; ++k) {
       const GrowingNode &child = ws_.nodes[node.first_child + k];
-      if (node.question.test == Test::each && is_empty(child.weight)) { // the other questions give both sides min_obj
+      if (node.question.test == SplitKind::each && is_empty(child.weight)) { // the other questions give both sides min_obj
         note_answer(child.rows, at);
         continue;
       }
-      out.branch.push_back(node.question.test == Test::each ? table_.column(column).values[child.branch]
+      out.branch.push_back(node.question.test == SplitKind::each ? table_.column(column).values[child.branch]
                                                             : child.branch);
       ws_.queue.push_back(node.first_child + k);
     }
@@ -282,6 +284,7 @@ class Grower {
   Workspace &ws_;
   std::size_t K_;
   Pruner pruner_;
+  Pulse pulse_;
   bool whole_ = false;            // all weights are whole numbers in the range of the table of x log2 x
   bool split_by_missing_ = false; // some row lies in several leaves
 };

@@ -9,7 +9,7 @@
 
 namespace steelyard::tree {
 
-enum class Test : std::uint8_t {
+enum class SplitKind : std::uint8_t {
   leaf = 0,
   at_most = 1, // numeric: child 0 holds x <= threshold, child 1 the rest
   each = 2,    // nominal: one child per category that has weight, in ascending order of category
@@ -19,7 +19,7 @@ enum class Test : std::uint8_t {
 // Node 0 is the root; the children of a node stand side by side, behind their parent.
 struct Tree {
   std::size_t n_classes = 0;
-  std::vector<std::uint8_t> test;        // a Test
+  std::vector<std::uint8_t> test;        // a SplitKind
   std::vector<std::int32_t> column;      // tested column, -1 in a leaf
   std::vector<double> threshold;         // at_most, equals
   std::vector<std::int32_t> first_child; // -1 in a leaf
@@ -67,9 +67,9 @@ struct TreeView {
   // The child that x goes to, or -1 if its category had no weight at this node in training.
   std::int32_t child_of(std::size_t node, double x) const {
     const std::int32_t first = first_child[node];
-    if (test[node] == static_cast<std::uint8_t>(Test::at_most))
+    if (test[node] == static_cast<std::uint8_t>(SplitKind::at_most))
       return first + (x <= threshold[node] ? 0 : 1);
-    if (test[node] == static_cast<std::uint8_t>(Test::equals))
+    if (test[node] == static_cast<std::uint8_t>(SplitKind::equals))
       return first + (x == threshold[node] ? 0 : 1);
     const double *begin = branch + first;
     const double *end = begin + n_children[node];

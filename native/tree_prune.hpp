@@ -92,7 +92,7 @@ class Pruner {
   // estimate, so the sum only grows.
   double estimate_of_branch(const GrowingNode &node, const Groups &groups, double limit) {
     const std::size_t top = ws_.rows.top, branch = largest_branch(node);
-    if (ws_.nodes[branch].question.test == Test::leaf)
+    if (ws_.nodes[branch].question.test == SplitKind::leaf)
       return estimate_of_leaf(node);
     const bool anew = table_.has_missing();
     const Range own = anew ? Range{node.rows.begin, node.rows.begin} : groups.branches[branch - node.first_child].known;
@@ -121,7 +121,7 @@ class Pruner {
         ++k;
       const std::size_t child = node.first_child + k;
       const bool known = k < node.n_children && ws_.nodes[child].branch == group.key;
-      if (known && ws_.nodes[child].question.test != Test::leaf)
+      if (known && ws_.nodes[child].question.test != SplitKind::leaf)
         ws_.trials.push_back({child, ws_.rows.branch_rows(groups, group)});
       else
         sum += change_of_leaf(groups, group, known && !anew ? child : kNewLeaf);

@@ -20,7 +20,7 @@ struct Range {
 
 // What a node asks. `code` is a code of the column: the largest one of the left branch, or the category asked for.
 struct Question {
-  Test test = Test::leaf;
+  SplitKind test = SplitKind::leaf;
   std::int32_t column = -1;
   std::uint32_t code = 0;
 };
@@ -107,9 +107,9 @@ class RowStack {
     const std::uint32_t *codes = column.codes.data();
     const std::uint32_t missing = column.missing(), code = question.code;
     switch (question.test) {
-    case Test::each:
+    case SplitKind::each:
       return divide_by<Classes>(table, [=](std::uint32_t r) { return codes[r]; }, missing, range, out);
-    case Test::equals:
+    case SplitKind::equals:
       return divide_in_two<Classes>(table, column, [=](std::uint32_t c) { return c != code; }, range, out);
     default:
       return divide_in_two<Classes>(table, column, [=](std::uint32_t c) { return c > code; }, range, out);

@@ -1,6 +1,7 @@
 // Which question to ask at a node: the best gain ratio among the candidates whose gain reaches the mean gain.
 #pragma once
 
+#include "pulse.hpp"
 #include "tree_count.hpp"
 
 namespace steelyard::tree {
@@ -103,6 +104,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
     for (std::size_t a = 0; a < table_.n_columns(); ++a) {
       if (closed[a])
         continue;
+      pulse_.spend(node.range.size());
       const Candidate candidate = examine(node, a);
       s_.counter.clear(table_, a);
       if (candidate.hopeless) {
@@ -204,7 +206,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
     if (large < 2)
       return {{}, 0, 0, true};
     const double g = gain(node, before_ - (after + branches));
-    return {{Test::each, static_cast<std::int32_t>(a), 0}, g, ratio(node, g, branches)};
+    return {{SplitKind::each, static_cast<std::int32_t>(a), 0}, g, ratio(node, g, branches)};
   }
 
   Candidate equals(const NodeFacts &node, std::size_t a) {
@@ -224,7 +226,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
       const double g = gain(node, before_ - (after + branches));
       const double r = ratio(node, g, branches);
       if (best.question.column < 0 || r > best.ratio + kTolerance)
-        best = {{Test::equals, static_cast<std::int32_t>(a), code}, g, r};
+        best = {{SplitKind::equals, static_cast<std::int32_t>(a), code}, g, r};
       return true;
     });
     best.hopeless = best.question.column < 0;
@@ -275,7 +277,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
       return {{}, 0, 0, !two_large_sides && min_side == min_obj_};
     const double branches = f_(best_left) + f_(known_total_ - best_left);
     const std::uint32_t code = last_code_up_to_middle(a, best_below, best_above);
-    return {{Test::at_most, static_cast<std::int32_t>(a), code}, paid, ratio(node, paid, branches)};
+    return {{SplitKind::at_most, static_cast<std::int32_t>(a), code}, paid, ratio(node, paid, branches)};
   }
 
   // Class weights on both sides of a moving cut. Logarithms are taken when a cut asks for them; dear ones only of what
@@ -348,6 +350,7 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
   bool binary_nominal_;
   std::size_t n_classes_;
   XLogX f_{};
+  Pulse pulse_;
   Weight known_total_ = 0; // of the column under examination
   double before_ = 0;
 };

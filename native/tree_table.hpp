@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "pulse.hpp"
+
 namespace steelyard::tree {
 
 // One attribute. Code k stands for values[k]; code values.size() stands for a missing value.
@@ -34,7 +36,9 @@ class Table {
       : n_rows_(rows), n_classes_(classes), labels_(labels, labels + rows), columns_(columns) {
     const Extents seen(X, rows, columns);
     std::vector<std::size_t> counted;
+    Pulse pulse;
     for (std::size_t a = 0; a < columns; ++a) {
+      pulse.spend(32 * rows);
       columns_[a].nominal = nominal[a] != 0;
       columns_[a].has_missing = seen.missing[a] > 0;
       has_missing_ = has_missing_ || columns_[a].has_missing;

@@ -158,8 +158,23 @@ struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: PA-I on the loss cost *
   }
 };
 
+struct LogisticGradient { // the gradient of cost * log(1 + exp(-y f)); never exp of a large number
+  static constexpr const char *name = "LogisticGradient";
+  using Kind = Additive;
+  double eta;
+  static double slope(double margin) {
+    const double e = std::exp(-std::fabs(margin));
+    return (margin < 0 ? 1.0 : e) / (1.0 + e);
+  }
+  STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
+    return additive(eta * s.cost * slope(s.margin()) * s.y);
+  }
+  double class_step(const ClassInput &s) const { return eta * s.range * slope(1.0 - s.share); }
+};
+
 // The rules that have a kernel: everything else is derived from this list.
 using Updates =
-    std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge, CSOALPA>;
+    std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge, CSOALPA,
+               LogisticGradient>;
 
 } // namespace steelyard

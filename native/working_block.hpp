@@ -14,7 +14,7 @@ template <class T> class WorkingBlock {
  public:
   explicit WorkingBlock(std::size_t examples) : slot_of_(examples, NO_EXAMPLE), wanted_(examples, 0) {}
 
-  Seats<T> hold(const Examples &chosen, KernelSource<T> &kernel) {
+  WorkingSet<T> hold(const Examples &chosen, KernelSource<T> &kernel) {
     for (const std::int32_t i : chosen)
       wanted_[i] = 1;
     for (std::int32_t &occupant : example_)
@@ -29,10 +29,10 @@ template <class T> class WorkingBlock {
       resize(need);
     settle(chosen);
     fill(kernel);
-    Seats<T> seats{example_, {}};
+    WorkingSet<T> slots{example_, {}};
     for (std::size_t slot = 0; slot < stride(); ++slot)
-      seats.rows.push_back(block_.data() + slot * stride());
-    return seats;
+      slots.rows.push_back(block_.data() + slot * stride());
+    return slots;
   }
 
  private:
@@ -40,13 +40,13 @@ template <class T> class WorkingBlock {
 
   std::size_t stride() const { return example_.size(); }
 
-  struct Seat {
+  struct Slot {
     std::int32_t example;
     std::size_t slot;
   };
 
   void resize(std::size_t stride) {
-    std::vector<Seat> kept = occupied();
+    std::vector<Slot> kept = occupied();
     Block block(stride * stride, T(0));
     for (std::size_t k = 0; k < kept.size(); ++k)
       for (std::size_t l = 0; l < kept.size(); ++l)
@@ -73,23 +73,23 @@ template <class T> class WorkingBlock {
     }
   }
 
-  std::vector<Seat>
+  std::vector<Slot>
   occupied() const { // in the order of the examples, which is the order of the memory they are read from
-    std::vector<Seat> seats;
+    std::vector<Slot> slots;
     for (std::size_t slot = 0; slot < example_.size(); ++slot)
       if (example_[slot] != NO_EXAMPLE)
-        seats.push_back({example_[slot], slot});
-    std::sort(seats.begin(), seats.end(), [](const Seat &a, const Seat &b) { return a.example < b.example; });
-    return seats;
+        slots.push_back({example_[slot], slot});
+    std::sort(slots.begin(), slots.end(), [](const Slot &a, const Slot &b) { return a.example < b.example; });
+    return slots;
   }
 
   void fill(KernelSource<T> &kernel) {
     if (newcomers_.empty())
       return;
-    const std::vector<Seat> seats = occupied();
+    const std::vector<Slot> slots = occupied();
     Examples others;
-    for (const Seat &seat : seats)
-      others.push_back(seat.example);
+    for (const Slot &slot : slots)
+      others.push_back(slot.example);
     buffer_.resize(batch * others.size());
     for (std::size_t start = 0; start < newcomers_.size(); start += batch) {
       const std::size_t stop = std::min(newcomers_.size(), start + batch);
@@ -97,21 +97,21 @@ template <class T> class WorkingBlock {
       kernel.cross(some, others, buffer_.data());
       for (std::size_t k = 0; k < some.size(); ++k) {
         T *row = block_.data() + slot(some[k]) * stride();
-        for (std::size_t l = 0; l < seats.size(); ++l)
-          row[seats[l].slot] = buffer_[k * seats.size() + l];
+        for (std::size_t l = 0; l < slots.size(); ++l)
+          row[slots[l].slot] = buffer_[k * slots.size() + l];
       }
-      mirror(some, seats);
+      mirror(some, slots);
     }
   }
 
   // The newcomers' columns. In tiles: written whole, every number of a column would be a cache line of its own.
-  void mirror(const Examples &some, const std::vector<Seat> &seats) {
-    for (std::size_t from = 0; from < seats.size(); from += tile) {
-      const std::size_t to = std::min(seats.size(), from + tile);
+  void mirror(const Examples &some, const std::vector<Slot> &slots) {
+    for (std::size_t from = 0; from < slots.size(); from += tile) {
+      const std::size_t to = std::min(slots.size(), from + tile);
       for (std::size_t k = 0; k < some.size(); ++k) {
-        const T *values = buffer_.data() + k * seats.size();
+        const T *values = buffer_.data() + k * slots.size();
         for (std::size_t l = from; l < to; ++l)
-          block_[seats[l].slot * stride() + slot(some[k])] = values[l];
+          block_[slots[l].slot * stride() + slot(some[k])] = values[l];
       }
     }
   }

@@ -19,7 +19,7 @@ from .boosting.multiclass import AdaC2M1Classifier as AdaC2M1Classifier
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .costs._costs import Costs as Costs
-from .costs._costs import ExampleCosts as ExampleCosts
+from .costs._example_costs import ExampleCosts as ExampleCosts
 from .costs.random import random_costs as random_costs
 from .costs.rules import Balanced as Balanced
 from .costs.rules import CostRule as CostRule
@@ -36,11 +36,15 @@ from .data.catalogue import load_orders as load_orders
 from .data.chunks import iter_chunks as iter_chunks
 from .data.dataset import Dataset as Dataset
 from .data.delimited import read_csv as read_csv
+from .data.jsonl import read_jsonl as read_jsonl
 from .data.libsvm import read_libsvm as read_libsvm
 from .data.parquet import read_parquet as read_parquet
+from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
 from .errors import *
+from .evaluate.capacity import LimitedDecisions as LimitedDecisions
+from .evaluate.capacity import at_most as at_most
 from .evaluate.comparisons import FriedmanComparison as FriedmanComparison
 from .evaluate.comparisons import PairedComparison as PairedComparison
 from .evaluate.comparisons import compare_costs as compare_costs
@@ -63,6 +67,8 @@ from .evaluate.estimates import estimate as estimate
 from .evaluate.intervals import Interval as Interval
 from .evaluate.intervals import bootstrap_interval as bootstrap_interval
 from .evaluate.measures import *
+from .evaluate.scorers import CostScorer as CostScorer
+from .evaluate.scorers import cost_scorer as cost_scorer
 from .evaluate.scorers import get_scorer as get_scorer
 from .evaluate.scorers import get_scorer_names as get_scorer_names
 from .evaluate.stream_display import StreamDisplay as StreamDisplay

@@ -1,35 +1,171 @@
-"""A rule is a value: its parameters, nothing hidden."""
+"""A rule is a value: its parameters, each declared with its range, and nothing hidden."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar, Self
+import textwrap
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Protocol, Self, TypeVar, dataclass_transform
 
-from .validation.values import invalid
+from .validation.values import check_choice, check_count, check_flag, check_number, invalid
 
 __all__ = ["Rule"]
+
+PACKAGE = __name__.partition(".")[0]
+T = TypeVar("T")
+
+
+class Domain(Protocol):
+    """The values that a parameter may have."""
+
+    def validate(self, name: str, value: Any) -> object:
+        """Raise unless the value is one of them."""
+
+    def number(self, value: Any) -> float:
+        """The value as kernels take it."""
+
+    def text(self) -> str:
+        """The values in words, for the documentation."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Finite numbers between two bounds, of which the lower is always excluded."""
+
+    above: float = 0.0
+    below: float | None = None
+    at_most: float | None = None
+
+    def validate(self, name: str, value: Any) -> object:
+        return check_number(name, value, above=self.above, below=self.below, at_most=self.at_most)
+
+    def number(self, value: Any) -> float:
+        return float(value)
+
+    def text(self) -> str:
+        if self.below is None and self.at_most is None:
+            return f"float above {self.above:g}"
+        return f"float in ({self.above:g}, " + (f"{self.below:g})" if self.at_most is None else f"{self.at_most:g}]")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Integers from 0."""
+
+    def validate(self, name: str, value: Any) -> object:
+        return check_count(name, value, at_least=0)
+
+    def number(self, value: Any) -> float:
+        return float(min(value, 1 << 1023))
+
+    def text(self) -> str:
+        return "int, at least 0"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def validate(self, name: str, value: Any) -> object:
+        return check_flag(name, value)
+
+    def number(self, value: Any) -> float:
+        return float(bool(value))
+
+    def text(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some words; a kernel takes its position."""
+
+    words: tuple[str, ...]
+
+    def validate(self, name: str, value: Any) -> object:
+        return check_choice(name, value, self.words)
+
+    def number(self, value: Any) -> float:
+        return float(self.words.index(value))
+
+    def text(self) -> str:
+        return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
+
+
+def parameter(default: Any, domain: Domain, meaning: str) -> Any:
+    """Declare a parameter of a rule: what it may be, and what it means in one line."""
+    return field(default=default, metadata={"domain": domain, "meaning": meaning})
+
+
+def positive(default: float, meaning: str) -> Any:
+    """A number above 0."""
+    return parameter(default, Interval(), meaning)
+
+
+def flag(default: bool, meaning: str) -> Any:
+    """True or False."""
+    return parameter(default, Flag(), meaning)
+
+
+def choice(default: str, *others: str, meaning: str) -> Any:
+    """One of some words, the default first."""
+    return parameter(default, Choice((default, *others)), meaning)
+
+
+@dataclass_transform()
+def rule(cls: type[T]) -> type[T]:
+    """Make a class of declared parameters a rule: its constructor, and their section in its documentation."""
+    made = dataclass(eq=False, repr=False)(cls)
+    declared = [one for one in fields(made) if "domain" in one.metadata]  # type: ignore[arg-type]
+    if declared and made.__doc__ and not made.__doc__.startswith(made.__name__ + "("):
+        head, mark, examples = inspect.cleandoc(made.__doc__).partition(">>>")
+        section = "Parameters\n----------\n" + "\n".join(map(_documented, declared))
+        tail = f"\n\nExamples\n--------\n{mark}{examples}" if mark else ""
+        made.__doc__ = f"{head.rstrip()}\n\n{section}{tail}\n"
+    return made
+
+
+def _documented(one: Field[Any]) -> str:
+    default = "" if one.default is MISSING else f", default {one.default!r}"
+    return f"{one.name} : {one.metadata['domain'].text()}{default}\n" + textwrap.indent(one.metadata["meaning"], "    ")
 
 
 class Rule:
     """Base of update and query rules: scikit-learn can clone and search it (``update__eta``).
 
-    Most are dataclasses; one that is not keeps every argument of its constructor under the argument's name.
+    Those of the library are decorated by ``rule``; any other class keeps every argument of its constructor under
+    the argument's name.
     """
 
-    python_method: ClassVar[str]  # the method that a kernel stands for: a subclass that overrides it leaves the kernel
+    @classmethod
+    def domains(cls) -> dict[str, Domain]:
+        """The declared parameters with the values they may have."""
+        declared: tuple[Field[Any], ...] = fields(cls) if hasattr(cls, "__dataclass_fields__") else ()  # type: ignore[arg-type]
+        return {one.name: one.metadata["domain"] for one in declared if "domain" in one.metadata}
 
-    def native(self) -> Any:
-        """The kernel's form of this rule, or None for a rule that exists in Python only."""
-        return None
+    def validate(self) -> None:
+        """Raise if a parameter cannot be used; called when a stream starts."""
+        for name, domain in self.domains().items():
+            domain.validate(name, getattr(self, name))
 
-    def kernel(self) -> Any:
-        """:meth:`native`, unless a subclass outside the library gave the rule another meaning in Python."""
-        for cls in type(self).__mro__:
-            if "native" in vars(cls):
-                return self.native()
-            if self.python_method in vars(cls) and not cls.__module__.startswith(__package__.partition(".")[0] + "."):
-                return None
-        return None
+    def numbers(self, owner: type[Rule]) -> list[float]:
+        """The parameters that ``owner`` declares, as the fields of its kernel's struct take them."""
+        return [domain.number(getattr(self, name)) for name, domain in owner.domains().items()]
+
+    def _owner(self, method: str) -> type[Rule]:
+        """The class that says what a method does."""
+        return next(cls for cls in type(self).__mro__ if method in vars(cls))
+
+    def _named_kernel(self, method: str, make: Callable[[str, list[float]], Any]) -> Any:
+        """What ``make`` knows under the name of the class that wrote the method; None for classes of other packages.
+
+        A struct of the same name in ``native/`` is all that a rule of the library needs to be fast.
+        """
+        owner = self._owner(method)
+        if owner.__module__.partition(".")[0] != PACKAGE:
+            return None
+        return make(owner.__name__, self.numbers(owner))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with ``deep`` also those of rules inside this one."""
@@ -53,9 +189,6 @@ class Rule:
             else:
                 setattr(self, name, value)
         return self
-
-    def validate(self) -> None:
-        """Complain about parameters that cannot be used; called when a stream starts."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.get_params(deep=False) == self.get_params(deep=False)

@@ -5,41 +5,30 @@ import pickle
 from typing import Any
 
 import numpy as np
+import public_rules
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from steelyard import (
-    ACOG,
-    AROW,
-    CPAPB,
     CSOALPA,
     CSOGD1,
     CSOGD2,
     PA,
     PA1,
-    PA2,
-    PAUM,
     ROMMA,
-    SCW1,
-    SCW2,
     AdaptiveBalanced,
     AskAll,
     AskAsymmetric,
-    AskAtLeast,
     AskFirst,
-    AskPredictedPositive,
-    AskRandom,
     AskSymmetric,
-    AskUncertain,
     Budget,
     Costs,
     CPAPBTable2,
     CSOALHinge,
     InvalidInputError,
     OnlineClassifier,
-    Perceptron,
     QueryRule,
     Step,
     Trace,
@@ -47,46 +36,10 @@ from steelyard import (
     UpdateRule,
     draw,
 )
+from steelyard.rules import Rule
 
 pytestmark = pytest.mark.kernel
-FIRST_ORDER: list[UpdateRule] = [
-    Perceptron(),
-    Perceptron("margin"),
-    ROMMA(),
-    ROMMA(aggressive=True),
-    PA(),
-    PA1(0.7),
-    PA2(0.7),
-    PAUM(0.5, 1.5),
-    CPAPB(0.7),
-    CPAPBTable2(),
-    CSOGD1(0.2),
-    CSOGD2(0.1),
-    CSOALHinge(),
-    CSOALPA(0.6),
-]
-SECOND_ORDER: list[UpdateRule] = [
-    AROW(0.7),
-    AROW(0.7, full=True),
-    SCW1(0.5),
-    SCW1(0.5, full=True),
-    SCW2(0.5),
-    SCW2(0.5, full=True),
-    ACOG(0.3, 0.8),
-    ACOG(0.3, 0.8, full=True),
-    ACOG(0.3, 0.8, "I"),
-]
-UPDATES = FIRST_ORDER + SECOND_ORDER
-QUERIES: list[QueryRule] = [
-    AskAll(),
-    AskFirst(),
-    AskRandom(0.4),
-    AskUncertain(0.5),
-    AskSymmetric(0.3),
-    AskAsymmetric(0.2, 0.6),
-    AskPredictedPositive(3),
-    AskAtLeast(0.2, AskUncertain(0.3)),
-]
+updates, queries = public_rules.drawn(UpdateRule), public_rules.drawn(QueryRule)
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -111,12 +64,12 @@ def streams(draw_: Any, numbers: str = "any") -> tuple[Any, Any]:
 @st.composite
 def classifiers(draw_: Any) -> OnlineClassifier:
     """Any update with any query, budget, costs and option."""
-    update = draw_(st.sampled_from(UPDATES))
+    update = draw_(updates)
     budget = draw_(st.sampled_from([None, 0, 1, 7, 0.3, Budget(9, 0.5)]))
     averaged = isinstance(budget, (int, Budget)) and draw_(st.booleans())
     return OnlineClassifier(
         update,
-        query=draw_(st.sampled_from(QUERIES)),
+        query=draw_(queries),
         budget=budget,
         costs=draw_(st.sampled_from([None, Costs.binary(fn=3.5, fp=1), AdaptiveBalanced(0.4)])),
         threshold=draw_(st.sampled_from([0.0, 0.1, -0.2])),
@@ -128,7 +81,7 @@ def classifiers(draw_: Any) -> OnlineClassifier:
 
 def in_python(rule: Any) -> Any:
     """The same rule without its kernel."""
-    return type(type(rule).__name__, (type(rule),), {"native": lambda self: None})(**rule.get_params(deep=False))
+    return type(type(rule).__name__, (type(rule),), {"kernel": lambda self: None})(**rule.get_params(deep=False))
 
 
 def fresh(model: OnlineClassifier, **changed: Any) -> OnlineClassifier:
@@ -144,6 +97,35 @@ def bits(model: OnlineClassifier) -> bytes:
     state = model.state()
     arrays = b"".join(np.asarray(a).tobytes() for a in state["arrays"].values())
     return arrays + repr(state["counts"]).encode()
+
+
+@pytest.mark.parametrize("cls", public_rules.public(Rule), ids=lambda cls: cls.__name__)
+def test_every_public_rule_has_a_kernel_and_checks_its_parameters(cls: type[Rule]) -> None:
+    cls().validate()
+    assert cls().kernel() is not None  # type: ignore[attr-defined]
+    for name in cls.domains():
+        for wrong in (float("nan"), -1.0, "unknown", None):
+            with pytest.raises(InvalidInputError, match=f"{name} must "):
+                cls(**{name: wrong}).validate()
+
+
+finite, above_0 = st.floats(-50, 50), st.floats(0.01, 50)
+
+
+@settings(quick, max_examples=400)
+@given(
+    public_rules.first_order(), finite, st.sampled_from([-1.0, 1.0]), st.floats(0.01, 50), st.floats(0.01, 50), finite
+)
+def test_no_step_lowers_the_margin_of_its_row(
+    rule: UpdateRule, score: float, y: float, cost: float, x2: float, more: float
+) -> None:
+    w2 = score * score / x2 + abs(more)  # at least what a score of a row of this length needs
+    step = rule.step(UpdateInput(score, y, cost, x2, w2))
+    after = step.keep * score + step.add * x2 + step.shift
+    wanted = score * y
+    if isinstance(rule, CPAPBTable2):  # as printed: goes to the margin sqrt(cost) from either side
+        wanted = min(wanted, cost**0.5)
+    assert y * after >= wanted - 1e-9 * (1 + abs(score) + x2)
 
 
 @quick
@@ -179,7 +161,7 @@ def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tup
 
 
 @quick
-@given(st.sampled_from(FIRST_ORDER), streams("real"), st.booleans(), st.sampled_from([1.0, 4.0]))
+@given(public_rules.first_order(), streams("real"), st.booleans(), st.sampled_from([1.0, 4.0]))
 def test_the_loop_does_what_the_paper_says(
     update: UpdateRule, stream: tuple[Any, Any], intercept: bool, rho: float
 ) -> None:
@@ -274,7 +256,7 @@ def test_a_failed_part_leaves_no_trace(
 
 
 @quick
-@given(st.sampled_from(UPDATES), st.sampled_from(QUERIES), streams(), st.integers(0, 3))
+@given(updates, queries, streams(), st.integers(0, 3))
 def test_draws_given_are_the_draws_used(
     update: UpdateRule, query: QueryRule, stream: tuple[Any, Any], seed: int
 ) -> None:
@@ -307,11 +289,18 @@ def test_after_the_budget_the_average_answers(stream: tuple[Any, Any], limit: in
     X, y = stream
     assume(len(y) > limit)
     plain = OnlineClassifier(CSOGD2(0.3)).start(X.shape[1], [False, True])
-    used = []
+    used = [plain.coef_[0]]
     for i in range(limit):
-        used.append(plain.coef_[0])  # w_0 .. w_{T_B - 1}
         plain.partial_fit(X[i : i + 1], y[i : i + 1])
-    averaged = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit, after_budget="average").fit(X, y)
+        used.append(plain.coef_[0])  # w_0 .. w_{T_B - 1}: round T_B = limit + 1 begins with the budget spent
+    averaged = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit, after_budget="average")
+    trace = averaged.run(X, y)
+    np.testing.assert_allclose(
+        trace.score[limit], (X @ used[-1])[limit], rtol=1e-10, atol=1e-12
+    )  # still the last model
+    np.testing.assert_allclose(
+        trace.score[limit + 1 :], (X @ np.mean(used, axis=0))[limit + 1 :], rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_allclose(averaged.coef_[0], np.mean(used, axis=0), rtol=1e-10, atol=1e-12)
     last = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit).fit(X, y)
     np.testing.assert_array_equal(last.coef_, plain.coef_)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StateError
 from ..files import write_atomically
+from .out_folder import open_state
 from .schedule import Unit
 
 
@@ -68,17 +68,4 @@ class UnitCache:
 
 def open_cache(out: Path | None, question: str, resume: bool) -> UnitCache:
     """The folder of units below ``out``; only the same question may go on from what is there."""
-    if out is None:
-        return UnitCache(None)
-    folder = out / "state"
-    written = folder / "question.json"
-    if resume and written.exists() and written.read_text(encoding="utf-8") != question:
-        raise StateError(f"{folder} must be of the same data, costs, folds, candidates and seed; run without --resume.")
-    if not resume and folder.exists():
-        for path in folder.glob("*.npz"):
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    with write_atomically(written) as file:
-        file.write(question.encode())
-    return UnitCache(folder)
+    return UnitCache(None if out is None else open_state(out, question, resume))

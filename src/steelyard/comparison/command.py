@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -16,11 +17,15 @@ from rich.console import Console
 
 from ..costs import Costs
 from ..data import load_dataset
+from ..files import check_paths, write_atomically
+from ..models.model import Model
 from ..models.storage import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
+from ..validation.text import printable, safe_cell
 from ..validation.values import invalid
 from . import Comparison, compare
+from .out_folder import MODEL, REPORT, claim_folder, keep_earlier
 from .progress import leaderboard_table
 
 _INTERRUPTED = 130  # as shells have it after Ctrl-C
@@ -35,24 +40,30 @@ def run_compare(
     *,
     out: Path,
     as_json: bool,
+    overwrite: bool = False,
     groups: str | None = None,
     **settings: Any,
 ) -> int:
     """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
+    check_paths(
+        inputs={"the input": file, "the --costs file": costs},
+        outputs={"--out's report": out / REPORT, "--out's model": out / MODEL},
+    )
+    claim_folder(out)
     X, y, taken = read_data(file, target, list(cost_columns.values()))
     priced = read_costs(costs, y, positive, taken, cost_columns)
     console = Console(stderr=as_json)
     labels = np.unique(y).tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
-        console.print(said, highlight=False, markup=False)
+        console.print(printable(said), highlight=False, markup=False)
     if groups is not None:
         X, settings["groups"] = _take_column(X, groups)
     with _signals() as interrupted:
         result = compare(
             X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
         )
-        _print_summary(result, out, console)
+        _print_result(result, out, console, overwrite)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
         return _INTERRUPTED if result.interrupted or interrupted() else 0
@@ -94,42 +105,60 @@ def run_demo(*, time: float, jobs: int, out: Path) -> int:
     with _signals() as interrupted:
         settings: dict[str, Any] = {"time_limit": time, "n_jobs": jobs, "isolate": True, "interrupted": interrupted}
         result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
-        _print_summary(result, out, console)
+        _print_result(result, out, console)
         return _INTERRUPTED if result.interrupted or interrupted() else 0
 
 
-def _print_summary(result: Comparison, out: Path, console: Console) -> None:
+def _print_result(result: Comparison, out: Path, console: Console, overwrite: bool = False) -> None:
     console.print(leaderboard_table(result.leaderboard))
     console.print()
     for sentence in (*result.recommendation, *result.warnings):
-        console.print(f"- {sentence}", highlight=False, markup=False)
-    out.mkdir(parents=True, exist_ok=True)
-    report = result.write_report(out / "report.html")
-    model = result.save(out / "model.steelyard")
-    console.print(
-        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)",
-        soft_wrap=True,
-        markup=False,
-    )
+        console.print(printable(f"- {sentence}"), highlight=False, markup=False)
+    for path in keep_earlier(out, overwrite):
+        console.print(printable(f"Kept:   {path}"), soft_wrap=True, markup=False, highlight=False)
+    report = result.write_report(out / REPORT)
+    model = result.save(out / MODEL)
+    places = (f"Report: {report.resolve()}", f"Model:  {model.resolve()}  (steelyard predict {model} DATA)")
+    for place in places:
+        console.print(printable(place), soft_wrap=True, markup=False)
 
 
-def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path | None) -> None:
-    """Write one line a row: the decision and, where the model knows it, its expected cost."""
+def run_predict(
+    model: Path, file: Path, cost_columns: dict[str, str], out: Path | None, *, safe_csv: bool | None = None
+) -> None:
+    """Write one line a row: the decision and, where the model knows it, its expected cost.
+
+    ``safe_csv`` keeps spreadsheets from taking a decision for a formula; by default for files, not for pipes.
+    """
+    check_paths(inputs={"the model": model, "the input": file}, outputs={"--out": out})
     loaded = load_model(model)
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
-    decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
-    if out is None:
-        _write(sys.stdout, decisions, expected)
+    decisions, expected = loaded.predict(X, costs=costs), _expected(loaded, X, costs)
+    safe = out is not None if safe_csv is None else safe_csv
+    text = _csv(decisions, expected, safe_cell if safe else None)
+    if out is not None:
+        with write_atomically(out) as lines:
+            lines.write(text.encode())
+    elif sys.stdout.isatty():
+        sys.stdout.writelines(printable(line) + "\n" for line in text.splitlines())
     else:
-        with out.open("w", newline="") as lines:
-            _write(lines, decisions, expected)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
 
 
-def _write(lines: TextIO, decisions: Any, expected: Any) -> None:
+def _expected(loaded: Model, X: Any, costs: Costs | None) -> Any:
+    return loaded.expected_cost(X, costs=costs) if hasattr(loaded.estimator, "predict_proba") else None
+
+
+def _csv(decisions: Any, expected: Any, cell: Callable[[object], object] | None) -> str:
+    lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["decision"] + ([] if expected is None else ["expected_cost"]))
     for i, decision in enumerate(np.asarray(decisions).tolist()):
-        writer.writerow([decision] + ([] if expected is None else [f"{expected[i]:.6g}"]))
+        shown = decision if cell is None else cell(decision)
+        writer.writerow([shown] + ([] if expected is None else [f"{expected[i]:.6g}"]))
+    return lines.getvalue()

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..validation.text import printable
 from .evaluation import Work
 from .leaderboard import LeaderboardRow
 from .schedule import Unit
@@ -38,7 +39,7 @@ class ProgressBar:
             return
         name, best = work.everyone[unit.candidate].name, work.best_cost
         shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu:6.1f} s CPU"
-        self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(shown))
+        self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
 
 
 def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
@@ -57,7 +58,8 @@ def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
 
 def _cells(line: LeaderboardRow, best: LeaderboardRow, two: bool) -> list[str]:
     mark = "*" if line.tied_with_best and line is not best else " "
-    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name)
+    name = escape(printable(line.name))
+    name = f"[bold]{name}[/]" if line is best else name
     cost = line.mean_cost
     cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
     shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)

@@ -12,6 +12,7 @@ from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
 from ..models.model import Model
+from ..models.training import summarize
 from .data import ComparisonData
 from .evaluation import CandidateRun
 from .fold import as_rows, single_threaded
@@ -24,14 +25,16 @@ def refit(run: CandidateRun, data: ComparisonData) -> Model:
         assert run.answers is not None
         label = data.classes[int(run.answers[0])]
         constant = DummyClassifier(strategy="constant", constant=label)
-        return Model(run.name, constant.fit(data.labels_only().X, data.y), data.columns, costs)
+        training = summarize(data.X, data.codes, len(data.classes), data.columns)
+        return Model(run.name, constant.fit(data.labels_only().X, data.y), data.columns, costs, training)
     members = run.members or [(run, 1.0)]
     with single_threaded():
         fitted = _fit_members([member for member, _ in members], data)
     weights = [weight for _, weight in members]
     blend = BlendClassifier(fitted, weights, data.classes)
     decision = ExpectedCostClassifier(FrozenEstimator(blend), costs=costs)
-    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs)
+    training = summarize(data.X, data.codes, len(data.classes), data.columns)
+    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs, training)
 
 
 def _fit_members(runs: list[CandidateRun], data: ComparisonData) -> list[tuple[str, CalibratedClassifier]]:

@@ -3,7 +3,8 @@
 Cost matrices are always ``C[true, predicted]``.
 """
 
-from ._costs import Costs, ExampleCosts
+from ._costs import Costs
+from ._example_costs import ExampleCosts
 from .random import random_costs
 from .rules import Balanced, CostRule, InverseFrequency, as_costs
 

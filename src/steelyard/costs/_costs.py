@@ -1,54 +1,64 @@
 """What does answer k cost? One value for pairs, matrices and per-example costs; nothing about learning.
 
-Cost matrices are always ``C[true, predicted]``.
+Cost matrices are always ``C[true, predicted]``; a negative cost is a gain.
 """
 
 from __future__ import annotations
 
-import html
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_finite, check_labels
+from ..validation.types import ArrayLike, Floats, FrameLike
 from ..validation.values import check_number, invalid
 from ._reading import (
     ORIENTATION,
     USE_MATRIX,
-    USE_TABLE,
-    Floats,
+    check_classes,
     check_values,
     common_shape,
     floats,
-    from_csv,
     from_frame,
     from_nested,
-    html_table,
     in_order,
     is_frame,
-    labels_of,
     listed,
     positions,
     positive_index,
     warn_about_diagonal,
 )
+from ._showing import format_amount, html_table
+
+if TYPE_CHECKING:
+    from ._example_costs import ExampleCosts
+
+ABSTAIN = "abstain"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Costs:
     """The cost of every answer for every truth: a matrix ``C[true, predicted]`` over ``classes``.
 
-    Build one with :meth:`binary`, :meth:`from_classes`, :meth:`from_matrix`, :meth:`from_rows`, :meth:`zero_one` or
-    :meth:`read`. Costs made without labels (``classes`` is None) take the sorted labels of the data they first meet.
-    ``positive`` is the class that sensitivity, ``fn`` and ``ratio()`` speak of; by default the last of two classes as
-    they were listed (a dict lists its classes sorted).
+    Build one with :meth:`binary`, :meth:`from_classes`, :meth:`from_matrix`, :meth:`from_rows`, :meth:`from_matrices`,
+    :meth:`from_columns`, :meth:`from_file` or :meth:`zero_one`. Two costs are equal when their values are.
 
+    Parameters
+    ----------
+    classes : the labels; None for costs made without labels, which take the sorted labels of the data they first meet
+    matrix : C[true, predicted]; a negative cost is a gain
+    positive : the class that sensitivity, ``fn`` and ``ratio()`` speak of; by default the last of two classes as they
+        were listed (a dict lists its classes sorted)
+    currency : printed after every amount
+    abstain, abstain_label : price and name of the answer that decides nothing, see :meth:`with_abstain`
+
+    Examples
+    --------
     >>> costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")
     >>> costs.per_example(["bad", "good"])
     array([[5., 0.],
@@ -60,6 +70,9 @@ class Costs:
     classes: NDArray[Any] | None
     matrix: Floats | None = None
     positive: Any = None
+    currency: str | None = None
+    abstain: float | Floats | None = None
+    abstain_label: str = ABSTAIN
 
     # -- making ------------------------------------------------------------------------------------------------------
 
@@ -68,44 +81,65 @@ class Costs:
         *,
         fn: float | ArrayLike,
         fp: float | ArrayLike,
-        classes: Sequence[Any] | None = None,
+        tp: float | ArrayLike = 0.0,
+        tn: float | ArrayLike = 0.0,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
         positive: Any = None,
+        currency: str | None = None,
     ) -> Costs:
-        """Two classes: ``fn`` is paid for a positive answered negative, ``fp`` the other way round.
+        """Two classes, in the words of a confusion matrix. Negative costs are gains.
 
-        Either may be an array with one cost per example; the result is then an :class:`ExampleCosts`.
+        Parameters
+        ----------
+        fn, fp : cost of a positive answered negative, and of a negative answered positive
+        tp, tn : cost of the right answers
+        classes, positive : the two labels, and which of them is the positive one (default: the second)
+        currency : printed after every amount
 
-        >>> Costs.binary(fn=[10.0, 250.0], fp=2.0).per_example([1, 0])
-        array([[10.,  0.],
+        Each cost may be an array with one number per example; the result is then an :class:`ExampleCosts`.
+
+        Examples
+        --------
+        >>> Costs.binary(fn=[10.0, 250.0], fp=2.0, tp=-1.0).per_example([1, 0])
+        array([[10., -1.],
                [ 0.,  2.]])
         """
-        labels = labels_of(classes)
+        labels = check_classes(classes)
         if labels is not None and len(labels) != 2:
             raise invalid("classes", "name two classes for a cost pair", list(labels), USE_MATRIX, CostsError)
         plus = positive_index(labels, positive)
-        pair = [np.asarray(floats("fn", fn)), np.asarray(floats("fp", fp))]
-        shape = common_shape(pair)
+        cells = [floats(name, v) for name, v in (("fn", fn), ("fp", fp), ("tp", tp), ("tn", tn))]
+        shape = common_shape(cells)
         cube = np.zeros((*shape, 2, 2))
-        cube[..., plus, 1 - plus] = pair[0]
-        cube[..., 1 - plus, plus] = pair[1]
+        cube[..., plus, 1 - plus], cube[..., 1 - plus, plus] = cells[0], cells[1]
+        cube[..., plus, plus], cube[..., 1 - plus, 1 - plus] = cells[2], cells[3]
         check_values("costs", cube)
         if shape:
-            return ExampleCosts(labels, positive=positive, matrices=cube)
-        return Costs(labels, cube, positive)
+            return _per_example(labels, positive=positive, currency=check_currency(currency), matrices=cube)
+        return Costs(labels, cube, positive, check_currency(currency))
 
     @staticmethod
-    def from_classes(cost_of: Mapping[Any, float]) -> Costs:
+    def from_classes(cost_of: Mapping[Any, float], *, currency: str | None = None) -> Costs:
         """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was."""
         if not isinstance(cost_of, Mapping) or len(cost_of) < 2:
             raise invalid("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
-        labels = labels_of(in_order(cost_of))
+        labels = check_classes(in_order(cost_of))
         per_class = floats("cost_of", [cost_of[label] for label in in_order(cost_of)])
-        return Costs.from_matrix(np.where(np.eye(len(per_class)), 0.0, per_class[:, None]), classes=labels)
+        matrix = np.where(np.eye(len(per_class)), 0.0, per_class[:, None])
+        return Costs.from_matrix(matrix, classes=labels, currency=currency)
 
     @staticmethod
-    def from_matrix(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None, positive: Any = None) -> Costs:
+    def from_matrix(
+        C: Any,
+        *,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        positive: Any = None,
+        currency: str | None = None,
+    ) -> Costs:
         """A K x K matrix ``C[true, predicted]``: an array, ``{true: {predicted: cost}}`` or a labelled frame.
 
+        Examples
+        --------
         >>> Costs.from_matrix({"ham": {"spam": 10}, "spam": {"ham": 1}}).matrix
         array([[ 0., 10.],
                [ 1.,  0.]])
@@ -120,73 +154,126 @@ class Costs:
         matrix = floats("C", C)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < 2:
             raise invalid("C", "be a K x K matrix with K >= 2", f"shape {matrix.shape}", ORIENTATION, CostsError)
-        labels = labels_of(classes)
+        labels = check_classes(classes)
         if labels is not None and len(labels) != len(matrix):
             raise invalid("classes", f"name the {len(matrix)} classes of C", list(labels), error=CostsError)
         check_values("C", matrix)
         warn_about_diagonal(matrix)
         positive_index(labels, positive)
-        return Costs(labels, matrix, positive)
+        return Costs(labels, matrix, positive, check_currency(currency))
 
     @staticmethod
-    def from_rows(c: Any, *, classes: Sequence[Any] | None = None) -> ExampleCosts:
+    def from_rows(
+        c: ArrayLike, *, classes: Sequence[Any] | NDArray[Any] | None = None, currency: str | None = None
+    ) -> ExampleCosts:
         """Per-example costs: ``c[i, k]`` is the cost of answering class k for example i, its truth being known."""
         rows = floats("c", c)
         if rows.ndim != 2 or rows.shape[1] < 2:
             raise invalid("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
-        labels = labels_of(classes)
+        labels = check_classes(classes)
         if labels is not None and len(labels) != rows.shape[1]:
             raise invalid("classes", f"name the {rows.shape[1]} columns of c", list(labels), error=CostsError)
         check_values("c", rows)
-        return ExampleCosts(labels, rows=rows)
+        return _per_example(labels, currency=check_currency(currency), rows=rows)
 
     @staticmethod
-    def from_matrices(C: Any, *, classes: Sequence[Any] | NDArray[Any] | None = None) -> ExampleCosts:
+    def from_matrices(
+        C: ArrayLike,
+        *,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        positive: Any = None,
+        currency: str | None = None,
+    ) -> ExampleCosts:
         """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known."""
         cube = floats("C", C)
         if cube.ndim != 3 or cube.shape[1] != cube.shape[2] or cube.shape[1] < 2:
             raise invalid("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
-        labels = labels_of(classes)
+        labels = check_classes(classes)
         if labels is not None and len(labels) != cube.shape[1]:
             raise invalid("classes", f"name the {cube.shape[1]} classes of C", list(labels), error=CostsError)
         check_values("C", cube)
-        return ExampleCosts(labels, matrices=cube)
+        positive_index(labels, positive)
+        return _per_example(labels, positive=positive, currency=check_currency(currency), matrices=cube)
+
+    @staticmethod
+    def from_columns(
+        frame: FrameLike,
+        *,
+        fn: float | str,
+        fp: float | str,
+        tp: float | str = 0.0,
+        tn: float | str = 0.0,
+        abstain: float | str | None = None,
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        positive: Any = None,
+        currency: str | None = None,
+    ) -> Costs:
+        """Two classes, each cost a number or the name of a column of ``frame`` (pandas, polars or pyarrow).
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> Costs.from_columns(pd.DataFrame({"amount": [10.0, 250.0]}), fn="amount", fp=2).per_example([1, 0])
+        array([[10.,  0.],
+               [ 0.,  2.]])
+        """
+        from .spec import CostSpec  # which reads columns into this class
+
+        spec = CostSpec(fn=fn, fp=fp, tp=tp, tn=tn, abstain=abstain, positive=positive, currency=currency)
+        return spec.costs(frame, classes=classes)
 
     @staticmethod
     def zero_one(classes: Sequence[Any] | NDArray[Any]) -> Costs:
         """Every mistake costs one."""
-        labels = labels_of(classes)
+        labels = check_classes(classes)
         if labels is None or len(labels) < 2:
             raise invalid("classes", "name two or more classes", classes, error=CostsError)
         return Costs(labels, 1.0 - np.eye(len(labels)))
 
     @staticmethod
-    def from_file(path: str | Path) -> Costs:
-        """A labelled matrix from a file: CSV (header row of answers, first column of truths) or TOML tables."""
-        path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise CostsError(f"costs file {path} cannot be read: {error.strerror}. Check the path.") from error
-        if path.suffix.lower() == ".toml":
-            try:
-                nested = tomllib.loads(text)
-            except tomllib.TOMLDecodeError as error:
-                raise CostsError(f"costs file {path} is not TOML: {error}.") from error
-            return Costs.from_matrix(nested.get("costs", nested))
-        nested, answers = from_csv(path, text)
-        return Costs.from_matrix(nested, classes=answers)
+    def from_file(path: str | Path, frame: FrameLike | None = None) -> Costs:
+        """Costs from a CSV or TOML file.
+
+        CSV: a header row of answers, a first column of truths. TOML: a table of costs for each true class, or ``fn``,
+        ``fp``, ``tp`` and ``tn`` as numbers or names of columns of ``frame``; ``currency``, ``positive`` and
+        ``abstain`` may stand beside them. All of it may stand in a table ``[costs]``.
+        """
+        from .spec import read_file  # which reads files into this class
+
+        stated = read_file(Path(path))
+        return stated if isinstance(stated, Costs) else stated.costs(frame)
+
+    @staticmethod
+    def from_dict(content: Mapping[str, Any]) -> Costs:
+        """The costs that :meth:`to_dict` wrote; anything else is an error."""
+        from .spec import from_plain
+
+        return from_plain(content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, numbers and texts, fit for JSON; :meth:`from_dict` makes equal costs of them."""
+        from .spec import to_plain
+
+        return to_plain(self)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
     @property
     def n_classes(self) -> int:
-        """Number of answers K."""
+        """Number of classes K."""
         assert self.matrix is not None
         return len(self.matrix)
 
+    @property
+    def answers(self) -> NDArray[Any]:
+        """What may be decided: the classes, and the name of abstaining where that has a price."""
+        labels = np.arange(self.n_classes) if self.classes is None else self.classes
+        if self.abstain is None:
+            return labels
+        return np.array([*labels.tolist(), self.abstain_label], dtype=None if labels.dtype.kind == "U" else object)
+
     def per_example(self, y: Any) -> Floats:
-        """Cost of each answer for each example, (n, K), columns in the order of ``classes``. Paper 002, sec. 2."""
+        """Cost of answering each class for each example, (n, K), columns as in ``classes``. Paper 002, sec. 2."""
         bound = self.bind(y)
         assert bound.matrix is not None
         return bound.matrix[bound.encode(y)]
@@ -203,7 +290,9 @@ class Costs:
 
     def aligned(self, classes: Sequence[Any] | NDArray[Any]) -> Costs:
         """The same costs over exactly these classes in this order. Unknown classes are an error that names them."""
-        labels = cast("NDArray[Any]", labels_of(classes))
+        labels = cast("NDArray[Any]", check_classes(classes))
+        if self.abstain is not None:
+            check_abstain_label(self.abstain_label, labels)
         if self.classes is None:
             if len(labels) != self.n_classes:
                 raise invalid(
@@ -235,40 +324,120 @@ class Costs:
         self._need_two("the positive class")
         return positive_index(self.classes, self.positive)
 
+    def _pair(self) -> tuple[Any, Any]:
+        """How much more a false negative costs than a true positive, a false positive than a true negative."""
+        assert self.matrix is not None
+        return pair_of(self.matrix, self.positive_index())
+
     def ratio(self) -> float:
         """rho = C(+,-) / C(-,+): how much worse a miss is than an alarm. Paper 000, prop. 1; two classes only."""
         self._need_two("ratio()")
-        assert self.matrix is not None
-        rows, plus = self.matrix.tolist(), self.positive_index()
-        miss, alarm = rows[plus][1 - plus] - rows[plus][plus], rows[1 - plus][plus] - rows[1 - plus][1 - plus]
+        miss, alarm = (float(v) for v in self._pair())
         if miss <= 0 or alarm <= 0:
-            raise invalid("costs", "make both mistakes dearer than the right answer", (miss, alarm), error=CostsError)
-        return float(miss / alarm)  # whoever cannot use an infinite ratio says so
+            raise invalid("costs", "make both mistakes cost more than the right answer", (miss, alarm), "", CostsError)
+        return miss / alarm  # whoever cannot use an infinite ratio says so
+
+    def threshold(self) -> Any:
+        """The probability of the positive class above which answering it costs less; two classes only.
+
+        Returns
+        -------
+        float, or an array with one threshold per example for :class:`ExampleCosts`
+
+        Examples
+        --------
+        >>> Costs.binary(fn=8, fp=1, tp=-1).threshold()
+        0.1
+        """
+        self._need_two("threshold()")
+        if self.abstain is not None:
+            advice = "With abstaining there are two; use decide(proba)."
+            raise invalid("costs", "not price abstaining for one threshold", self.abstain_label, advice, CostsError)
+        miss, alarm = (np.asarray(v, dtype=float) for v in self._pair())
+        bad = (miss < 0) | (alarm < 0) | ((miss == 0) & (alarm == 0))
+        if bad.any():
+            at = int(np.argmax(bad))
+            got = {"fn - tp": float(miss.flat[at]), "fp - tn": float(alarm.flat[at])}
+            advice = "One answer is then never the cheaper one, or the wrong answers pay; use decide(proba)."
+            where = f" (row {at})" if bad.ndim else ""
+            raise invalid(f"costs{where}", "make no mistake cheaper than the right answer", got, advice, CostsError)
+        share = alarm / (miss + alarm)
+        return float(share) if share.ndim == 0 else share
 
     def class_costs(self) -> Floats:
         """c(i) = sum_j C(i, j): one cost per true class. Paper 003, eq. (25)."""
         assert self.matrix is not None
         return np.asarray(self.matrix.sum(axis=1))
 
+    def class_means(self, y: Any, sample_weight: Floats | None = None) -> Costs:
+        """One matrix for all examples: these costs, or the mean of each true class where they differ by example."""
+        return self
+
     def regret(self) -> Costs:
-        """The same decisions with the cheapest answer of every truth at 0. Paper 002, sec. 2."""
+        """The same decisions between classes with the cheapest answer of every truth at 0. Paper 002, sec. 2.
+
+        What learners that need costs >= 0 are given; a price of abstaining has no place there and is left out.
+        """
         assert self.matrix is not None
-        return replace(self, matrix=self.matrix - self.matrix.min(axis=1, keepdims=True))
+        return replace(self, matrix=self.matrix - self.matrix.min(axis=1, keepdims=True), abstain=None)
+
+    def has_gains(self) -> bool:
+        """Whether some answer has a negative cost."""
+        assert self.matrix is not None
+        return bool((self.matrix < 0).any())
 
     def scaled(self, factor: float) -> Costs:
-        """All costs times a positive factor."""
+        """All costs, that of abstaining too, times a positive factor."""
         assert self.matrix is not None
-        return replace(self, matrix=self.matrix * check_number("factor", factor, above=0))
+        times = check_number("factor", factor, above=0)
+        return replace(self, matrix=self.matrix * times, abstain=None if self.abstain is None else self.abstain * times)
+
+    def with_abstain(self, price: float | ArrayLike, *, label: str = ABSTAIN) -> Costs:
+        """The same costs with one more answer: to decide nothing (refer to a person) at a price, scalar or per row.
+
+        Examples
+        --------
+        >>> costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"]).with_abstain(0.5)
+        >>> costs.decide([[0.95, 0.05], [0.7, 0.3], [0.2, 0.8]]).tolist()
+        ['good', 'abstain', 'bad']
+        """
+        prices = floats("the price of abstaining", price)
+        if prices.ndim > 1 or not np.isfinite(prices).all():
+            raise invalid("the price of abstaining", "be a finite number, or one per row", price, error=CostsError)
+        check_abstain_label(label, self.classes)
+        if prices.ndim == 0:
+            return replace(self, abstain=float(prices), abstain_label=label)
+        return self._by_row(prices, label)
+
+    def _by_row(self, prices: Floats, label: str) -> Costs:
+        assert self.matrix is not None
+        cube = np.broadcast_to(self.matrix, (len(prices), *self.matrix.shape)).copy()
+        return _per_example(
+            self.classes,
+            positive=self.positive,
+            currency=self.currency,
+            abstain=prices,
+            abstain_label=label,
+            matrices=cube,
+        )
 
     def expected(self, proba: ArrayLike) -> Floats:
-        """Expected cost of every answer, (n, K), from class probabilities with columns as in ``classes``."""
+        """Expected cost of every answer, columns as in ``answers``, from probabilities with columns as in ``classes``.
+
+        (n, K), or (n, K + 1) where abstaining has a price.
+        """
         assert self.matrix is not None
-        return self._probabilities(proba) @ self.matrix
+        return self._and_abstain(self._probabilities(proba) @ self.matrix)
+
+    def _and_abstain(self, expected: Floats) -> Floats:
+        if self.abstain is None:
+            return expected
+        return np.column_stack([expected, np.broadcast_to(self.abstain, len(expected))])
 
     def decide(self, proba: ArrayLike) -> NDArray[Any]:
-        """The answer with the least expected cost for each row of probabilities; ties go to the first class."""
-        answers: NDArray[Any] = self.expected(proba).argmin(axis=1)
-        return answers if self.classes is None else self.classes[answers]
+        """The answer with the least expected cost for each row of probabilities; ties go to the first."""
+        cheapest: NDArray[np.intp] = self.expected(proba).argmin(axis=1)
+        return cheapest if self.classes is None and self.abstain is None else self.answers[cheapest]
 
     def _probabilities(self, proba: ArrayLike) -> Floats:
         p = floats("proba", proba)
@@ -281,115 +450,77 @@ class Costs:
         if self.n_classes != 2:
             raise invalid("costs", f"be over two classes for {what}", f"{self.n_classes} classes", error=CostsError)
 
-    # -- showing -----------------------------------------------------------------------------------------------------
+    # -- comparing and showing ---------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Costs):
+            return NotImplemented
+        return type(self) is type(other) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        labels = None if self.classes is None else tuple(self.classes.tolist())
+        return hash((type(self), labels, self.n_classes, self.currency))
+
+    def format(self, amount: float) -> str:
+        """An amount as text, with the currency if there is one."""
+        return format_amount(amount, self.currency)
 
     def _names(self) -> list[str]:
         return [str(k) for k in (range(self.n_classes) if self.classes is None else self.classes)]
+
+    def _extras(self) -> str:
+        """What stands after the costs in the text: abstaining and the currency."""
+        price = (
+            "" if self.abstain is None or not np.size(self.abstain) else f"; {self.abstain_label}: {self._price():g}"
+        )
+        return price + ("" if self.currency is None else f"; in {self.currency}")
+
+    def _price(self) -> float:
+        return float(np.mean(cast("Floats", self.abstain)))
 
     def __repr__(self) -> str:
         assert self.matrix is not None
         names = self._names()
         lines = [f"{name}: {', '.join(f'{v:g}' for v in row)}" for name, row in zip(names, self.matrix, strict=True)]
-        return f"Costs(C[true, predicted] over {', '.join(names)}; " + "; ".join(lines) + ")"
+        return f"Costs(C[true, predicted] over {', '.join(names)}; " + "; ".join(lines) + self._extras() + ")"
 
     def _repr_html_(self) -> str:
         assert self.matrix is not None
-        return html_table(self._names(), self.matrix, "cost of answering")
+        return self._table(self.matrix, "cost of answering")
+
+    def _table(self, matrix: Floats, title: str) -> str:
+        in_currency = title if self.currency is None else f"{title}, in {self.currency}"
+        answers = [str(label) for label in self.answers]
+        if self.abstain is not None:
+            matrix = np.column_stack([matrix, np.full(len(matrix), self._price())])
+        return html_table(self._names(), answers, matrix, in_currency)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ExampleCosts(Costs):
-    """Costs that differ from example to example: ``rows`` (n, K) for known truths, or full ``matrices`` (n, K, K).
+def pair_of(cells: Floats, plus: int) -> tuple[Floats, Floats]:
+    """(..., 2, 2) matrices: what a false negative costs beyond a true positive, a false positive beyond a negative."""
+    return (
+        cells[..., plus, 1 - plus] - cells[..., plus, plus],
+        cells[..., 1 - plus, plus] - cells[..., 1 - plus, 1 - plus],
+    )
 
-    Has a length and can be indexed by rows, so scikit-learn slices it along with X in folds and pipelines.
-    """
 
-    rows: Floats | None = None
-    matrices: Floats | None = None
+def check_currency(currency: str | None) -> str | None:
+    """A short text, or None."""
+    if currency is not None and (not isinstance(currency, str) or not currency.strip()):
+        raise invalid("currency", "be a text such as 'EUR', or None", currency, error=CostsError)
+    return currency
 
-    @property
-    def n_classes(self) -> int:
-        """Number of answers K."""
-        return self.shape[-1]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(n, K) or (n, K, K)."""
-        return self._cells.shape
+def check_abstain_label(label: str, classes: NDArray[Any] | None) -> None:
+    """The name of abstaining is a text that no class has."""
+    if not isinstance(label, str) or not label:
+        raise invalid("the label of abstaining", "be a text", label, error=CostsError)
+    if classes is not None and label in [str(known) for known in classes.tolist()]:
+        rule = f"be none of the classes {listed(classes)}"
+        raise invalid("the label of abstaining", rule, label, "Pass with_abstain(price, label=...).", CostsError)
 
-    @property
-    def _cells(self) -> Floats:
-        return cast("Floats", self.rows if self.rows is not None else self.matrices)
 
-    def __len__(self) -> int:
-        return len(self._cells)
+def _per_example(classes: NDArray[Any] | None, **cells: Any) -> ExampleCosts:
+    from ._example_costs import ExampleCosts  # which is a Costs itself
 
-    def __getitem__(self, key: Any) -> ExampleCosts:
-        rows = key[0] if isinstance(key, tuple) else key  # scikit-learn asks for costs[indices, ...]
-        if isinstance(rows, (int, np.integer)):
-            rows = [rows]
-        return self._with(self._cells[rows])
-
-    def _with(self, cells: Floats) -> ExampleCosts:
-        return replace(self, rows=cells) if self.rows is not None else replace(self, matrices=cells)
-
-    def per_example(self, y: Any) -> Floats:
-        """Cost of each answer for each example, (n, K)."""
-        bound = self.bind(y)
-        codes = bound.encode(y)
-        if len(codes) != len(self):
-            raise invalid(
-                "costs",
-                f"have one row per example ({len(codes)})",
-                f"{len(self)} rows",
-                "Pass them as fit(..., costs=) so that they are cut along with X.",
-                CostsError,
-            )
-        if isinstance(bound, ExampleCosts) and bound.rows is not None:
-            return bound.rows
-        return bound._cells[np.arange(len(codes)), codes]  # type: ignore[attr-defined, no-any-return]
-
-    def _taken(self, where: NDArray[np.intp]) -> Costs:
-        cells = self._cells[..., where]
-        return self._with(cells if self.rows is not None else cells[:, where, :])
-
-    def ratio(self) -> float:
-        """Not defined: the ratio differs from example to example."""
-        raise invalid("costs", "be the same for all examples for ratio()", repr(self), USE_TABLE, CostsError)
-
-    def class_costs(self) -> Floats:
-        """Not defined: the costs differ from example to example."""
-        raise invalid("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
-
-    def regret(self) -> ExampleCosts:
-        """The same decisions with the cheapest answer of every example at 0."""
-        return self._with(self._cells - self._cells.min(axis=-1, keepdims=True))
-
-    def scaled(self, factor: float) -> ExampleCosts:
-        """All costs times a positive factor."""
-        return self._with(self._cells * check_number("factor", factor, above=0))
-
-    def expected(self, proba: ArrayLike) -> Floats:
-        """Expected cost of every answer, (n, K); needs full matrices, since rows already know the truth."""
-        p = self._probabilities(proba)
-        if self.matrices is None:
-            raise invalid(
-                "costs",
-                "hold a matrix per example to weigh answers before the truth is known",
-                "rows of known truths",
-                "Use Costs.binary(fn=array, fp=array) or a class-level matrix.",
-                CostsError,
-            )
-        if len(p) != len(self):
-            raise invalid("proba", f"have {len(self)} rows like costs", f"{len(p)} rows", error=CostsError)
-        return cast("Floats", np.einsum("ni,nij->nj", p, self.matrices))
-
-    def __repr__(self) -> str:
-        kind = "rows c[i, answer]" if self.rows is not None else "matrices C[i, true, predicted]"
-        mean = f"; mean {self._cells.mean():g}" if len(self) else ""
-        return f"Costs({len(self)} {kind} over {', '.join(self._names())}{mean})"
-
-    def _repr_html_(self) -> str:
-        if self.matrices is not None and len(self):
-            return html_table(self._names(), self.matrices.mean(axis=0), f"mean cost over {len(self)} examples")
-        return f"<p>{html.escape(repr(self))}</p>"
+    return ExampleCosts(classes, **cells)

@@ -1,9 +1,8 @@
-"""Labels and numbers of costs: reading, checking, showing."""
+"""Labels and numbers of costs: reading and checking."""
 
 from __future__ import annotations
 
 import csv
-import html
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostsError, CostsWarning
+from ..validation.types import Floats
 from ..validation.values import invalid
 
-Floats = NDArray[np.float64]
-
+LARGEST = 1e300  # sums over 100 million examples stay finite
 ORIENTATION = "Rows are true classes, columns predicted ones."
 USE_MATRIX = "Use Costs.from_matrix for more classes."
-USE_TABLE = "Use table(y)."
+USE_TABLE = "Use per_example(y)."
 
 
 def floats(name: str, values: Any) -> Floats:
@@ -37,22 +36,17 @@ def check_values(name: str, array: Floats) -> None:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise invalid(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
-    if (array < 0).any():
-        where = tuple(int(i) for i in np.argwhere(array < 0)[0])
-        raise invalid(
-            name,
-            "be >= 0",
-            float(array[where]),
-            f"It stands at {where}; to express a gain, add a constant to its row.",
-            CostsError,
-        )
+    if np.abs(array).max() > LARGEST:
+        advice = "Divide all costs by the same number: the decisions stay the same."
+        raise invalid(name, f"be at most {LARGEST:g}", float(np.abs(array).max()), advice, CostsError)
     if not array.any():
-        raise invalid(name, "hold a positive cost", "only zeros", "With no costs every answer is right.", CostsError)
+        raise invalid(name, "hold a cost or a gain", "only zeros", "With no costs every answer is right.", CostsError)
 
 
 def warn_about_diagonal(matrix: Floats) -> None:
+    """Right answers that cost something may be a transposed matrix; one that gains something (below 0) is meant."""
     right = np.diag(matrix)
-    if right.any():
+    if (right > 0).any():
         warnings.warn(
             f"C has right answers that cost something (diagonal {right.tolist()}); used as given. {ORIENTATION}",
             CostsWarning,
@@ -60,7 +54,7 @@ def warn_about_diagonal(matrix: Floats) -> None:
         )
 
 
-def labels_of(classes: Any) -> NDArray[Any] | None:
+def check_classes(classes: Any) -> NDArray[Any] | None:
     if classes is None:
         return None
     labels = np.asarray(classes)
@@ -115,10 +109,11 @@ def positive_index(classes: NDArray[Any] | None, positive: Any) -> int:
         raise invalid("positive", f"be one of the classes {listed(classes)}", positive, error=CostsError) from None
 
 
-def common_shape(pair: list[NDArray[Any]]) -> tuple[int, ...]:
-    shapes = {a.shape for a in pair if a.ndim}
+def common_shape(cells: list[Floats]) -> tuple[int, ...]:
+    shapes = {a.shape for a in cells if a.ndim}
     if len(shapes) > 1 or any(len(s) != 1 for s in shapes):
-        raise invalid("fn and fp", "be numbers or arrays of one length", [a.shape for a in pair], error=CostsError)
+        given = [a.shape for a in cells]
+        raise invalid("fn, fp, tp and tn", "be numbers or arrays of one length", given, error=CostsError)
     return shapes.pop() if shapes else ()
 
 
@@ -185,20 +180,3 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
             f"{path}: the rows ({', '.join(nested)}) must name the same classes as the header ({', '.join(answers)})."
         )
     return nested, answers
-
-
-def html_table(names: list[str], matrix: Floats, title: str) -> str:
-    top = float(matrix.max()) or 1.0
-    head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
-    body = "".join(
-        f"<tr><th>{html.escape(name)}</th>"
-        + "".join(
-            f'<td style="text-align:right;background:rgba(200,60,30,{0.6 * v / top:.2f})">{v:g}</td>' for v in row
-        )
-        + "</tr>"
-        for name, row in zip(names, matrix, strict=True)
-    )
-    return (
-        f'<table class="steelyard-costs"><caption>{html.escape(title)} (rows: truth, columns: answer)</caption>'
-        f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )

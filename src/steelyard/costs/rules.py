@@ -1,16 +1,17 @@
-"""Costs that need the data, and the one door through which estimators take costs."""
+"""Costs that need the data, and the one function through which estimators take costs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
+from ..validation.types import FrameLike
 from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
 from ._reading import in_order, positive_index
@@ -23,6 +24,10 @@ class CostRule(Protocol):
     def costs_for(self, y: Any) -> Costs:
         """The costs for data with these labels."""
         ...
+
+
+CostsLike: TypeAlias = Costs | CostRule | Mapping[Any, Any] | ArrayLike | FrameLike
+"""What parameters named ``costs`` take: :class:`Costs`, a rule, C[true, predicted], ``{class: cost}`` or a frame."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Balanced:
         if len(classes) == 2:
             plus = positive_index(classes, self.positive)
             rho = eta * counts[1 - plus] / ((1 - eta) * counts[plus])
-            return Costs.binary(fn=rho, fp=1.0, classes=classes, positive=self.positive)  # type: ignore[arg-type]
+            return Costs.binary(fn=rho, fp=1.0, classes=classes, positive=self.positive)
         if eta != 0.5:
             raise invalid("eta_pos", "be 0.5 with more than two classes", self.eta_pos, error=CostsError)
         return Costs.from_classes(dict(zip(classes.tolist(), counts.max() / counts, strict=True)))
@@ -91,29 +96,43 @@ def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     return classes, counts
 
 
-def as_costs(costs: Any, y: Any, classes: NDArray[Any], *, per_example: Any = None) -> Costs:
+def as_costs(costs: CostsLike | None, y: Any, classes: NDArray[Any], *, per_example: CostsLike | None = None) -> Costs:
     """The costs an estimator works with, over its ``classes``, from its parameter and from its fit metadata.
 
-    ``costs`` (constructor): None for 0/1, :class:`Costs`, a rule, a K x K array or frame, or a dict. ``per_example``
-    (fit metadata) wins where given: :class:`Costs`, a rule, or an (n, K) array with columns as in ``classes``, or an
-    (n, K, K) array of a matrix per example.
+    Parameters
+    ----------
+    costs : (constructor) None for 0/1, :class:`Costs`, a rule, a K x K array or frame, or a dict
+    y, classes : the labels, for rules, and their classes in order
+    per_example : (fit metadata) wins where given: :class:`Costs`, a rule, an (n, K) array with columns as in
+        ``classes``, or an (n, K, K) array of a matrix per example
     """
     if per_example is not None:
         if isinstance(per_example, (Costs, Mapping, CostRule)):
             return as_costs(per_example, y, classes)
-        if np.ndim(per_example) == 3:
-            return Costs.from_matrices(per_example, classes=classes)
-        if np.shape(per_example) == (len(classes), len(classes)) != (len(y), len(classes)):
+        if np.ndim(cast("Any", per_example)) == 3:
+            return Costs.from_matrices(cast("ArrayLike", per_example), classes=classes)
+        if np.shape(cast("Any", per_example)) == (len(classes), len(classes)) != (len(y), len(classes)):
             rule, advice = (
                 "hold a row per example at fit",
                 "Give a matrix to the constructor or as Costs.from_matrix(C).",
             )
             raise invalid("costs", rule, "a matrix C[true, predicted]", advice, CostsError)
-        return Costs.from_rows(per_example, classes=cast("Sequence[Any]", classes))
-    return Costs.zero_one(classes) if costs is None else read_costs(costs, y).aligned(classes)
+        return Costs.from_rows(cast("ArrayLike", per_example), classes=classes)
+    return Costs.zero_one(classes) if costs is None else stated_costs(costs, y).aligned(classes)
 
 
-def read_costs(costs: Any, y: Any) -> Costs:
+def as_learning_costs(
+    costs: CostsLike | None, y: Any, classes: NDArray[Any], *, per_example: CostsLike | None = None
+) -> Costs:
+    """:func:`as_costs` for learners that need costs >= 0: where some answer gains, its :meth:`Costs.regret`.
+
+    The decisions between classes that cost least are the same; reports and measures keep the user's figures.
+    """
+    found = as_costs(costs, y, classes, per_example=per_example)
+    return found.regret() if found.has_gains() else found
+
+
+def stated_costs(costs: CostsLike, y: Any) -> Costs:
     """Costs from any form a caller may state them in, with class labels where that form has them."""
     if isinstance(costs, Costs):
         return costs

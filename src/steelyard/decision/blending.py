@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.values import invalid
 from .calibration import LEAST
 
@@ -50,7 +51,7 @@ def greedy_blend(told: NDArray[Any], weight: Floats | None = None, steps: int = 
     return np.bincount(order[: kept + 1], minlength=told.shape[1]) / (kept + 1)
 
 
-class BlendClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BlendClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fitted classifiers over class codes 0, 1, .. as one classifier over named classes.
 
     Parameters
@@ -92,7 +93,7 @@ class BlendClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
-class ScoredClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ScoredClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier without probabilities whose scores stand for log-odds until they are calibrated.
 
     Parameters

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
+
+from ..evaluate.classifier_mixin import CostClassifierMixin
 
 Floats = NDArray[np.float64]
 LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
@@ -105,7 +107,7 @@ def _temperature(kept: Floats, codes: NDArray[np.intp]) -> float:
     return float(np.exp((low + high) / 2))
 
 
-class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier whose probabilities go through a :class:`Calibration`.
 
     The curves are fitted to probabilities of held-out rows, so nothing is fitted twice.

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..costs import CostRule, Costs, ExampleCosts, as_costs
+from ..costs import CostRule, Costs, as_costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import (
     check_base_rows,
     check_labels,
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 CALIBRATIONS = (None, "sigmoid", "isotonic", "temperature")
 
 
-class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The Bayes decision: answer argmin_k of sum_i P(i | x) C[i, k], with P from any probabilistic classifier.
 
     Costs play no part in learning P, so they may change from one prediction to the next: ``predict(X, costs=)`` takes
@@ -55,7 +56,7 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.cv = cv
         self.costs = costs
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn probabilities from rows and labels, and keep the costs for later."""
         with unchanged_on_error(self):
             X = check_base_rows(self, X, reset=True)
@@ -64,7 +65,7 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             if len(classes) < 2:
                 raise invalid("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
             weight = check_sample_weight(sample_weight, len(codes))
-            agreed = class_level(as_costs(self.costs, y, classes, per_example=costs), y, weight)
+            agreed = as_costs(self.costs, y, classes, per_example=costs).class_means(y, weight)
             estimator = self._probabilistic()
             metadata = {}
             if sample_weight is not None:
@@ -80,14 +81,14 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)), dtype=np.float64)
 
     def expected_costs(self, X: Any, *, costs: Any = None) -> Floats:
-        """Expected cost of every answer, (n, K)."""
+        """Expected cost of every answer, (n, K); one column more where the costs price abstaining."""
         proba = self.predict_proba(X)
         return self._costs_of(costs).expected(proba)
 
     def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:
         """The answer of least expected cost; ``costs`` C[true, predicted], or one such matrix per row, (n, K, K)."""
-        answers = self.expected_costs(X, costs=costs).argmin(axis=1)
-        return np.asarray(self.classes_[answers])
+        proba, agreed = self.predict_proba(X), self._costs_of(costs)
+        return np.asarray(agreed.answers[agreed.expected(proba).argmin(axis=1)])
 
     def _costs_of(self, costs: Any) -> Costs:
         if costs is None:
@@ -116,13 +117,3 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(LogisticRegression() if self.estimator is None else self.estimator).input_tags
         return tags
-
-
-def class_level(costs: Costs, y: Any, weight: Floats) -> Costs:
-    """The costs themselves, or the mean cost of every answer for each true class where they differ by example."""
-    if not isinstance(costs, ExampleCosts):
-        return costs
-    table, codes = costs.per_example(y), costs.encode(y)
-    weight = weight + np.finfo(float).tiny  # a class of no weight at all keeps its plain mean
-    means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(costs.n_classes)]
-    return Costs(costs.classes, np.array(means))

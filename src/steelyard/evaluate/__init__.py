@@ -1,5 +1,6 @@
 """Measures, curves, intervals and tests: pure functions on arrays. Imports no learner."""
 
+from .capacity import LimitedDecisions, at_most
 from .comparisons import FriedmanComparison, PairedComparison, compare_costs, compare_learners, compare_over_datasets
 from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
 from .displays import BrierCurveDisplay, CostCurveDisplay, RocHullDisplay, ThresholdDisplay
@@ -17,7 +18,7 @@ from .measures import (
     total_cost,
     weighted_sum_score,
 )
-from .scorers import get_scorer, get_scorer_names
+from .scorers import CostScorer, cost_scorer, get_scorer, get_scorer_names
 from .stream_display import StreamDisplay
 from .streams import prequential_curve, prequential_score
 from .tables import ClassScores, ConfusionTable, confusion_table, cost_confusion_matrix, per_class_scores
@@ -29,15 +30,18 @@ __all__ = [
     "ConfusionTable",
     "CostCurve",
     "CostCurveDisplay",
+    "CostScorer",
     "Estimate",
     "FriedmanComparison",
     "Interval",
+    "LimitedDecisions",
     "PairedComparison",
     "RocHull",
     "RocHullDisplay",
     "StreamDisplay",
     "ThresholdCurve",
     "ThresholdDisplay",
+    "at_most",
     "bootstrap_interval",
     "brier_curve",
     "compare_costs",
@@ -46,6 +50,7 @@ __all__ = [
     "confusion_table",
     "cost_confusion_matrix",
     "cost_curve",
+    "cost_scorer",
     "costs_paid",
     "estimate",
     "f_score",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs, ExampleCosts
 from ..costs._reading import positions
-from ..costs.rules import read_costs
+from ..costs.rules import stated_costs
 from ..errors import CostsError, InvalidInputError
 from ..validation.arrays import check_finite, check_labels, check_same_length, check_sample_weight
 from ..validation.values import invalid
@@ -30,6 +30,8 @@ class Predictions:
     matrix: Floats | None = None  # class-level costs C[true, predicted], or
     prices: Floats | None = None  # per-example costs c[i, answer]
     plus: int | None = None
+    abstains: bool = False  # the last of ``classes`` is the answer that decides nothing
+    currency: str | None = None
 
     @property
     def n_classes(self) -> int:
@@ -79,20 +81,34 @@ def read_predictions(
 ) -> Predictions:
     """Check and encode what a measure was given."""
     truths, truth = _labels("y_true", y_true)
-    answers, answer = _labels("y_pred", y_pred)
+    stated = None if costs is None else stated_costs(costs, y_true)
+    abstain = None if stated is None or stated.abstain is None else stated.abstain_label
+    answers, answer = _labels("y_pred", y_pred) if abstain is None else _answers_or(abstain, y_pred)
     check_same_length(y_true=truth, y_pred=answer)
-    stated = None if costs is None else read_costs(costs, y_true)
     known = _classes(truths, answers, stated, classes)
     bound = _over(known, stated)
-    return Predictions(
-        known,
+    found = Predictions(
+        bound.answers,
         _positions("y_true", known, truths)[truth],
-        _positions("y_pred", known, answers)[answer],
+        _positions("y_pred", bound.answers, answers)[answer],
         weight=None if sample_weight is None else check_sample_weight(sample_weight, len(truth)),
         matrix=bound.matrix,
         prices=bound.per_example(y_true) if isinstance(bound, ExampleCosts) else None,
         plus=_positive(known, positive, bound.positive),
+        currency=bound.currency,
     )
+    return found if bound.abstain is None else _with_abstain(found, bound.abstain)
+
+
+def _with_abstain(found: Predictions, price: float | Floats) -> Predictions:
+    """Abstaining as one more class that no example has: it costs its price, whatever the truth."""
+    if found.prices is not None:
+        prices = np.column_stack([found.prices, np.broadcast_to(price, len(found.prices))])
+        return replace(found, prices=prices, abstains=True)
+    assert found.matrix is not None
+    matrix = np.zeros((len(found.matrix) + 1, len(found.matrix) + 1))
+    matrix[:-1, :-1], matrix[:-1, -1] = found.matrix, price
+    return replace(found, matrix=matrix, abstains=True)
 
 
 def numbers(name: str, values: Any, ndim: int) -> Floats:
@@ -116,6 +132,21 @@ def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
     if len(codes) == 0:
         raise invalid(name, "hold at least one label", "an empty array")
     return classes, codes
+
+
+def _answers_or(abstain: str, y_pred: Any) -> tuple[NDArray[Any], Codes]:
+    """Labels among which some are the text for abstaining, whatever the type of the others."""
+    values = np.asarray(y_pred, dtype=object)
+    abstained = values == abstain
+    if not abstained.any():
+        return _labels("y_pred", y_pred)
+    codes = np.zeros(len(values), dtype=np.intp)
+    found: list[Any] = []
+    if not abstained.all():
+        decided, codes[~abstained] = _labels("y_pred", np.array(values[~abstained].tolist()))
+        found = decided.tolist()
+    codes[abstained] = len(found)
+    return np.array([*found, abstain], dtype=object), codes
 
 
 def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, classes: Any) -> NDArray[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
+from ..costs._showing import format_amount
 from ..validation.values import check_number
 from ._predictions import Floats, Predictions, read_predictions
 
@@ -21,6 +22,26 @@ def cost_confusion_matrix(
 
     Rows and columns follow ``classes`` (default: those the costs name, else all that occur, sorted).
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Cost paid, ``[true, predicted]``.
+
+    Examples
+    --------
     >>> cost_confusion_matrix([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     array([[0., 1.],
            [5., 0.]])
@@ -37,33 +58,52 @@ def _by_cell(answers: Predictions, amounts: Floats) -> Floats:
     matrix = np.zeros((answers.n_classes, answers.n_classes))
     weight = 1.0 if answers.weight is None else answers.weight
     np.add.at(matrix, (answers.truth, answers.answer), amounts * weight)
-    return matrix
+    return matrix[:-1] if answers.abstains else matrix  # nothing is truly "abstain"
 
 
 @dataclass(frozen=True, eq=False)
 class ConfusionTable:
-    """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML."""
+    """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Labels of the rows.
+    counts : ndarray of shape (K, K) or (K, K + 1)
+        Count or weight of every pair, ``[true, predicted]``.
+    costs : ndarray of the same shape
+        Cost paid in every cell.
+    answers : ndarray
+        Labels of the columns: ``classes``, and the name of abstaining where that has a price.
+    currency : str or None
+        Unit of the costs.
+    """
 
     classes: NDArray[Any]
     counts: Floats
     costs: Floats
+    answers: NDArray[Any]
+    currency: str | None = None
 
     def __str__(self) -> str:
-        cells = [[f"{n:g} ({c:g})" for n, c in zip(*rows, strict=True)] for rows in self._rows()]
-        return aligned_text(["truth \\ answer, count (cost)", *self._names()], self._names(), cells)
+        cells = [
+            [f"{n:g} ({format_amount(c, self.currency)})" for n, c in zip(*rows, strict=True)] for rows in self._rows()
+        ]
+        return aligned_text(["truth \\ answer, count (cost)", *map(str, self.answers)], self._names(), cells)
 
     def _repr_html_(self) -> str:
-        top = float(self.costs.max()) or 1.0
+        top = float(self.costs.max(initial=0.0)) or 1.0
         body = "".join(
             f'<tr><th scope="row">{html.escape(name)}</th>'
             + "".join(
-                f'<td style="background:rgba(200,60,30,{0.5 * c / top:.2f})">{n:g}<br><small>{c:g}</small></td>'
+                f'<td style="background:rgba(200,60,30,{max(0.5 * c / top, 0.0):.2f})">{n:g}'
+                f"<br><small>{html.escape(format_amount(c, self.currency))}</small></td>"
                 for n, c in zip(*rows, strict=True)
             )
             + "</tr>"
             for name, rows in zip(self._names(), self._rows(), strict=True)
         )
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self._names())
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in map(str, self.answers))
         return (
             '<table class="confusion"><caption>answers by truth: count, and cost below</caption>'
             f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -81,18 +121,57 @@ def confusion_table(
 ) -> ConfusionTable:
     """Count (or weight) and cost of every pair of truth and answer.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    ConfusionTable
+        Counts and costs with their labels.
+
+    Examples
+    --------
     >>> print(confusion_table([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5}))
     truth \\ answer, count (cost)     0     1
     0                            1 (0) 1 (1)
     1                            1 (5) 1 (0)
     """
     answers = read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
-    return ConfusionTable(answers.classes, _by_cell(answers, np.ones(len(answers.truth))), _in_cost(answers))
+    cells = _by_cell(answers, np.ones(len(answers.truth)))
+    return ConfusionTable(
+        answers.classes[: len(cells)], cells, _in_cost(answers), answers.classes, currency=answers.currency
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Precision, recall, F, number of true examples and cost paid, class by class; prints as text and as HTML."""
+    """Precision, recall, F, number of true examples and cost paid, class by class; prints as text and as HTML.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Labels.
+    precision : ndarray of shape (K,)
+        Share of the answers of a class that are right.
+    recall : ndarray of shape (K,)
+        Share of a class that was found.
+    f : ndarray of shape (K,)
+        F of every class.
+    support : ndarray of shape (K,)
+        True examples, or their weight.
+    cost : ndarray of shape (K,)
+        Cost paid for the examples of a class.
+    """
 
     classes: NDArray[Any]
     precision: Floats
@@ -131,8 +210,28 @@ def per_class_scores(
 ) -> ClassScores:
     """Precision, recall and F of every class (scikit-learn's, 0 over nothing), and what its examples cost.
 
-    ``beta`` > 0 weighs recall in F. Paper 003, eq. (36)-(38).
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    beta : float
+        How many times recall matters more than precision, > 0.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    ClassScores
+        One entry per class.
+
+    Examples
+    --------
     >>> print(per_class_scores(["a", "b", "b"], ["a", "a", "b"]))
     class precision recall     F support cost
     a         0.500  1.000 0.667       1    0
@@ -147,7 +246,10 @@ def per_class_scores(
         zero_division=0,
         sample_weight=answers.weight,
     )
-    return ClassScores(answers.classes, precision, recall, f, support, _in_cost(answers).sum(axis=1))
+    K = answers.n_classes - answers.abstains
+    return ClassScores(
+        answers.classes[:K], precision[:K], recall[:K], f[:K], support[:K], _in_cost(answers).sum(axis=1)
+    )
 
 
 def aligned_text(head: list[str], names: list[str], cells: list[list[str]]) -> str:

@@ -1,19 +1,22 @@
 """Files that survive: whole-or-nothing writes, locks, and the `.steelyard` container with its limits."""
 
-from .atomic import write_atomically
+from .atomic import sync_folder, write_atomically
 from .container import MAX_BYTES, Node, read_container, reading, write_container
 from .fields import MOST_FEATURES, Fields, plain_settings, write_labels, write_rows
 from .locks import lock_file
+from .paths import check_paths
 
 __all__ = [
     "MAX_BYTES",
     "MOST_FEATURES",
     "Fields",
     "Node",
+    "check_paths",
     "lock_file",
     "plain_settings",
     "read_container",
     "reading",
+    "sync_folder",
     "write_atomically",
     "write_container",
     "write_labels",

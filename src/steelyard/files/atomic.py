@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["write_atomically"]
+__all__ = ["sync_folder", "write_atomically"]
 
 
 @contextmanager
@@ -35,13 +35,14 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     known = _mode(target)
     if known is not None and not stat.S_ISREG(known):
-        with open(target, "wb") as stream:
+        with _named_errors(path), open(target, "wb") as stream:
             yield stream
         return
-    partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # the user's umask applies
+    partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
+    with _named_errors(path):
+        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # the user's umask applies
     try:
-        with os.fdopen(handle, "wb") as file:
+        with _named_errors(path), os.fdopen(handle, "wb") as file:
             if known is not None:
                 os.chmod(partial, stat.S_IMODE(known))
             yield file
@@ -52,7 +53,18 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             partial.unlink()
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
+
+
+@contextmanager
+def _named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors of the system, as the user calls it and not by its temporary name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or os.fspath(error.filename).endswith(".tmp"):
+            error.filename = os.fspath(path)
+        raise
 
 
 def _mode(target: Path) -> int | None:
@@ -62,7 +74,7 @@ def _mode(target: Path) -> int | None:
         return None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name last; systems that cannot sync a folder say so by EINVAL or have no such handle."""
     if os.name != "posix":
         return

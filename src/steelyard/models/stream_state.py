@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..online import OnlineClassifier, OnlineCostClassifier
-from .records import Preparation
+from .records import RecordEncoder
 
 __all__ = ["StreamState"]
 
@@ -24,7 +24,7 @@ class StreamState:
     ----------
     learner : OnlineClassifier or OnlineCostClassifier
         Over the classes 0, 1, ..
-    encoder : Preparation
+    encoder : RecordEncoder
         From the columns of a table to the learner's rows.
     labels : tuple
         The user's own label of each class.
@@ -35,7 +35,7 @@ class StreamState:
     """
 
     learner: OnlineClassifier | OnlineCostClassifier
-    encoder: Preparation
+    encoder: RecordEncoder
     labels: tuple[Any, ...]
     counts: NDArray[np.int64]
     log: dict[str, Any] = field(default_factory=dict)

@@ -1,21 +1,34 @@
-"""Second-order update rules: weights that know how sure they are. Each works alone and is the oracle of its kernel."""
+"""Second-order update rules: weights with a covariance. Each works alone and is the oracle of its kernel."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 from .._native import update_kernel
-from ..validation.values import check_choice, check_flag, check_number, invalid
+from ..rules import Interval, Rule, choice, flag, parameter, positive, rule
+from ..validation.values import check_flag, invalid
 from .updates import UpdateRule
 
 __all__ = ["ACOG", "AROW", "SCW1", "SCW2", "SecondOrderInput", "SecondOrderRule", "SecondOrderStep"]
 
 
 class SecondOrderInput(NamedTuple):
-    """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x."""
+    """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x.
+
+    Parameters
+    ----------
+    score : float
+        Score before the update.
+    y : float
+        Truth, +1 or -1.
+    cost : float
+        Cost of a mistake on the row.
+    variance : float
+        x' Sigma x.
+    """
 
     score: float
     y: float
@@ -27,8 +40,22 @@ class SecondOrderInput(NamedTuple):
         return self.y * self.score
 
 
+def _full() -> Any:
+    return flag(False, "Keep the whole covariance, not only its diagonal.")
+
+
 class SecondOrderStep(NamedTuple):
-    """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` the new Sigma turns the step."""
+    """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` by the new Sigma.
+
+    Parameters
+    ----------
+    add : float
+        Multiple of Sigma x that is added to the weights.
+    gain : float
+        Multiple of x x' that is added to the inverse of Sigma.
+    after : bool
+        Whether the new Sigma makes the step.
+    """
 
     add: float = 0.0
     gain: float = 0.0
@@ -43,46 +70,65 @@ class SecondOrderRule(UpdateRule):
     A subclass writes :meth:`second_order_step`.
     """
 
-    python_method: ClassVar[str] = "second_order_step"
     widest: ClassVar[int] = 4096
 
     full: bool = False  # the last parameter of every rule
 
     def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
-        """The turn for one labelled example."""
+        """The step for one labelled example.
+
+        Parameters
+        ----------
+        doubt : SecondOrderInput
+            Score, truth, cost and variance.
+
+        Returns
+        -------
+        SecondOrderStep
+            What happens to weights and covariance.
+        """
         raise NotImplementedError
 
+    def kernel(self) -> Any:
+        """The kernel of :meth:`second_order_step`, or None for a rule that exists in Python only."""
+        return self._named_kernel("second_order_step", update_kernel)
+
+    def numbers(self, owner: type[Rule]) -> list[float]:
+        """All but ``full``, which is the stream's affair."""
+        return super().numbers(owner)[:-1]
+
     def validate(self) -> None:
-        """Complain about a flag that is none."""
+        """Raise if a parameter cannot be used; rules that do not declare ``full`` have it too."""
         check_flag("full", self.full)
+        super().validate()
 
     def check_width(self, n_features: int) -> None:
-        """Complain about more features than a whole matrix is kept for."""
+        """Complain about more features than a whole matrix is kept for.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of the stream; more than a full covariance is kept for are an error.
+        """
         if self.full and n_features > self.widest:
             raise invalid(
                 "X", f"have at most {self.widest} features for full=True", n_features, "Use full=False: the diagonal."
             )
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class AROW(SecondOrderRule):
     """Adaptive regularization of weights: alpha = hinge / (x' Sigma x + r), Sigma^-1 += x x' / r.
 
-    Minimises KL(new, old) + cost (hinge^2 + x' Sigma x) / (2 r); a dear mistake counts like a smaller r.
+    Minimises KL(new, old) + cost (hinge^2 + x' Sigma x) / (2 r); an expensive mistake counts like a smaller r.
     Crammer, Kulesza & Dredze 2009, fig. 1, which is cost = 1.
-    Parameters: ``r`` > 0, how little one example counts; ``full``, the whole covariance or its diagonal.
 
     >>> AROW(r=1.0).second_order_step(SecondOrderInput(score=0.5, y=1.0, cost=1.0, variance=1.0))
     SecondOrderStep(add=0.25, gain=1.0, after=False)
     """
 
-    r: float = 1.0
-    full: bool = False
-
-    def validate(self) -> None:
-        """Complain about an r that is not positive."""
-        super().validate()
-        check_number("r", self.r, above=0)
+    r: float = positive(1.0, "How little one example counts.")
+    full: bool = _full()
 
     def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the margin is at least 1."""
@@ -92,61 +138,50 @@ class AROW(SecondOrderRule):
         slack = self.r / doubt.cost
         return SecondOrderStep(add=doubt.y * (hinge / (doubt.variance + slack)), gain=1.0 / slack)
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("AROW", [self.r])
 
-
-@dataclass(eq=False, repr=False)
+@rule
 class _SoftConfidence(SecondOrderRule):
-    C: float = 1.0
-    eta: float = 0.9
-    full: bool = False
-
-    def validate(self) -> None:
-        """Complain about a C that is not positive or an eta outside (0.5, 1)."""
-        super().validate()
-        check_number("C", self.C, above=0)
-        check_number("eta", self.eta, above=0.5, below=1)
+    C: float = positive(1.0, "How much one example counts.")
+    eta: float = parameter(0.9, Interval(0.5, below=1.0), "The confidence; phi is its normal quantile.")
+    full: bool = _full()
 
     def phi(self) -> float:
         """The quantile of the standard normal distribution at ``eta``."""
         return NormalDist().inv_cdf(self.eta)
 
-    def _alpha(self, doubt: SecondOrderInput) -> float:
-        """Length of the step; called where the confidence is too small."""
-        raise NotImplementedError
+    def numbers(self, owner: type[Rule]) -> list[float]:
+        """C and the quantile, which the kernel does not work out."""
+        return [float(self.C), self.phi()]
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+    def _step(self, doubt: SecondOrderInput, length: Callable[[SecondOrderInput], float]) -> SecondOrderStep:
         """Nothing where y f >= phi sqrt(x' Sigma x); else the alpha and beta of Wang, Zhao & Hoi 2012."""
         phi, v = self.phi(), doubt.variance
         if v <= 0 or phi * math.sqrt(v) <= doubt.margin():
             return SecondOrderStep()
-        alpha = self._alpha(doubt)
+        alpha = length(doubt)
         if alpha <= 0:
             return SecondOrderStep()
         push = alpha * v * phi
         root = 0.5 * (math.sqrt(push * push + 4.0 * v) - push)  # sqrt(u): the deviation of y f after the step
         return SecondOrderStep(add=alpha * doubt.y, gain=alpha * phi / root)
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel(_named(type(self)), [self.C, self.phi()])
 
-
-@dataclass(eq=False, repr=False)
+@rule
 class SCW1(_SoftConfidence):
     """Soft confidence-weighted learning I: KL(new, old) + C cost loss, loss = max(0, phi sqrt(x' Sigma x) - y f).
 
     The smallest move after which the answer is right with probability ``eta``, at most C cost long. Wang, Zhao &
     Hoi 2012, prop. 1, which is cost = 1.
-    Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
 
     >>> SCW1(C=0.1).second_order_step(SecondOrderInput(score=0.0, y=-1.0, cost=1.0, variance=1.0)).add
     -0.1
     """
 
-    def _alpha(self, doubt: SecondOrderInput) -> float:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+        """As far as the confidence wants, at most C cost."""
+        return self._step(doubt, self._length)
+
+    def _length(self, doubt: SecondOrderInput) -> float:
         """The step that reaches the confidence, cut at C cost."""
         phi2 = self.phi() * self.phi()
         psi, zeta = 1.0 + phi2 / 2.0, 1.0 + phi2
@@ -155,18 +190,21 @@ class SCW1(_SoftConfidence):
         return min(self.C * doubt.cost, wanted)
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class SCW2(_SoftConfidence):
     """Soft confidence-weighted learning II: like :class:`SCW1` with the loss squared.
 
     Wang, Zhao & Hoi 2012, prop. 2, which is cost = 1.
-    Parameters: ``C`` > 0; ``eta`` in (0.5, 1), phi is its normal quantile; ``full`` covariance or its diagonal.
 
     >>> SCW2(C=0.5).second_order_step(SecondOrderInput(score=9.0, y=1.0, cost=1.0, variance=1.0))
     SecondOrderStep(add=0.0, gain=0.0, after=False)
     """
 
-    def _alpha(self, doubt: SecondOrderInput) -> float:
+    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+        """As far as confidence and squared loss balance."""
+        return self._step(doubt, self._length)
+
+    def _length(self, doubt: SecondOrderInput) -> float:
         """The step that balances confidence and loss."""
         phi = self.phi()
         phi2, m, v = phi * phi, doubt.margin(), doubt.variance
@@ -175,30 +213,22 @@ class SCW2(_SoftConfidence):
         return (root - (2.0 * m * n + phi2 * m * v)) / (2.0 * (n * n + n * v * phi2))
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class ACOG(SecondOrderRule):
-    """Adaptive cost-sensitive gradient descent: the steps of paper 000, turned by the covariance.
+    """Adaptive cost-sensitive gradient descent: the steps of paper 000, along Sigma x.
 
     Where the loss is positive Sigma^-1 += x x' / gamma, then w += eta cost y Sigma x (loss II,
     cost max(0, 1 - y f)) or w += eta y Sigma x (loss I, max(0, cost - y f)). Zhao et al. 2018, Algorithm 1; as gamma
     grows it becomes :class:`CSOGD2` (II) or :class:`CSOGD1` (I).
-    Parameters: ``eta`` > 0, the step; ``gamma`` > 0, how slowly Sigma shrinks; ``loss``, "II" or "I"; ``full``.
 
     >>> ACOG(eta=0.5, gamma=2.0).second_order_step(SecondOrderInput(score=0.5, y=1.0, cost=3.0, variance=1.0))
     SecondOrderStep(add=1.5, gain=0.5, after=True)
     """
 
-    eta: float = 1.0
-    gamma: float = 1.0
-    loss: str = "II"
-    full: bool = False
-
-    def validate(self) -> None:
-        """Complain about steps that are not positive or an unknown loss."""
-        super().validate()
-        check_number("eta", self.eta, above=0)
-        check_number("gamma", self.gamma, above=0)
-        check_choice("loss", self.loss, ("I", "II"))
+    eta: float = positive(1.0, "The step.")
+    gamma: float = positive(1.0, "How slowly Sigma shrinks.")
+    loss: str = choice("II", "I", meaning="Whether the cost scales the slope or moves the margin.")
+    full: bool = _full()
 
     def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the loss is zero."""
@@ -207,12 +237,3 @@ class ACOG(SecondOrderRule):
             return SecondOrderStep()
         slope = 1.0 if self.loss == "I" else doubt.cost
         return SecondOrderStep(add=self.eta * slope * doubt.y, gain=1.0 / self.gamma, after=True)
-
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("ACOG", [self.eta, self.gamma, self.loss == "I"])
-
-
-def _named(cls: type) -> str:
-    """Name of the public rule of this module that ``cls`` is or extends."""
-    return next(base.__name__ for base in cls.__mro__ if base.__name__ in __all__)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .._native import update_kernel
-from ..rules import Rule
-from ..validation.values import check_choice, check_flag, check_number
+from .._native import class_kernel, update_kernel
+from ..rules import Rule, choice, flag, positive, rule
 
 __all__ = [
     "CPAPB",
@@ -24,6 +21,7 @@ __all__ = [
     "CPAPBTable2",
     "CSOALHinge",
     "ClassInput",
+    "LogisticGradient",
     "Perceptron",
     "Step",
     "UpdateInput",
@@ -32,7 +30,21 @@ __all__ = [
 
 
 class UpdateInput(NamedTuple):
-    """All that an update rule may look at: score before the update, truth (+1/-1), cost, \\|x\\|^2 and \\|w\\|^2."""
+    """All that an update rule may look at: score before the update, truth (+1/-1), cost, \\|x\\|^2 and \\|w\\|^2.
+
+    Parameters
+    ----------
+    score : float
+        Score before the update.
+    y : float
+        Truth, +1 or -1.
+    cost : float
+        Cost of a mistake on the row.
+    x2 : float
+        Squared length of the row.
+    w2 : float
+        Squared length of the weights.
+    """
 
     score: float
     y: float
@@ -50,7 +62,17 @@ class UpdateInput(NamedTuple):
 
 
 class Step(NamedTuple):
-    """w <- keep w + add x;  b <- keep b + shift."""
+    """w <- keep w + add x;  b <- keep b + shift.
+
+    Parameters
+    ----------
+    keep : float
+        Factor to the weights.
+    add : float
+        Multiple of the row that is added.
+    shift : float
+        What is added to the intercept.
+    """
 
     keep: float = 1.0
     add: float = 0.0
@@ -58,10 +80,18 @@ class Step(NamedTuple):
 
 
 class ClassInput(NamedTuple):
-    """All that an update rule may look at for one answer of many, on the scale of a binary margin.
+    """All that an update rule may look at for one class of many, on the scale of a binary margin.
 
-    ``margin``: how far the estimate falls short of a margin as large as the costs say; ``share``: the same with the
-    costs of the row divided by their ``range``, dearest minus cheapest; ``x2``: \\|x\\|^2.
+    Parameters
+    ----------
+    margin : float
+        How far the estimate falls short of a margin as large as the costs say.
+    share : float
+        The same with the costs of the row divided by their range.
+    range : float
+        The largest cost of the row minus the smallest.
+    x2 : float
+        Squared length of the row.
     """
 
     margin: float
@@ -74,80 +104,90 @@ class UpdateRule(Rule):
     """How the weights move when a label has come.
 
     A subclass writes :meth:`step` for two classes, :meth:`class_step` for many, and works at the speed of Python. To
-    make it fast, give it a struct in ``native/updates.hpp`` (with its name in the type list) and return that from
-    :meth:`native`; one in ``native/strides.hpp`` for many classes.
+    make it fast, give it a struct of the same name in ``native/updates.hpp``, with its parameters as fields.
     """
 
-    python_method: ClassVar[str] = "step"
     uses_cost: ClassVar[bool] = True  # False: the rule is blind to costs, and sample weights are refused
     has_bias: ClassVar[bool] = False  # True: the rule moves an intercept of its own through Step.shift
 
     def step(self, seen: UpdateInput) -> Step:
-        """The step for one labelled example."""
+        """The step for one labelled example.
+
+        Parameters
+        ----------
+        seen : UpdateInput
+            Score, truth, cost and lengths.
+
+        Returns
+        -------
+        Step
+            What happens to the weights.
+        """
         raise NotImplementedError
 
     def class_step(self, lack: ClassInput) -> float:
-        """How far the weights of one answer go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks."""
+        """How far the weights of one class go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks.
+
+        Parameters
+        ----------
+        lack : ClassInput
+            How far the estimate of one answer falls short.
+
+        Returns
+        -------
+        float
+            Length of the step, 0 where nothing is missing.
+        """
         raise NotImplementedError
 
-    def class_kernel(self) -> tuple[str, list[float]] | None:
-        """Name and numbers of the kernel of :meth:`class_step`, or None where it is written in Python only."""
-        cls = next(base for base in type(self).__mro__ if "class_step" in vars(base))
-        if cls.__module__ != __name__:
-            return None
-        return cls.__name__, [float(getattr(self, name)) for name in inspect.signature(cls).parameters]
+    def kernel(self) -> Any:
+        """The kernel of :meth:`step`, or None for a rule that exists in Python only."""
+        return self._named_kernel("step", update_kernel)
+
+    def class_kernel(self) -> Any:
+        """The kernel of :meth:`class_step`, or None for a rule that exists in Python only."""
+        return self._named_kernel("class_step", class_kernel)
 
 
 def _sign(score: float) -> float:
     return 1.0 if score >= 0 else -1.0  # sign(0) = +1, as in Table II of paper 000
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class Perceptron(UpdateRule):
     """w += y x on a mistake. Rosenblatt 1958; blind to costs.
-
-    Parameters: ``tie`` says what a score of exactly 0 is: ``"prediction"``, the answer +1, a mistake only if y = -1
-    (reproduces Table II of paper 000), or ``"margin"``, always a mistake, y f <= 0 (paper 001).
 
     >>> Perceptron("margin").step(UpdateInput(0.0, 1.0, 1.0, 1.0, 0.0)).add
     1.0
     """
 
-    tie: str = "prediction"
+    tie: str = choice(
+        "prediction",
+        "margin",
+        meaning="What a score of 0 is: the prediction +1, a mistake only if y = -1 (Table II of paper 000),\n"
+        "or, by the margin y f <= 0, always a mistake (paper 001).",
+    )
     uses_cost: ClassVar[bool] = False
-
-    def validate(self) -> None:
-        """Complain about an unknown reading."""
-        check_choice("tie", self.tie, ("prediction", "margin"))
 
     def step(self, seen: UpdateInput) -> Step:
         """One whole row on a mistake."""
         wrong = seen.margin() <= 0 if self.tie == "margin" else _sign(seen.score) != seen.y
         return Step(add=seen.y if wrong else 0.0)
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("Perceptron", [self.tie == "margin"])
 
-
-@dataclass(eq=False, repr=False)
+@rule
 class ROMMA(UpdateRule):
     """The shortest w with y w.x >= 1 inside the half-space of the last w. Li & Long 1999; blind to costs.
 
     With g = \\|x\\|^2 \\|w\\|^2 - f^2:  keep = (\\|x\\|^2 \\|w\\|^2 - y f) / g,  add = \\|w\\|^2 (y - f) / g.
-    Parameters: ``aggressive`` learns from margin errors (y f < 1) too, not from mistakes only.
 
     >>> ROMMA().step(UpdateInput(0.0, -1.0, 1.0, 4.0, 0.0)).add
     -0.25
     """
 
-    aggressive: bool = False
+    aggressive: bool = flag(False, "Learn from margin errors (y f < 1) too, not from mistakes only.")
     uses_cost: ClassVar[bool] = False
     parallel: ClassVar[float] = 1e-12
-
-    def validate(self) -> None:
-        """Complain about a flag that is none."""
-        check_flag("aggressive", self.aggressive)
 
     def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero or parallel to w."""
@@ -164,12 +204,8 @@ class ROMMA(UpdateRule):
             return Step()
         return Step(keep=(product - seen.margin()) / gap, add=seen.w2 * (seen.y - seen.score) / gap)
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("ROMMA", [self.aggressive])
 
-
-@dataclass(eq=False, repr=False)
+@rule
 class PA(UpdateRule):
     """Passive-aggressive: add = y hinge / \\|x\\|^2, so that y f = 1 afterwards. Crammer et al. 2006; blind to costs.
 
@@ -187,34 +223,16 @@ class PA(UpdateRule):
         """Until the margin is as large as the costs say."""
         return lack.margin / lack.x2 if lack.margin > 0 and lack.x2 > 0 else 0.0
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("PA", [])
 
-
-@dataclass(eq=False, repr=False)
-class _Capped(UpdateRule):
-    C: float = 10.0
-
-    def validate(self) -> None:
-        """Complain about a C that is not positive."""
-        check_number("C", self.C, above=0)
-
-    def native(self) -> Any:
-        """The kernel's form of this rule, which has the same name."""
-        return update_kernel(_builtin(type(self)), [self.C])
-
-
-@dataclass(eq=False, repr=False)
-class PA1(_Capped):
+@rule
+class PA1(UpdateRule):
     """PA with steps capped: add = y min(C, hinge / \\|x\\|^2). Crammer et al. 2006; blind to costs.
-
-    Parameters: ``C`` > 0, the greatest step; 10 in paper 000.
 
     >>> PA1(0.1).step(UpdateInput(0.5, 1.0, 1.0, 2.0, 0.0)).add
     0.1
     """
 
+    C: float = positive(10.0, "The greatest step; 10 in paper 000.")
     uses_cost: ClassVar[bool] = False
 
     def step(self, seen: UpdateInput) -> Step:
@@ -226,16 +244,15 @@ class PA1(_Capped):
         return min(self.C, lack.margin / lack.x2) if lack.margin > 0 and lack.x2 > 0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
-class PA2(_Capped):
+@rule
+class PA2(UpdateRule):
     """PA with steps damped: add = y hinge / (\\|x\\|^2 + 1 / 2C). Crammer et al. 2006; blind to costs.
-
-    Parameters: ``C`` > 0, larger is more aggressive; 10 in paper 000.
 
     >>> PA2(0.5).step(UpdateInput(0.5, 1.0, 1.0, 1.0, 0.0)).add
     0.25
     """
 
+    C: float = positive(10.0, "Larger is more aggressive; 10 in paper 000.")
     uses_cost: ClassVar[bool] = False
 
     def step(self, seen: UpdateInput) -> Step:
@@ -249,24 +266,17 @@ class PA2(_Capped):
         return lack.margin / (lack.x2 + 1.0 / (2.0 * self.C)) if lack.margin > 0 and lack.x2 > 0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class PAUM(UpdateRule):
     """Perceptron with uneven margins and a bias: w += eta y x, b += eta y R^2 if y f <= cost. Li et al. 2002.
-
-    Parameters: ``eta`` > 0, the step; ``radius`` R > 0, the length of the longest row (1 for unit rows).
 
     >>> PAUM().step(UpdateInput(1.5, 1.0, 2.0, 1.0, 0.0))
     Step(keep=1.0, add=1.0, shift=1.0)
     """
 
-    eta: float = 1.0
-    radius: float = 1.0
+    eta: float = positive(1.0, "The step.")
+    radius: float = positive(1.0, "The length R of the longest row; 1 for unit rows.")
     has_bias: ClassVar[bool] = True
-
-    def validate(self) -> None:
-        """Complain about parameters that are not positive."""
-        check_number("eta", self.eta, above=0)
-        check_number("radius", self.radius, above=0)
 
     def step(self, seen: UpdateInput) -> Step:
         """The margin asked for is the cost of the example."""
@@ -275,21 +285,18 @@ class PAUM(UpdateRule):
         add = self.eta * seen.y
         return Step(add=add, shift=add * (self.radius * self.radius))
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("PAUM", [self.eta, self.radius])
 
-
-@dataclass(eq=False, repr=False)
-class CPAPB(_Capped):
+@rule
+class CPAPB(UpdateRule):
     """Prediction-based cost-sensitive PA: on a mistake add = y min(C, (sqrt(cost) - y f) / \\|x\\|^2).
 
     Crammer et al. 2006. This is the published rule; Table II of paper 000 was made with :class:`CPAPBTable2`.
-    Parameters: ``C`` > 0, the greatest step.
 
     >>> CPAPB().step(UpdateInput(-1.0, 1.0, 4.0, 2.0, 0.0)).add
     1.5
     """
+
+    C: float = positive(10.0, "The greatest step.")
 
     def step(self, seen: UpdateInput) -> Step:
         """Mistakes only."""
@@ -298,7 +305,7 @@ class CPAPB(_Capped):
         return Step(add=seen.y * min(self.C, (math.sqrt(seen.cost) - seen.margin()) / seen.x2))
 
 
-@dataclass(eq=False, repr=False)
+@rule
 class CPAPBTable2(UpdateRule):
     """CPA-PB as behind Table II of paper 000: if y f < 1, add = y (sqrt(cost) - y f) / \\|x\\|^2, without a cap.
 
@@ -312,35 +319,16 @@ class CPAPBTable2(UpdateRule):
             return Step()
         return Step(add=seen.y * ((math.sqrt(seen.cost) - seen.margin()) / seen.x2))
 
-    def native(self) -> Any:
-        """The kernel's form of this rule."""
-        return update_kernel("CPAPBTable2", [])
 
-
-@dataclass(eq=False, repr=False)
-class _Stepping(UpdateRule):
-    eta: float = 0.1
-
-    def validate(self) -> None:
-        """Complain about a step that is not positive."""
-        check_number("eta", self.eta, above=0)
-
-    def native(self) -> Any:
-        """The kernel's form of this rule, which has the same name."""
-        return update_kernel(_builtin(type(self)), [self.eta])
-
-
-@dataclass(eq=False, repr=False)
-class CSOGD1(_Stepping):
+@rule
+class CSOGD1(UpdateRule):
     """Gradient step on max(0, cost - y f): the cost moves the margin. Paper 000, eq. (4), Algorithm 1 (I).
-
-    Parameters: ``eta`` > 0, the step; 0.2 in Table II.
 
     >>> CSOGD1(0.2).step(UpdateInput(1.5, 1.0, 2.0, 1.0, 0.0)).add
     0.2
     """
 
-    eta: float = 0.2
+    eta: float = positive(0.2, "The step; 0.2 in Table II.")
 
     def step(self, seen: UpdateInput) -> Step:
         """The same step for every class, until the margin reaches the cost."""
@@ -351,18 +339,18 @@ class CSOGD1(_Stepping):
         return self.eta if lack.margin > 0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
-class CSOGD2(_Stepping):
+@rule
+class CSOGD2(UpdateRule):
     """Gradient step on cost * max(0, 1 - y f): the cost scales the slope. Paper 000, eq. (5), Algorithm 1 (II).
-
-    Parameters: ``eta`` > 0, the step; 0.1 in Table II.
 
     >>> CSOGD2(0.5).step(UpdateInput(0.5, 1.0, 3.0, 1.0, 0.0)).add
     1.5
     """
 
+    eta: float = positive(0.1, "The step; 0.1 in Table II.")
+
     def step(self, seen: UpdateInput) -> Step:
-        """A step as long as the mistake is dear."""
+        """A step in proportion to the cost of the mistake."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
 
     def class_step(self, lack: ClassInput) -> float:
@@ -370,21 +358,20 @@ class CSOGD2(_Stepping):
         return self.eta * lack.range if lack.share > 0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
-class CSOALHinge(_Stepping):
+@rule
+class CSOALHinge(UpdateRule):
     """CSOAL's gradient step on cost * max(0, 1 - y f); ask with :class:`AskSymmetric`. Zhao & Hoi 2013.
 
     The same step as :class:`CSOGD2` under the name and the default of the baseline of paper 001.
-    Parameters: ``eta`` > 0, the step.
 
     >>> CSOALHinge().step(UpdateInput(0.5, 1.0, 3.0, 1.0, 0.0)).add
     3.0
     """
 
-    eta: float = 1.0
+    eta: float = positive(1.0, "The step.")
 
     def step(self, seen: UpdateInput) -> Step:
-        """A step as long as the mistake is dear."""
+        """A step in proportion to the cost of the mistake."""
         return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
 
     def class_step(self, lack: ClassInput) -> float:
@@ -392,19 +379,18 @@ class CSOALHinge(_Stepping):
         return self.eta * lack.range if lack.share > 0 else 0.0
 
 
-@dataclass(eq=False, repr=False)
-class CSOALPA(_Capped):
+@rule
+class CSOALPA(UpdateRule):
     """CSOAL's passive-aggressive step: add = y min(C, cost hinge / \\|x\\|^2); ask with :class:`AskSymmetric`.
 
     Zhao & Hoi 2013, read as PA-I on the loss cost * max(0, 1 - y f). papers/001-asymmetric-active/README.md has the
     numbers of the two other readings of it.
-    Parameters: ``C`` > 0, the greatest step.
 
     >>> CSOALPA(9.0).step(UpdateInput(-1.0, 1.0, 3.0, 1.0, 0.0)).add
     6.0
     """
 
-    C: float = 1.0
+    C: float = positive(1.0, "The greatest step.")
 
     def step(self, seen: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
@@ -417,6 +403,30 @@ class CSOALPA(_Capped):
         return min(self.C, lack.range * lack.share / lack.x2) if lack.share > 0 and lack.x2 > 0 else 0.0
 
 
-def _builtin(cls: type) -> str:
-    """Name of the rule of this module that ``cls`` is or extends."""
-    return next(base.__name__ for base in cls.__mro__ if base.__module__ == __name__)
+@rule
+class LogisticGradient(UpdateRule):
+    """Gradient step on the cost-weighted logistic loss cost * log(1 + exp(-y f)): add = eta cost y / (1 + exp(y f)).
+
+    The step never stops, it fades: scores grow like log-odds, tilted by the costs as those of a weighted logistic
+    regression. For many classes the loss of a class is range * log(1 + exp(share - 1)): the hinge of :class:`CSOGD2`
+    made smooth, and the binary step where there are two.
+
+    >>> LogisticGradient(0.5).step(UpdateInput(0.0, 1.0, 3.0, 1.0, 0.0)).add
+    0.75
+    """
+
+    eta: float = positive(0.1, "The step.")
+
+    def step(self, seen: UpdateInput) -> Step:
+        """A step in proportion to the cost and to the probability given to the wrong class."""
+        return Step(add=self.eta * seen.cost * _slope(seen.margin()) * seen.y)
+
+    def class_step(self, lack: ClassInput) -> float:
+        """In proportion to the range of the costs and to the probability given to the wrong side."""
+        return self.eta * lack.range * _slope(1.0 - lack.share)
+
+
+def _slope(margin: float) -> float:
+    """1 / (1 + exp(margin)), without exp of a large number."""
+    e = math.exp(-abs(margin))
+    return (1.0 if margin < 0 else e) / (1.0 + e)

@@ -13,6 +13,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 
+from ..files import write_atomically
 from ..validation.values import check_choice, invalid, require
 from .page import STYLE
 
@@ -56,7 +57,8 @@ class Report:
     def write(self, path: str | Path) -> Path:
         """Write the page and return where it is."""
         path = Path(path)
-        path.write_text(self.html(), encoding="utf-8")
+        with write_atomically(path) as file:
+            file.write(self.html().encode())
         return path
 
     def _contents(self) -> str:

@@ -3,206 +3,216 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ..costs import Costs
 from ..data import Dataset, iter_chunks
-from ..models.parsing import label_budget, query_rule, stream_costs, update_rule
-from ..models.records import Preparation
-from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
+from ..data.formats import FORMATS
+from ..files import check_paths, lock_file
+from ..validation.text import printable
 from ..validation.values import check_choice, invalid
-from .decision_log import DecisionFile
+from .decision_log import DecisionLog
 from .session import Session
+from .settings import StreamSettings, new_session, resume_session
 
+WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
+SYNC = ("never", "state", "chunk")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the user asked for, still as it was spelled."""
+class Places:
+    """Where a stream reads from and writes to, and how.
 
-    update: str | None = None
-    query: str = "AskAll"
-    budget: str | None = None
-    costs: str | None = None
-    classes: str | None = None
-    positive: str | None = None
-    threshold: float = 0.0
-    after_budget: str = "last"
-    intercept: bool = False
-    seed: int = 0
-    scale: str = "auto"
-    hash_bits: int | None = None
+    Parameters
+    ----------
+    source : str
+        A file, or ``-`` for standard input.
+    decisions : str or None
+        The decision log: a file, or ``-`` for standard output.
+    state : path or None
+        The state to go on from, and to save to.
+    existing : {"refuse", "append", "overwrite"}
+        What to do with a log that the state does not know.
+    sync : {"never", "state", "chunk"}
+        When the log is synced to the disk: never, before each save of the state, or after each chunk.
+    safe_csv : bool
+        Whether labels in a CSV log that a spreadsheet would take for formulas get a ``'``.
+    """
+
+    source: str
+    decisions: str | None = None
+    state: Path | None = None
+    existing: str = "refuse"
+    sync: str = "state"
+    safe_csv: bool = False
+
+    def check(self, costs: str | None) -> None:
+        """Raise unless every path can be used and no two outputs, or an output and an input, are one file."""
+        check_choice("--sync", self.sync, SYNC)
+        log = None if self.decisions in (None, "-") else Path(str(self.decisions))
+        for option, place in (("--state", self.state), ("--decisions", log)):
+            if place is not None and not place.absolute().parent.is_dir():
+                raise invalid(option, "lie in a folder that exists", str(place))
+        check_paths(
+            inputs={"the input": sys.stdin.buffer if self.source == "-" else self.source, "the --costs file": costs},
+            outputs={"--state": self.state, "--decisions": log},
+        )
+
+    def locked(self) -> ExitStack:
+        """The locks of state and log, for the length of a ``with`` block."""
+        with ExitStack() as held:
+            if self.state is not None:
+                held.enter_context(lock_file(self.state))
+            if self.decisions not in (None, "-") and not _is_device(str(self.decisions)):
+                held.enter_context(lock_file(str(self.decisions)))
+            return held.pop_all()
+
+
+def _is_device(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def run_stream(
-    source: str,
-    settings: Settings,
+    places: Places,
+    settings: StreamSettings,
     *,
     reader: dict[str, Any],
     chunk: int,
-    decisions: str | None,
-    state: Path | None,
-    again: bool,
+    skip_seen: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
-    if source == "-" and "format" not in reader:
-        raise invalid("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
-    for option, place in (
-        ("--state", state),
-        ("--decisions", Path(decisions) if decisions and decisions != "-" else None),
-    ):
-        if place is not None and not place.absolute().parent.is_dir():
-            raise invalid(option, "lie in a folder that exists", str(place))
-    resumed = state is not None and state.exists()
-    session = begun(settings)
-    if state is not None and resumed:
-        session = taken_up(Session.load(state), settings, state)
-    skip = session.rounds if again else 0
-    chunks = rest_of(iter_chunks(sys.stdin.buffer if source == "-" else source, rows=chunk, **reader), skip)
-    file = DecisionFile(decisions, session.written if resumed else 0)
+    if places.source == "-" and "format" not in reader:
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
+    places.check(settings.costs)
+    session = new_session(settings)
     console = Console(stderr=True, quiet=quiet)
-    settled = True  # false while decisions are learned from and not yet written
-    try:
-        with Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console
-        ) as progress:
-            task = progress.add_task("waiting for the first rows", total=None)
-            saved, saving = time.monotonic(), 0.0
-            for part in chunks:
-                start = session.rounds
-                trace = session.take(part, settings.positive)
-                settled = False
-                session.written = file.write(start, trace, session.labels)
-                settled = True
-                progress.update(task, description=described(session))
-                began = time.monotonic()
-                if state is not None and saving <= SAVING_SHARE * (began - saved):
-                    session.save(state)
-                    saved = time.monotonic()
-                    saving = saved - began
-    except KeyboardInterrupt:
-        kept = "" if state is None else f" What was learned is in {state}."
-        console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False, markup=False)
-        raise
-    finally:
-        file.close()
-        if state is not None and session.rounds and settled:
-            session.save(state)
+    if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
+        size = f"{8 * 2**settings.hash_bits / 1e9:.1f} GB"
+        console.print(f"--hash-bits {settings.hash_bits} needs {size} of memory for each vector of weights.")
+    with places.locked():
+        state = places.state
+        if state is not None and state.exists():
+            session = resume_session(Session.load(state), settings, state)
+        source = sys.stdin.buffer if places.source == "-" else places.source
+        chunks = skip_rows(iter_chunks(source, rows=chunk, **reader), session.rounds if skip_seen else 0)
+        log = DecisionLog(places.decisions, session.mark, rounds=session.rounds, existing=places.existing)
+        log.safe_csv = places.safe_csv
+        for note in log.notes:
+            Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
+        _Pass(session, log, places, console).run(chunks, settings.positive)
     if session.rounds == 0:
         raise invalid("the stream", "hold at least one row", "none")
-    tell(session, as_json, to_stderr=decisions == "-", quiet=quiet)
+    print_summary(session, as_json, to_stderr=places.decisions == "-", quiet=quiet)
 
 
-def begun(settings: Settings) -> Session:
-    """A new stream. Everything the user spelled is read at once, the learner is built when the labels are known."""
-    classes = None if settings.classes is None else _named_labels(settings.classes, settings.positive)
-    update = None if settings.update is None else update_rule(settings.update)
-    query, budget, costs = query_rule(settings.query), label_budget(settings.budget), stream_costs(settings.costs)
-    after_budget = check_choice("--after-budget", settings.after_budget, ("last", "average"))
-    shared = {"query": query, "budget": budget, "after_budget": after_budget, "seed": settings.seed}
+class _Pass:
+    """The loop over the chunks: learned, then logged, then, now and then, saved; the log is on disk before the state.
 
-    def make(labels: tuple[Any, ...]) -> OnlineClassifier | OnlineCostClassifier:
-        rest: Any = shared | {"costs": _among(costs, labels), "fit_intercept": settings.intercept}
-        if len(labels) == 2:
-            return OnlineClassifier(CSOGD2() if update is None else update, threshold=settings.threshold, **rest)
-        if settings.threshold != 0:
-            raise invalid("--threshold", "be left out where there are more than two labels", settings.threshold)
-        return OnlineCostClassifier(CSOGD1() if update is None else update, **rest)
+    So a state never speaks of decisions that the log has not, however the process ends.
+    """
 
-    return Session(make, Preparation(settings.scale, settings.hash_bits), classes)
+    def __init__(self, session: Session, log: DecisionLog, places: Places, console: Console) -> None:
+        self.session, self.log, self.console = session, log, console
+        self.state, self.sync = places.state, places.sync
+        self.logged = True  # false while decisions are learned from and not yet written
 
+    def run(self, chunks: Iterator[Dataset], positive: str | None) -> None:
+        """Take every chunk; what is done is kept if one of them fails."""
+        session = self.session
+        try:
+            if session.model is not None and session.rounds and session.mark != self.log.mark:
+                self.save()  # before its first line: a state must know its log to recognise it
+            with Progress(
+                SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=self.console
+            ) as progress:
+                task = progress.add_task("waiting for the first rows", total=None)
+                saved, saving = time.monotonic(), 0.0
+                for part in chunks:
+                    self.take(part, positive)
+                    progress.update(task, description=described(session))
+                    began = time.monotonic()
+                    if saving <= SAVING_SHARE * (began - saved):
+                        self.save()
+                        saved = time.monotonic()
+                        saving = saved - began
+        except KeyboardInterrupt:
+            kept = "" if self.state is None else f" What was learned is in {self.state}."
+            self.console.print(
+                f"stopped after {session.rounds:,} rows.{printable(kept)}", highlight=False, markup=False
+            )
+            raise
+        finally:
+            try:
+                if session.rounds and self.logged:
+                    self.save()
+            finally:
+                self.log.close()
 
-def taken_up(session: Session, settings: Settings, state: Path) -> Session:
-    """A stream that goes on. What is spelled again must be as it was: a state is not the place to change one's mind."""
-    had, queried, silent = (
-        _told(model) for model in (_model(session), *(begun(s).make(session.labels) for s in (settings, Settings())))
-    )
-    labels = list(map(str, session.labels))
-    had |= {"classes": labels, "positive": labels[-1]}
-    silent |= {"classes": None, "positive": None}
-    queried |= {
-        "classes": settings.classes and list(_named_labels(settings.classes, settings.positive)),
-        "positive": settings.positive,
-    }
-    for name, value in queried.items():
-        if value not in (silent[name], had[name]):
-            option = "--" + ("intercept" if name == "fit_intercept" else name.replace("_", "-"))
-            advice = "Leave the option out, or begin another --state."
-            raise invalid(option, f"stay {had[name]}, as {state} was begun", value, advice)
-    return session
+    def take(self, part: Dataset, positive: str | None) -> None:
+        """Learn a chunk and log it."""
+        session, start = self.session, self.session.rounds
+        trace = session.take(part, positive)
+        self.logged = False
+        if start == 0 and self.state is not None and self.log.is_file:
+            session.newborn(self.log.mark).save(self.state)  # so that a log never lies there without a state
+        self.log.write(start, trace, session.labels)
+        if self.sync == "chunk":
+            self.log.sync()
+        self.logged = True
 
-
-def _told(model: OnlineClassifier | OnlineCostClassifier) -> dict[str, Any]:
-    """Parameters in a form that can be compared and read, by the names of their options."""
-    params = {name: getattr(value, "matrix", value) for name, value in model.get_params(deep=False).items()}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
-
-
-def _named_labels(text: str, positive: str | None) -> tuple[str, ...]:
-    """The labels of ``--classes``; of two the positive one last."""
-    names = tuple(name.strip() for name in text.split(","))
-    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
-        raise invalid("--classes", "name two labels or more, the negative one first", text)
-    if positive is None:
-        return names
-    if len(names) > 2 or positive not in names:
-        raise invalid("--positive", f"be one of two labels; --classes names {', '.join(names)}", positive)
-    return tuple(sorted(names, key=lambda name: name == positive))
-
-
-def _among(costs: Any, labels: tuple[Any, ...]) -> Any:
-    """Costs over the positions of the labels, which is all that the learner sees of them."""
-    if isinstance(costs, Costs) and costs.classes is not None:
-        return Costs.from_matrix(costs.aligned(labels).matrix)
-    if isinstance(costs, Costs) and len(labels) > 2:
-        advice = "Give a .csv or .toml file with C[true, predicted]."
-        raise invalid("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", advice)
-    return costs
+    def save(self) -> None:
+        """Save the state, after the log it speaks of."""
+        if self.state is None:
+            return
+        if self.sync != "never":
+            self.log.sync()
+        self.session.mark = self.log.mark
+        self.session.save(self.state)
 
 
-def rest_of(chunks: Iterator[Dataset], skip: int) -> Iterator[Dataset]:
-    """Leave out rows that were decided before."""
+def skip_rows(chunks: Iterator[Dataset], count: int) -> Iterator[Dataset]:
+    """Leave out the first ``count`` rows, which were decided before."""
     for chunk in chunks:
         n = chunk.X.shape[0]
-        if skip >= n:
-            skip -= n
+        if count >= n:
+            count -= n
             continue
-        if skip:
-            rows = chunk.X.iloc[skip:] if hasattr(chunk.X, "iloc") else chunk.X[skip:]
-            chunk = replace(chunk, X=rows, y=None if chunk.y is None else chunk.y[skip:])
-            skip = 0
+        if count:
+            rows = chunk.X.iloc[count:] if hasattr(chunk.X, "iloc") else chunk.X[count:]
+            chunk = replace(chunk, X=rows, y=None if chunk.y is None else chunk.y[count:])
+            count = 0
         yield chunk
 
 
 def described(session: Session) -> str:
     """The live line."""
     return (
-        f"{session.rounds:,} rows  cost {session.cost():,.6g}  F1 {session.tally.f1():.4f}  "
-        f"labels {_model(session).n_queried_:,}"
+        f"{session.rounds:,} rows  cost {session.cost():,.6g}  F1 {session.counts.f1():.4f}  "
+        f"labels {session.learner.n_queried_:,}"
     )
 
 
 def summary(session: Session) -> dict[str, Any]:
     """Numbers of the whole stream so far."""
-    recalls = session.tally.recalls()
+    recalls = session.counts.recalls()
     numbers: dict[str, Any] = {
         "rows": session.rounds,
-        "labels_asked": _model(session).n_queried_,
-        "updates": _model(session).n_updates_,
+        "labels_asked": session.learner.n_queried_,
+        "updates": session.learner.n_updates_,
         "cost": session.cost(),
-        "f1": session.tally.f1(),
+        "f1": session.counts.f1(),
     }
     if len(recalls) > 2:
         return numbers | {"recall": {str(k): r for k, r in zip(session.labels, recalls, strict=True)}}
@@ -210,13 +220,8 @@ def summary(session: Session) -> dict[str, Any]:
     return numbers | {"negative": session.labels[0], "positive": session.labels[1]}
 
 
-def _model(session: Session) -> OnlineClassifier | OnlineCostClassifier:
-    assert session.model is not None
-    return session.model
-
-
-def tell(session: Session, as_json: bool, *, to_stderr: bool, quiet: bool) -> None:
-    """The last words; decisions on standard output keep it to themselves."""
+def print_summary(session: Session, as_json: bool, *, to_stderr: bool, quiet: bool) -> None:
+    """Print the numbers of the stream, on standard error where decisions go to standard output."""
     numbers = summary(session)
     out = sys.stderr if to_stderr else sys.stdout
     if as_json:
@@ -227,5 +232,5 @@ def tell(session: Session, as_json: bool, *, to_stderr: bool, quiet: bool) -> No
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return "  ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "  ".join(f"{printable(name)} {_shown(inner)}" for name, inner in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)

@@ -1,41 +1,196 @@
-"""Decisions on file, as they are made."""
+"""The decision log: append-only, tied to a state by a stream id, its length and its digest."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import os
+import stat
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from ..errors import StateError
+from ..files import sync_folder, write_atomically
 from ..trace import Trace
+from ..validation.text import safe_cell
+from ..validation.values import invalid
 
 COLUMNS = ("t", "score", "decision", "query_probability", "queried")
+EXISTING = ("refuse", "append", "overwrite")
+_EMPTY = hashlib.sha256().hexdigest()
+_STAMP = "user.steelyard.stream"  # the stream's id as an attribute of the file, where the file system has such
+_BLOCK = 1 << 20
 
 
-class DecisionFile:
-    """JSON lines, or CSV where the name ends so; ``-`` is standard output."""
+@dataclass(frozen=True)
+class LogMark:
+    """What a state knows of its log: the stream both belong to, the log's name, its length and digest.
 
-    def __init__(self, path: str | None, keep: int) -> None:
-        """Open ``path``; the first ``keep`` bytes of an earlier run stay, what comes after them was never learned."""
+    A state that never had a log has no ``name``.
+    """
+
+    stream: str
+    name: str = ""
+    bytes: int = 0
+    sha256: str = _EMPTY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for the state."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Any, path: Path) -> LogMark:
+        """The mark of a state; raises StateError unless it is whole."""
+        texts = ("stream", "name", "sha256")
+        sound = isinstance(values, dict) and set(values) == {*texts, "bytes"}
+        if not sound or any(type(values[name]) is not str for name in texts) or type(values["bytes"]) is not int:
+            raise StateError(f"{path} must say which decision log belongs to it; it does not.")
+        return cls(**values)
+
+
+class DecisionLog:
+    """JSON lines, or CSV where the name ends so; ``-`` is standard output.
+
+    Bytes are only ever added. An existing file is opened if its beginning is what the state wrote (``mark``); lines
+    behind that were never learned and are cut, which :attr:`notes` says. Anything else is refused before a byte is
+    written, unless ``existing`` allows to append or overwrite.
+
+    Parameters
+    ----------
+    path : str or None
+        Where to; None writes nothing.
+    mark : LogMark
+        What the state knows of its log; a new one for a new stream.
+    rounds : int
+        Rows decided so far.
+    existing : {"refuse", "append", "overwrite"}
+        What to do with a file that the state does not know.
+    """
+
+    def __init__(self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse") -> None:
         self.as_csv = path is not None and path.lower().endswith(".csv")
-        self._file: BinaryIO | None = None
-        self._own = path not in (None, "-")
-        if path == "-":
-            self._file = sys.stdout.buffer
-        elif path is not None:
-            file = Path(path)
-            self._file = file.open("r+b" if keep and file.exists() else "wb")
-            self._file.seek(min(keep, self._file.seek(0, io.SEEK_END)))
-            self._file.truncate()
+        self.safe_csv = False  # whether a label that a spreadsheet would take for a formula gets a '
+        self.mark = mark
+        self.notes: list[str] = []
+        self._handle: int | None = None
+        self._path = None if path in (None, "-") else Path(str(path))
+        self._to_stdout = path == "-"
+        self._regular = self._path is not None and _is_regular(self._path)
+        self._new = self._path is not None and not self._path.exists()  # so that its name is to be synced, too
+        self._digest = hashlib.sha256()
+        if self._path is not None:
+            self._open(self._path, rounds, existing)
 
-    def write(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> int:
-        """Write the rounds from ``start`` on; how many bytes the file has after them."""
-        if self._file is None:
-            return 0
+    # -- opening -----------------------------------------------------------------------------------------------------
+
+    def _open(self, path: Path, rounds: int, existing: str) -> None:
+        if not self._regular:  # a pipe or a device: nothing to go on from
+            self._handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+            return
+        size = path.stat().st_size if path.exists() else 0
+        keep, cut = self._plan(path, size, rounds, existing)
+        self._digest = _digest_of(path, keep)
+        if cut:
+            self._say_cut(path, keep, size, rounds)
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        if keep < size:
+            os.ftruncate(self._handle, keep)
+        self.mark = LogMark(self.mark.stream, path.name, keep, self._digest.hexdigest())
+        _stamp(self._handle, self.mark.stream)
+
+    def _plan(self, path: Path, size: int, rounds: int, existing: str) -> tuple[int, bool]:
+        """How many bytes of the file stay, and whether what is cut behind them was never learned."""
+        mark = self.mark
+        if size == 0:
+            if mark.bytes:
+                self.notes.append(f"{path} starts anew at row {rounds}: the log of {mark.bytes:,} bytes is not there.")
+            return 0, False
+        if existing == "overwrite":
+            return 0, False
+        if not mark.name:
+            if existing == "append":
+                return self._whole_lines(path, size), False
+            advice = "Give another file, --append to add to it, or --overwrite."
+            raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", advice)
+        stamp = _stamp_of(path)
+        unproven = mark.bytes == 0 and stamp is None  # no byte that a digest could vouch for
+        if unproven and not (path.name == mark.name and _are_decisions(_tail(path, 0), rounds, self.as_csv)):
+            raise _refusal(path, f"be the log of stream {mark.stream}", "other content")
+        if stamp not in (None, mark.stream):
+            raise _refusal(path, f"be the log of stream {mark.stream}", f"the log of stream {stamp}")
+        if size < mark.bytes or _digest_of(path, mark.bytes).hexdigest() != mark.sha256:
+            begin = f"begin with the {mark.bytes:,} bytes that its state wrote"
+            raise _refusal(path, begin, "other content" if size >= mark.bytes else f"{size:,} bytes")
+        self._check_tail(path, rounds)
+        return mark.bytes, size > mark.bytes
+
+    def _whole_lines(self, path: Path, size: int) -> int:
+        with path.open("rb") as file:
+            file.seek(-1, io.SEEK_END)
+            if file.read(1) != b"\n":
+                raise invalid("--append", "find whole lines in the log", str(path), "Its last line has no end.")
+        return size
+
+    def _check_tail(self, path: Path, rounds: int) -> None:
+        """A last line without an end must be what a killed run leaves: the beginning of a decision."""
+        *whole, torn = _tail(path, self.mark.bytes).split(b"\n")
+        if not torn:
+            return
+        t = rounds + len(whole)
+        starts = [f"{t},", f"{t - 1},", ",".join(COLUMNS)] if self.as_csv else [f'{{"t": {t}, ']
+        if not any(torn.startswith(start.encode()) or start.encode().startswith(torn) for start in starts):
+            raise _refusal(path, "end in decisions", f"{torn[:40]!r} behind them")
+
+    def _say_cut(self, path: Path, keep: int, size: int, rounds: int) -> None:
+        """Decisions can be made again; lines of another kind are put aside before they are cut."""
+        tail = _tail(path, keep)
+        said = f"cut {size - keep:,} bytes from {path} that its state never learned"
+        if not _are_decisions(tail, rounds, self.as_csv):
+            aside = path.with_name(f"{path.name}.cut-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
+            with write_atomically(aside) as file:
+                file.write(tail)
+            said += f"; they are in {aside}"
+        self.notes.append(said + ".")
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_file(self) -> bool:
+        """Whether decisions go to a file that a state can vouch for."""
+        return self._regular
+
+    def write(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> None:
+        """Append the rounds from ``start`` on; after a failure the file ends where it ended before."""
+        if self._handle is None and not self._to_stdout:
+            return
+        content = self._lines(start, trace, labels)
+        if self._to_stdout:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+            return
+        assert self._handle is not None
+        try:
+            _write_all(self._handle, content)
+        except BaseException as error:
+            if self._regular:
+                with suppress(OSError):
+                    os.ftruncate(self._handle, self.mark.bytes)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(self._path)
+            raise
+        self._digest.update(content)
+        self.mark = replace(self.mark, bytes=self.mark.bytes + len(content), sha256=self._digest.hexdigest())
+
+    def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> bytes:
         answers = [labels[int(answer)] for answer in np.asarray(trace.prediction).tolist()]
         columns = (
             trace.score.tolist(),
@@ -43,20 +198,90 @@ class DecisionFile:
             np.asarray(trace.query_probability).tolist(),
             np.asarray(trace.queried).tolist(),
         )
+        rows: Iterator[tuple[Any, ...]] = ((start + i, *cells) for i, cells in enumerate(zip(*columns, strict=True)))
         text = io.StringIO()
         if self.as_csv:
+            if self.safe_csv:
+                rows = ((*row[:2], safe_cell(row[2]), *row[3:]) for row in rows)
             writer = csv.writer(text, lineterminator="\n")
-            if start == 0:
+            if self.mark.bytes == 0:
                 writer.writerow(COLUMNS)
-            writer.writerows((start + i, *cells) for i, cells in enumerate(zip(*columns, strict=True)))
+            writer.writerows(rows)
         else:
-            for i, cells in enumerate(zip(*columns, strict=True)):
-                text.write(json.dumps(dict(zip(COLUMNS, (start + i, *cells), strict=True))) + "\n")
-        self._file.write(text.getvalue().encode())
-        self._file.flush()
-        return self._file.tell() if self._own else 0
+            text.writelines(json.dumps(dict(zip(COLUMNS, row, strict=True))) + "\n" for row in rows)
+        return text.getvalue().encode()
+
+    def sync(self) -> None:
+        """Return when what was written would survive a loss of power."""
+        if self._handle is not None and self._regular:
+            os.fsync(self._handle)
+            if self._new:
+                sync_folder(Path(os.path.realpath(str(self._path))).parent)
+                self._new = False
 
     def close(self) -> None:
         """Close the file; standard output stays open."""
-        if self._file is not None and self._own:
-            self._file.close()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _refusal(path: Path, rule: str, got: str, advice: str = "Give another file, or --overwrite.") -> StateError:
+    return StateError(f"--decisions {path} must {rule}; got {got}. Nothing was written. {advice}")
+
+
+def _is_regular(path: Path) -> bool:
+    return not path.exists() or stat.S_ISREG(path.stat().st_mode)
+
+
+def _blocks(path: Path, length: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while length and (block := file.read(min(_BLOCK, length))):
+            length -= len(block)
+            yield block
+
+
+def _digest_of(path: Path, length: int) -> Any:
+    """SHA-256 of the first bytes of a file."""
+    digest = hashlib.sha256()
+    if length:
+        for block in _blocks(path, length):
+            digest.update(block)
+    return digest
+
+
+def _tail(path: Path, start: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read()
+
+
+def _are_decisions(tail: bytes, rounds: int, as_csv: bool) -> bool:
+    """Whether whole lines are decisions from row ``rounds`` on; a torn last one was checked before."""
+    lines = tail.split(b"\n")[:-1]
+    if as_csv and lines and lines[0] == ",".join(COLUMNS).encode():
+        lines = lines[1:]
+    starts = (f"{t}," if as_csv else f'{{"t": {t}, ' for t in range(rounds, rounds + len(lines)))
+    return all(line.startswith(start.encode()) for line, start in zip(lines, starts, strict=True))
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _stamp(handle: int, stream: str) -> None:
+    """Write the stream's id on the file; without such attributes length and digest are all there is."""
+    if hasattr(os, "setxattr"):
+        with suppress(OSError):
+            os.setxattr(handle, _STAMP, stream.encode())
+
+
+def _stamp_of(path: Path) -> str | None:
+    if not hasattr(os, "getxattr"):
+        return None
+    try:
+        return os.getxattr(path, _STAMP).decode("ascii", "replace")
+    except OSError:
+        return None

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import copy
 import math
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ..data import Dataset
 from ..errors import StateError
-from ..models.records import Preparation
+from ..models.records import RecordEncoder
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..online import OnlineClassifier, OnlineCostClassifier
 from ..trace import Trace
 from ..validation.values import invalid
+from .decision_log import LogMark
 
 Learner = OnlineClassifier | OnlineCostClassifier
 MOST_LABELS = 50  # more of them in the first chunk are taken for a column of numbers
 
 
-class Tally:
+class ConfusionCounts:
     """How often each label got each answer so far, ``counts[true, answer]``, on rows whose label is known."""
 
     def __init__(self, counts: Any) -> None:
         self.counts: NDArray[np.int64] = np.array(counts, dtype=np.int64)
 
-    def plus(self, truth: NDArray[np.intp], answer: NDArray[np.intp]) -> Tally:
+    def plus(self, truth: NDArray[np.intp], answer: NDArray[np.intp]) -> ConfusionCounts:
         """With more rows."""
         counts = self.counts.copy()
         np.add.at(counts, (truth, answer), 1)
-        return Tally(counts)
+        return ConfusionCounts(counts)
 
     def recalls(self) -> list[float | None]:
         """Share of right answers for each label; None for a label that has not come."""
@@ -55,53 +58,66 @@ class Session:
     """
 
     def __init__(
-        self, make: Callable[[tuple[Any, ...]], Learner], preparation: Preparation, labels: tuple[Any, ...] | None
+        self, make: Callable[[tuple[Any, ...]], Learner], encoder: RecordEncoder, labels: tuple[Any, ...] | None
     ) -> None:
-        self.make, self.preparation = make, preparation
+        self.make, self.encoder = make, encoder
         self.model: Learner | None = None
         self.labels: tuple[Any, ...] = ()
-        self.tally = Tally(np.zeros((0, 0)))
-        self.written = 0  # bytes of decisions that belong to this state
+        self.counts = ConfusionCounts(np.zeros((0, 0)))
+        self.mark = LogMark(secrets.token_hex(8))  # which decision log belongs to this stream, and how far
         if labels is not None:
             self._begin(labels)
 
     def _begin(self, labels: tuple[Any, ...]) -> None:
         self.model, self.labels = self.make(labels), labels
-        self.tally = Tally(np.zeros((len(labels), len(labels))))
+        self.counts = ConfusionCounts(np.zeros((len(labels), len(labels))))
 
     @property
     def rounds(self) -> int:
         """Rows decided so far."""
         return self.model.n_rounds_ if self.model is not None and hasattr(self.model, "classes_") else 0
 
+    @property
+    def learner(self) -> Learner:
+        """The model, once the labels are known."""
+        assert self.model is not None
+        return self.model
+
+    def newborn(self, mark: LogMark) -> Session:
+        """This stream as it was before its first row, with the labels and columns that its rows have shown since."""
+        model = clone(self.learner).start(self.learner.n_features_in_, np.arange(len(self.labels)))
+        made = Session(lambda labels: model, RecordEncoder(self.encoder.scale, self.encoder.hash_bits), self.labels)
+        made.mark = mark
+        return made
+
     def cost(self) -> float:
         """What the answers have cost; mistakes where no cost is known."""
         prices = None if self.model is None else getattr(self.model.costs, "matrix", None)
-        return float((self.tally.counts * (1 - np.eye(len(self.labels)) if prices is None else prices)).sum())
+        return float((self.counts.counts * (1 - np.eye(len(self.labels)) if prices is None else prices)).sum())
 
     def take(self, chunk: Dataset, positive: str | None) -> Trace:
         """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
         if chunk.y is None:
             raise invalid("--target", "name the column of labels", None)
-        before = copy.copy(self.preparation.scaler), self.preparation.columns, self.model, self.labels, self.tally
+        before = copy.copy(self.encoder.scaler), self.encoder.columns, self.model, self.labels, self.counts
         try:
             if self.model is None:
-                self._begin(labels_of(chunk.y, positive))
+                self._begin(infer_classes(chunk.y, positive))
             return self._taken(chunk)
         except BaseException:
-            self.preparation.scaler, self.preparation.columns, self.model, self.labels, self.tally = before
+            self.encoder.scaler, self.encoder.columns, self.model, self.labels, self.counts = before
             raise
 
     def _taken(self, chunk: Dataset) -> Trace:
         assert self.model is not None
         truth = self._truth(np.asarray(chunk.y))
         known = truth >= 0
-        rows = self.preparation.rows(chunk)
+        rows = self.encoder.rows(chunk)
         if known.all():
             trace = self.model.run(rows, truth, classes=np.arange(len(self.labels)))
         else:
-            trace = self._live(self.model, rows, truth)
-        self.tally = self.tally.plus(truth[known], trace.prediction[known])
+            trace = self.run_row_by_row(self.model, rows, truth)
+        self.counts = self.counts.plus(truth[known], trace.prediction[known])
         return trace
 
     def _truth(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -122,7 +138,7 @@ class Session:
             truth[i] = at[label]
         return truth
 
-    def _live(self, model: Learner, rows: Any, truth: NDArray[np.intp]) -> Trace:
+    def run_row_by_row(self, model: Learner, rows: Any, truth: NDArray[np.intp]) -> Trace:
         """Row by row: an asked label that is not there gives its part of the budget back."""
         model = copy.deepcopy(model)  # stays aside until the whole chunk is done
         if self.rounds == 0:
@@ -145,8 +161,7 @@ class Session:
     def save(self, path: Path) -> None:
         """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
         assert self.model is not None
-        log = {"bytes": self.written}
-        StreamState(self.model, self.preparation, self.labels, self.tally.counts, log).save(path)
+        StreamState(self.model, self.encoder, self.labels, self.counts.counts, self.mark.to_dict()).save(path)
 
     @classmethod
     def load(cls, path: Path) -> Session:
@@ -155,10 +170,7 @@ class Session:
         if not isinstance(state, StreamState):
             raise StateError(f"{path} must be a state of steelyard stream; it holds a {type(state).__name__}.")
         made = cls(lambda labels: state.learner, state.encoder, state.labels)
-        made.tally = Tally(state.counts)
-        if type(written := state.log.get("bytes")) is not int or written < 0:
-            raise StateError(f"{path} must say how long its decision log is; got {written!r}.")
-        made.written = written
+        made.counts, made.mark = ConfusionCounts(state.counts), LogMark.from_dict(state.log, path)
         return made
 
 
@@ -172,7 +184,7 @@ def is_missing(label: Any) -> bool:
     return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
 
 
-def labels_of(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
+def infer_classes(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
     """The labels of the first chunk, sorted; of two the positive one last."""
     found = sorted({label for label in y.tolist() if not is_missing(label)})
     if len(found) < 2:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._native import TreeOptions, TreeTable
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.values import check_count, check_flag, check_number, invalid
 from . import export
@@ -32,7 +33,7 @@ class Prepared:
     table: TreeTable
 
 
-class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """C4.5 decision tree (Quinlan 1993), the base learner of paper 003, with sample weights everywhere.
 
     A node asks the question with the best gain ratio among those whose information gain reaches the mean. Numeric
@@ -97,9 +98,9 @@ class C45Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not weight.sum() <= LARGEST_WEIGHT:
             raise invalid("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
         arrays, _ = prepared.table.grow(weight, self.native_options())
-        return self.adopt(prepared, arrays)
+        return self.from_arrays(prepared, arrays)
 
-    def adopt(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
+    def from_arrays(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
         """Become the fitted classifier of a tree that a kernel grew on the prepared data."""
         self.classes_ = prepared.classes
         self.n_features_in_ = len(prepared.encoding.names)

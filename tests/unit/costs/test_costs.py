@@ -54,12 +54,11 @@ def test_costs_may_know_more_classes_than_the_labels_have() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Costs.binary(fn=-1, fp=1), "costs must be >= 0; got -1.0"),
         (lambda: Costs.binary(fn=float("nan"), fp=1), "costs must be finite; got nan"),
         (lambda: Costs.binary(fn=float("inf"), fp=1), "costs must be finite; got inf"),
-        (lambda: Costs.binary(fn=0, fp=0), "costs must hold a positive cost; got 'only zeros'"),
+        (lambda: Costs.binary(fn=0, fp=0), "costs must hold a cost or a gain; got 'only zeros'"),
         (lambda: Costs.binary(fn="dear", fp=1), "fn must hold numbers; got 'dear'"),
-        (lambda: Costs.binary(fn=[1, 2], fp=[1, 2, 3]), "fn and fp must be numbers or arrays of one length"),
+        (lambda: Costs.binary(fn=[1, 2], fp=[1, 2, 3]), "fn, fp, tp and tn must be numbers or arrays of one length"),
         (lambda: Costs.binary(fn=1, fp=1, classes=["a", "b", "c"]), "classes must name two classes for a cost pair"),
         (
             lambda: Costs.binary(fn=1, fp=1, classes=["a", "b"], positive="c"),
@@ -97,7 +96,7 @@ def test_costs_may_know_more_classes_than_the_labels_have() -> None:
             r"costs must have one row per example \(3\); got '2 rows'",
         ),
         (lambda: Costs.from_matrix(np.ones((3, 3)) - np.eye(3)).ratio(), "costs must be over two classes for ratio"),
-        (lambda: Costs.binary(fn=1, fp=0).ratio(), "costs must make both mistakes dearer"),
+        (lambda: Costs.binary(fn=1, fp=0).ratio(), "costs must make both mistakes cost more than the right answer"),
         (lambda: Costs.binary(fn=[1, 2], fp=1).ratio(), "costs must be the same for all examples"),
         (lambda: Costs.binary(fn=[1, 2], fp=1).class_costs(), "costs must be the same for all examples"),
         (lambda: Costs.from_rows([[0, 1]]).expected([[0.5, 0.5]]), "costs must hold a matrix per example"),

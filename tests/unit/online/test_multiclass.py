@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kernel
 
 def test_rules_that_do_not_fit_are_named() -> None:
     X, y = np.eye(3), [0, 1, 2]
-    with pytest.raises(InvalidInputError, match=r"update must be a rule for many classes: .*; got Perceptron"):
+    with pytest.raises(InvalidInputError, match=r"update must be a rule for many classes, .*; got Perceptron"):
         OnlineCostClassifier(Perceptron()).fit(X, y)
     with pytest.raises(InvalidInputError, match="budget must be a number of labels for after_budget"):
         OnlineCostClassifier(after_budget="average").fit(X, y)

@@ -1,7 +1,10 @@
 """Steps worked by hand."""
 
+import math
+
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from steelyard import (
     CSOALPA,
@@ -14,7 +17,10 @@ from steelyard import (
     ClassInput,
     Costs,
     CSOALHinge,
+    LogisticGradient,
+    OnlineClassifier,
     OnlineCostClassifier,
+    UpdateInput,
     UpdateRule,
 )
 
@@ -69,3 +75,26 @@ def test_answers_that_cost_the_same_teach_nothing() -> None:
     assert model.n_updates_ == 0
     costs = Costs.from_rows([[3.0, 3.0, 3.0]] * 3)
     assert OnlineCostClassifier(PA()).fit(X, [0, 1, 2], costs=costs).n_updates_ == 0
+
+
+def test_the_logistic_step_by_hand() -> None:
+    rule = LogisticGradient(0.5)
+    odds = 3.0  # of the true class: exp(y f)
+    assert rule.step(UpdateInput(math.log(odds), 1.0, 2.0, 1.0, 0.0)).add == pytest.approx(0.5 * 2.0 / (1 + odds))
+    assert rule.step(UpdateInput(math.log(odds), -1.0, 2.0, 1.0, 0.0)).add == pytest.approx(-0.5 * 2.0 / (1 + 1 / odds))
+    assert rule.step(UpdateInput(-1e300, 1.0, 2.0, 1.0, 0.0)).add == 1.0
+    assert rule.step(UpdateInput(1e300, 1.0, 2.0, 1.0, 0.0)).add == 0.0
+    assert rule.class_step(ClassInput(0.0, 1.0 + math.log(odds), 4.0, 1.0)) == pytest.approx(0.5 * 4.0 * 0.75)
+
+
+def test_the_logistic_rule_comes_near_weighted_logistic_regression() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = (X @ [1.0, -0.5, 0.25] + rng.logistic(size=4000) > 0).astype(int)
+    costs = Costs.binary(fn=3, fp=1)
+    model = OnlineClassifier(LogisticGradient(0.02), costs=costs, fit_intercept=True)
+    for _ in range(5):
+        model.partial_fit(X, y)
+    batch = LogisticRegression(C=1e6).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    np.testing.assert_allclose(model.coef_, batch.coef_, atol=0.25)
+    np.testing.assert_allclose(model.intercept_, batch.intercept_, atol=0.25)

@@ -76,7 +76,7 @@ def test_stopped_and_resumed_is_the_same_to_the_last_byte(table: Path, tmp_path:
     run(head, *options, "--chunk", 7)
     with parts.open("a") as file:
         file.write("a line that was written after the state was saved\n")
-    run(table, *options, "--again", "--chunk", 33)
+    run(table, *options, "--skip-seen", "--chunk", 33)
     assert parts.read_bytes() == whole.read_bytes()
 
 
@@ -126,8 +126,13 @@ def test_libsvm(tmp_path: Path) -> None:
         (["--query", "CSOGD2"], "--query must be one of AskAll"),
         (["--update", "CSOGD2("], "--update must be a rule such as"),
         (["--budget", "many"], "--budget must be a number of labels"),
-        (["--costs", "fn=x"], "--costs must be balanced"),
-        (["--costs", "miss=3"], "--costs must be balanced"),
+        (["--costs", "fn=x"], "--costs must state both fn and fp; fp is missing"),
+        (["--costs", "fn=x,fp=1"], "come with the data whose columns they name"),
+        (["--costs", "miss=3"], "--costs must look like fn=8,fp=1"),
+        (["--costs", "fn=5,fn=7,fp=1"], "--costs must state fn once"),
+        (["--update", "-" * 5000], "--update must be a rule such as"),
+        (["--update", "CSOGD2(" + "-" * 400 + "1)"], "--update must"),
+        (["--chunk", "99999999999999999999"], "Invalid value for '--chunk'"),
         (["--positive", "ugly"], "--positive must be one of the labels ['bad', 'good']"),
         (["--classes", "bad"], "--classes must name two labels"),
         (["--classes", "fine,bad"], "labels must be 'fine' or 'bad'; got 'good'"),
@@ -168,7 +173,7 @@ def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Pa
     with pytest.raises(InvalidInputError, match="See row 99 of the stream"):
         run(bad, *options)
     assert len(lines(out)) == 90
-    run(table, *options, "--again")
+    run(table, *options, "--skip-seen")
     whole = tmp_path / "whole.jsonl"
     run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
     assert out.read_bytes() == whole.read_bytes()

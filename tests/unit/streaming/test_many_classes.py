@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli, load_model
 from steelyard.streaming import command
-from steelyard.streaming.session import Session, Tally
+from steelyard.streaming.command import Places
+from steelyard.streaming.session import ConfusionCounts, Session
+from steelyard.streaming.settings import StreamSettings
 
 RNG = np.random.default_rng(8)
 CODES = RNG.integers(0, 3, 157)
@@ -84,7 +86,7 @@ def test_stopped_and_resumed_is_the_same_to_the_last_byte(table: Path, tmp_path:
     head.write_text("".join(table.read_text().splitlines(keepends=True)[:81]))
     options = ["--target", "level", "--decisions", parts, "--state", state, "--quiet"]
     run(head, *options, *ASKING, "--costs", tmp_path / "costs.csv", "--chunk", 17)
-    run(table, *options, "--again", "--chunk", 33)  # what the state knows need not be said again
+    run(table, *options, "--skip-seen", "--chunk", 33)  # what the state knows need not be said again
     assert parts.read_bytes() == whole.read_bytes()
 
 
@@ -115,7 +117,7 @@ def test_missing_labels_are_decided_and_give_their_budget_back(table: Path, tmp_
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--update", "AROW"], "update must be a rule for many classes: CSOGD1, CSOGD2, CSOALHinge, CSOALPA, PA"),
+        (["--update", "AROW"], "update must be a rule for many classes"),
         (["--positive", "high"], "--positive must be left out where there are more than two labels"),
         (["--classes", "low,mid,high", "--positive", "high"], "--positive must be one of two labels"),
         (["--classes", "low,low,high"], "--classes must name two labels or more"),
@@ -148,7 +150,9 @@ def said(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_standard_input_needs_its_format(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--format must be csv, libsvm, jsonl or parquet" in said(["stream", "-"], monkeypatch, capsys)
+    assert "--format must be one of csv, tsv, whitespace, jsonl, libsvm, arff, parquet, arrow" in said(
+        ["stream", "-"], monkeypatch, capsys
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,19 +209,19 @@ def test_interrupted_it_keeps_the_chunks_that_are_done(
     state, out, error = tmp_path / "state.npz", tmp_path / "out.csv", io.StringIO()
     monkeypatch.setattr(Session, "take", take)
     monkeypatch.setattr(sys, "stderr", error)
-    settings = command.Settings(query="Symmetric(c=0.3)", budget="70", seed=4)
-    rest: dict[str, Any] = {"quiet": False, "as_json": False, "again": True, "decisions": str(out), "state": state}
+    settings = StreamSettings(query="Symmetric(c=0.3)", budget="70", seed=4)
+    rest: dict[str, Any] = {"quiet": False, "as_json": False, "skip_seen": True}
     with pytest.raises(KeyboardInterrupt):
-        command.run_stream(str(table), settings, reader={"target": "level"}, chunk=20, **rest)
+        command.run_stream(Places(str(table), str(out), state), settings, reader={"target": "level"}, chunk=20, **rest)
     assert "stopped after 60 rows. What was learned is in" in " ".join(error.getvalue().split())
     monkeypatch.undo()
-    run(table, "--target", "level", "--state", state, "--decisions", out, "--again", "--quiet")
+    run(table, "--target", "level", "--state", state, "--decisions", out, "--skip-seen", "--quiet")
     whole = tmp_path / "whole.csv"
     run(table, "--target", "level", *ASKING, "--decisions", whole, "--quiet")
     assert out.read_bytes() == whole.read_bytes()
 
 
 def test_the_tally_of_many() -> None:
-    tally = Tally(np.zeros((3, 3))).plus(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
+    tally = ConfusionCounts(np.zeros((3, 3))).plus(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     assert tally.recalls() == [0.5, 1.0, None]
     assert tally.f1() == pytest.approx((2 / 3 + 4 / 5) / 2)  # the third label neither came nor was answered

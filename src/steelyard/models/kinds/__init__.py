@@ -22,6 +22,7 @@ from . import (
     preprocessing,
     reductions,
     support_vectors,
+    training,
     whole,
 )
 from .kind import Kind
@@ -42,6 +43,7 @@ TABLE: dict[str, Kind] = {
         preprocessing,
         reductions,
         support_vectors,
+        training,
         whole,
     )
     for kind in room.KINDS

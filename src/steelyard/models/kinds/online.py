@@ -8,7 +8,7 @@ import numpy as np
 
 from ...files import Fields, Node
 from ...online import OnlineClassifier, OnlineCostClassifier, RecordHasher, StreamScaler
-from ..records import Preparation
+from ..records import RecordEncoder
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
@@ -56,25 +56,26 @@ def _check_hasher(fields: Fields) -> State:
     return {"n_features": width}
 
 
-def _write_preparation(model: Preparation, write: Write) -> Node:
+def _write_encoder(model: RecordEncoder, write: Write) -> Node:
     params: dict[str, Any] = {"scale": model.scale, "hash_bits": model.hash_bits}
-    params["columns"] = None if model.columns is None else list(model.columns)
+    params["columns"] = list(model.columns) if isinstance(model.columns, tuple) else model.columns
     return Node("RecordEncoder/1", params, {}, [] if model.scaler is None else [write(model.scaler)])
 
 
-def _check_preparation(fields: Fields) -> State:
+def _check_encoder(fields: Fields) -> State:
     state: State = {"scale": fields.text("scale"), "hash_bits": fields.param("hash_bits")}
     bits, columns = state["hash_bits"], fields.param("columns")
     if bits is not None and (type(bits) is not int or not 1 <= bits <= _WIDEST):
         fields.refuse("hash_bits", f"lies within [1, {_WIDEST}]", bits)
-    if columns is not None and (not isinstance(columns, list) or not all(isinstance(name, str) for name in columns)):
-        fields.refuse("columns", "are texts", columns)
+    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    if columns is not None and not named and not (type(columns) is int and columns >= 0):
+        fields.refuse("columns", "are texts or their number", columns)
     fields.done(parts=min(fields.parts, 1))
-    return state | {"columns": None if columns is None else tuple(columns)}
+    return state | {"columns": tuple(columns) if named else columns}
 
 
-def _build_preparation(state: State, parts: list[Any]) -> Preparation:
-    made = Preparation(state["scale"], state["hash_bits"])
+def _build_encoder(state: State, parts: list[Any]) -> RecordEncoder:
+    made = RecordEncoder(state["scale"], state["hash_bits"])
     made.columns = state["columns"]
     if parts and not isinstance(parts[0], StreamScaler):
         raise TypeError("rows are scaled by a StreamScaler")
@@ -87,5 +88,5 @@ KINDS = (
     _learner(OnlineCostClassifier),
     Kind("StreamScaler/1", (StreamScaler,), _write_scaler, _check_scaler, _build_scaler),
     Kind("RecordHasher/1", (RecordHasher,), _write_hasher, _check_hasher, lambda state, parts: RecordHasher(**state)),
-    Kind("RecordEncoder/1", (Preparation,), _write_preparation, _check_preparation, _build_preparation),
+    Kind("RecordEncoder/1", (RecordEncoder,), _write_encoder, _check_encoder, _build_encoder),
 )

@@ -1,0 +1,35 @@
+"""Costs as text and as HTML."""
+
+from __future__ import annotations
+
+import html
+
+from ..validation.types import Floats
+
+
+def format_amount(value: float, currency: str | None = None) -> str:
+    """An amount with its currency, if it has one.
+
+    >>> format_amount(12.5, "EUR"), format_amount(-3.0)
+    ('12.5 EUR', '-3')
+    """
+    return f"{value:g}" if currency is None else f"{value:g} {currency}"
+
+
+def html_table(names: list[str], answers: list[str], matrix: Floats, title: str) -> str:
+    """A matrix of costs, the cells that cost most shaded most; all text is escaped."""
+    top = float(matrix.max(initial=0.0)) or 1.0
+    head = "".join(f"<th>{html.escape(n)}</th>" for n in answers)
+    body = "".join(
+        f"<tr><th>{html.escape(name)}</th>"
+        + "".join(
+            f'<td style="text-align:right;background:rgba(200,60,30,{max(0.6 * v / top, 0.0):.2f})">{v:g}</td>'
+            for v in row
+        )
+        + "</tr>"
+        for name, row in zip(names, matrix, strict=True)
+    )
+    return (
+        f'<table class="steelyard-costs"><caption>{html.escape(title)} (rows: truth, columns: answer)</caption>'
+        f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

@@ -1,0 +1,45 @@
+"""Names for the kinds of arguments that public functions take; nothing is imported at run time beyond numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["ArrayLike", "CVLike", "Floats", "FrameLike", "LabelsLike", "MatrixLike", "RandomState", "Splitter"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@runtime_checkable
+class FrameLike(Protocol):
+    """A table with named columns: pandas, polars or pyarrow."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns or their names."""
+
+
+@runtime_checkable
+class HasShape(Protocol):
+    """A scipy sparse matrix, or anything else that knows its rows and columns."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+
+
+class Splitter(Protocol):
+    """A scikit-learn cross-validator."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Positions to train and to test on, fold by fold."""
+        ...
+
+
+MatrixLike: TypeAlias = ArrayLike | FrameLike | HasShape
+LabelsLike: TypeAlias = ArrayLike | Sequence[Any]
+CVLike: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
+RandomState: TypeAlias = int | np.random.RandomState | None
