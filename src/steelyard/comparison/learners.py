@@ -24,16 +24,11 @@ def _adaboost_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 def _cs_ldm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     """theta is the cost of a mistake on each example, rho = 0: the classes' sizes play no part of their own."""
     model = CSLDMClassifier(kernel="linear", random_state=rows.data.seed, rho=0.0, **params)
-    return model.fit(rows.X, rows.data.codes, costs=_coded_costs(rows)), None
+    return model.fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
 
 
 def _one_sided_svr(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     return OneSidedClassifierCV(**params).fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
-
-
-def _coded_costs(rows: TrainingRows) -> Any:
-    """The costs of each row over the codes that are there."""
-    return rows.data.mean_costs().matrix if not rows.data.per_example else rows.data.cost_table
 
 
 LEARNERS: dict[str, Kind] = {

@@ -52,28 +52,31 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
     """The interval, and for every class the share of the uncertainty that hangs on it.
 
     In each resample the rows in the bag choose winner and blend weights, the rows out of the bag are paid for, and a
-    new sample of the asked size is drawn from these, class by class.
+    new sample of the asked size is drawn from these, class by class. The classes keep their shares, but for a constant
+    answer, which nothing else makes uncertain.
     """
     rng = np.random.default_rng([data.seed, 23])
     paid, told, proba = _tables(data, choice)
     n, n_classes = len(data.codes), len(data.classes)
     of_class = [np.flatnonzero(data.codes == k) for k in range(n_classes)]
     shares = np.array([len(rows_of) for rows_of in of_class]) / n
-    means, drawn = np.empty((_RESAMPLES, n_classes)), np.empty((_RESAMPLES, n_classes))
+    means, drawn, weights = (np.empty((_RESAMPLES, n_classes)) for _ in range(3))
     for b in range(_RESAMPLES):
         count = np.zeros(n)
         for rows_of in of_class:
             np.add.at(count, rng.choice(rows_of, len(rows_of)), 1.0)
-        costs = _chosen_costs(data, choice, paid, told, proba, count, rng)
+        costs, is_constant = _chosen_costs(data, choice, paid, told, proba, count, rng)
+        sizes = rng.multinomial(rows, shares) if is_constant else np.round(rows * shares)
         for k, rows_of in enumerate(of_class):
             outside = rows_of[count[rows_of] == 0]
             pool = costs[outside if len(outside) else rows_of]
             means[b, k] = pool.mean()
-            drawn[b, k] = _new_mean(pool, max(1, round(rows * shares[k])), rng)
-    totals = drawn @ shares
+            drawn[b, k] = _new_mean(pool, max(1, int(sizes[k])), rng)
+            weights[b, k] = sizes[k] / sizes.sum()
+    totals = (drawn * weights).sum(axis=1)
     low, high = np.quantile(totals, [(1 - confidence) / 2, (1 + confidence) / 2])
     value = float((means @ shares).mean())
-    spread = (shares * drawn).var(axis=0)
+    spread = (weights * drawn).var(axis=0)
     weight = spread / spread.sum() if spread.sum() > 0 else np.zeros(n_classes)
     told_apart = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
     return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), told_apart
@@ -97,12 +100,12 @@ def _chosen_costs(
     proba: NDArray[np.float32] | None,
     count: Floats,
     rng: np.random.Generator,
-) -> Floats:
-    """What the winner of the rows in the bag pays on every row."""
+) -> tuple[Floats, bool]:
+    """What the winner of the rows in the bag pays on every row, and whether it is a constant answer."""
     means = count @ paid / count.sum()
     k = int(means.argmin())
     if told is None or proba is None:
-        return np.asarray(paid[:, k])
+        return np.asarray(paid[:, k]), k >= len(choice.singles)
     inside = np.flatnonzero(count)
     if len(inside) > _ROWS_FOR_WEIGHTS:
         inside = np.sort(rng.choice(inside, _ROWS_FOR_WEIGHTS, replace=False))
@@ -112,8 +115,8 @@ def _chosen_costs(
     first_constant = len(choice.singles)
     constants = means[first_constant:]
     if len(constants) and constants.min() <= count @ blended / count.sum():
-        return np.asarray(paid[:, first_constant + int(constants.argmin())])
-    return blended
+        return np.asarray(paid[:, first_constant + int(constants.argmin())]), True
+    return blended, False
 
 
 def _new_mean(pool: Floats, size: int, rng: np.random.Generator) -> float:

@@ -20,6 +20,7 @@ from .encoders import DATE_PARTS, MOST_ONE_HOT, coded_encoder, scaled_encoder
 MOST_DENSE = 2_000  # columns of a sparse matrix that is made an array for trees
 ROLES = ("category", "date", "text")
 _REPEATED = 0.5  # of the cells have a value that stands in another row too: a category
+_FEW = 10  # values make a category, whether they repeat or not
 _WORDS = 2.0  # on average in a cell that is a text; unique single words are identifiers
 _LOOKED_AT = 1_000  # cells are enough to see dates and words
 
@@ -149,7 +150,7 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
         return "texts", ""
     if given is None and all(parse_date(cell) is not None for cell in head):
         return "dates", ""
-    if given == "category" or _repeats(cells):
+    if given == "category" or levels <= _FEW or _repeats(cells):
         return ("nominal" if levels <= MOST_ONE_HOT else "many"), ""
     strange = [cell for cell in head if not is_number(cell)]
     if 0 < len(strange) < 0.5 * len(head):

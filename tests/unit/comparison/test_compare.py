@@ -80,7 +80,7 @@ def test_model_meets_changed_data(tmp_path: Path) -> None:
     assert len(model.predict(new)) == len(y)
     with pytest.raises(InvalidInputError, match="no column 'size'"):
         model.predict(X.drop(columns="size"))
-    with pytest.raises(InvalidInputError, match="'size' must hold numbers"):
+    with pytest.raises(InvalidInputError, match="column 'size' must be a number"):
         model.predict(X.assign(size="big"))
 
 
@@ -237,7 +237,7 @@ def test_resume_only_with_the_same_question(tmp_path: Path) -> None:
     first = quick(X, y, PAIR, out=tmp_path)
     again = quick(X, y, PAIR, out=tmp_path, resume=True)
     assert {line.name for line in first.leaderboard} <= {line.name for line in again.leaderboard}
-    with pytest.raises(StateError, match="of the same data, costs, folds"):
+    with pytest.raises(StateError, match="the same data, costs, folds"):
         quick(X, y, None, out=tmp_path, resume=True)
 
 
