@@ -19,6 +19,17 @@ DEFAULT_BITS = 18  # of the hash of tables with text columns
 WIDE = 2**20  # columns from which on the memory of the weights is looked at
 
 
+class _FrozenScaler(StreamScaler):
+    """A scaler that scales by what it knew before and learns nothing."""
+
+    def __init__(self, known: StreamScaler) -> None:
+        self.known = known
+
+    def run(self, X: Any) -> Any:
+        """Scale rows without learning from them."""
+        return self.known.transform(X)
+
+
 class RecordEncoder:
     """Numbers are scaled by the past; text columns, if there are any, are hashed together with the numbers."""
 
@@ -39,6 +50,13 @@ class RecordEncoder:
         if not chunk.nominal and self.hash_bits is None:
             return self._scaled(np.asarray(chunk.X, dtype=np.float64))
         return RecordHasher(2**self._bits).transform(self._half_scaled(chunk))
+
+    def transform(self, chunk: Dataset) -> Any:
+        """The rows of a chunk as the learner knows them now; nothing is learned from them."""
+        frozen = RecordEncoder(self.scale, self.hash_bits)
+        frozen.columns = self.columns
+        frozen.scaler = None if self.scaler is None else _FrozenScaler(self.scaler)
+        return frozen.rows(chunk)
 
     @property
     def _bits(self) -> int:

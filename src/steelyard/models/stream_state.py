@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import Dataset
 from ..online import OnlineClassifier, OnlineCostClassifier
+from ..validation.values import invalid
 from .records import RecordEncoder
 
 __all__ = ["StreamState"]
@@ -45,3 +48,27 @@ class StreamState:
         from .storage import save_object  # the table of kinds knows this class
 
         return save_object(self, path)
+
+    def predict(self, chunk: Dataset) -> NDArray[Any]:
+        """Decisions for rows that are not learned from; columns that the stream did not have are ignored."""
+        answers = self.learner.predict(self.encoder.transform(self._known_columns(chunk)))
+        labels = np.empty(len(self.labels), dtype=object)
+        labels[:] = self.labels
+        return labels[np.asarray(answers, dtype=np.intp)]
+
+    def _known_columns(self, chunk: Dataset) -> Dataset:
+        wanted = self.encoder.columns
+        if not isinstance(wanted, tuple) or chunk.features == wanted or not chunk.features:
+            return chunk
+        missing = [name for name in wanted if name not in chunk.features]
+        if missing:
+            raise invalid("data", "have every column of the stream", f"no column {missing[0]!r}")
+        nominal = {name: levels for name, levels in chunk.nominal.items() if name in wanted}
+        frame = nw.from_native(chunk.X, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            X: Any = chunk.X[:, [chunk.features.index(name) for name in wanted]]
+        elif nominal:
+            X = frame.select(list(wanted)).to_native()
+        else:
+            X = np.column_stack([frame[name].to_numpy().astype(np.float64) for name in wanted])
+        return Dataset(X, None, wanted, nominal)
