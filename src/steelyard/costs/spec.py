@@ -173,7 +173,7 @@ def read_file(path: Path) -> Costs | CostSpec:
     except ValueError as error:  # also an integer of thousands of digits
         raise CostsError(f"costs file {path} is not TOML: {error}.") from error
     except RecursionError as error:
-        raise CostsError(f"costs file {path} must hold a table of costs; got values nested too deeply.") from error
+        raise CostsError(f"costs file {path} must be a flat table of costs; it is nested too deep.") from error
     return _from_toml(path, table.get("costs", table))
 
 

@@ -29,11 +29,28 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
     the budget lasts, and if it comes w <- keep w + add x by the update rule. Papers 000 and 001, Algorithm 1.
 
-    Parameters: ``update`` (default ``CSOGD2()``); ``query`` (default ``AskAll()``); ``budget``, None, labels in all or
-    a rate below 1; ``costs``, any class costs, a rule, or ``AdaptiveBalanced()``: a mistake on the negative class
-    counts 1, on the positive one their ratio (rules that are blind to costs ignore them); ``after_budget``, ``"last"``
-    weights or the ``"average"`` of all once the budget is spent; ``fit_intercept``, a constant feature 1; ``seed``.
+    Parameters
+    ----------
+    update : UpdateRule or None
+        What a label does to the weights; ``CSOGD2()`` if None.
+    query : QueryRule or None
+        Which labels are queried; ``AskAll()`` if None.
+    budget : int, float, Budget or None
+        Labels in all, or a rate below 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        Class costs, a rule, or ``AdaptiveBalanced()``: a mistake on the negative class counts 1, on the positive
+        one their ratio (rules that are blind to costs ignore them).
+    threshold : float
+        Positive where the score reaches it.
+    after_budget : {"last", "average"}
+        Weights that answer once the budget is spent.
+    fit_intercept : bool
+        Learn with a constant feature 1.
+    seed : int
+        Of the draws of the query rule.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [-1.0, 0.5], [0.8, 0.1], [-0.7, 0.2]])
     >>> OnlineClassifier().fit(X, ["yes", "no", "yes", "no"]).predict([[0.9, 0.0]])
@@ -90,6 +107,26 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        draws : array-like of shape (n,) or None
+            In place of the uniform numbers of the rounds.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        costs : Costs, cost rule, mapping, array-like or None
+            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        Trace
+            Score, prediction, query and truth of every round.
         """
         with unchanged_on_error(self):
             trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
@@ -138,7 +175,20 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
         return Trace(record.score, predicted, queried, query_probability, labels)
 
     def start(self, n_features: int, classes: Any) -> Self:
-        """Begin a live stream of ``n_features`` features without any row yet."""
+        """Begin a live stream of ``n_features`` features without any row yet.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of a row.
+        classes : sequence of labels
+            Both classes, the negative one first.
+
+        Returns
+        -------
+        Self
+            The estimator, ready to decide.
+        """
         with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, check_two(classes), None)
@@ -185,7 +235,18 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
     # -- one row at a time -------------------------------------------------------------------------------------------
 
     def decide(self, x: Any) -> Decision:
-        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
+        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            One row.
+
+        Returns
+        -------
+        Decision
+            Prediction, score and whether the label is wanted.
+        """
         engine = self._running()
         found = engine.stream.decide(x) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
@@ -195,6 +256,17 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
         """Learn from one label that was asked for, at once or much later.
 
         ``cost`` of a mistake on this example wins over the costs by class; a sample weight is a factor to it.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            The row that was decided.
+        y : label
+            Its label.
+        cost : float or None
+            Cost of a mistake on this example; wins over the costs by class.
+        sample_weight : float
+            A factor to the cost.
         """
         engine = self._running()
         positive = self._truth(y)
@@ -212,7 +284,13 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             engine.learn(one_row(self, x), positive, value, whole)
 
     def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come."""
+        """Give back the reservation of labels that were asked for and will never come.
+
+        Parameters
+        ----------
+        count : int
+            Queried labels that will never come.
+        """
         self._running().stream.cancel_query(check_count("count", count))
 
     def _truth(self, y: Any) -> bool:

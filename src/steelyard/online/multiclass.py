@@ -45,12 +45,27 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
     (``PA``, ``PA1``, ``PA2``) or the second (``CSOALPA``). With two classes it is ``OnlineClassifier(update)``, though
     the PA there are blind to costs; with unit costs, one such learner a class against the rest.
 
-    Parameters: ``update`` (default ``CSOGD1()``); ``query``, ``budget``: the score a rule looks at is how much dearer
-    the second best answer seems, with a minus where the answer is ``negative`` (default: the first class); ``costs``,
-    by class: a matrix C[true, predicted], a rule, ``AdaptiveBalanced()``, or None for 0 and 1; ``after_budget``,
-    ``fit_intercept`` and ``seed`` as in OnlineClassifier. Costs per example and sample weights, which are factors to
-    the costs of a row, go to fit, partial_fit and run.
+    Parameters
+    ----------
+    update : UpdateRule or None
+        What a label does to the weights; ``CSOGD1()`` if None.
+    query : QueryRule or None
+        Which labels are queried; ``AskAll()`` if None.
+    budget : int, float, Budget or None
+        Labels in all, or a rate below 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    negative : label or None
+        The class that is no alarm; the first one if None.
+    after_budget : {"last", "average"}
+        Weights that answer once the budget is spent.
+    fit_intercept : bool
+        Learn with a constant feature 1.
+    seed : int
+        Of the draws of the query rule.
 
+    Examples
+    --------
     >>> X = np.eye(3)[[0, 1, 2] * 20]
     >>> OnlineCostClassifier().fit(X, ["low", "mid", "top"] * 20).predict(np.eye(3)).tolist()
     ['low', 'mid', 'top']
@@ -105,12 +120,45 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        draws : array-like of shape (n,) or None
+            In place of the uniform numbers of the rounds.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        costs : Costs, cost rule, mapping, array-like or None
+            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        Trace
+            Score, prediction, query and truth of every round.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
 
     def start(self, n_features: int, classes: Any) -> Self:
-        """Begin a live stream of ``n_features`` features without any row yet."""
+        """Begin a live stream of ``n_features`` features without any row yet.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of a row.
+        classes : sequence of labels
+            All classes.
+
+        Returns
+        -------
+        Self
+            The estimator, ready to decide.
+        """
         with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, np.unique(np.asarray(classes)), None)
@@ -207,14 +255,37 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
     # -- one row at a time -------------------------------------------------------------------------------------------
 
     def decide(self, x: Any) -> Decision:
-        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
+        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            One row.
+
+        Returns
+        -------
+        Decision
+            Prediction, score and whether the label is wanted.
+        """
         engine = self._running()
         found = engine.stream.decide(x) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
 
     def learn(self, x: Any, y: Any, *, costs: Any = None, sample_weight: float = 1.0) -> None:
-        """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win."""
+        """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            The row that was decided.
+        y : label
+            Its label.
+        costs : array-like of shape (K,) or None
+            Costs of all answers for this row; win over those by class.
+        sample_weight : float
+            A factor to the costs.
+        """
         engine = self._running()
         code = self._code(y)
         given = None if costs is None else self._table(np.atleast_2d(costs), np.asarray([y]))[0]
@@ -234,7 +305,13 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
             raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
     def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come."""
+        """Give back the reservation of labels that were asked for and will never come.
+
+        Parameters
+        ----------
+        count : int
+            Queried labels that will never come.
+        """
         self._running().stream.cancel_query(check_count("count", count))
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -243,6 +320,16 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest.
 
         Rules that scale the slope estimate shares of the range of a row's costs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The estimates, columns as in ``classes_``.
         """
         return self._running().estimates(check_stream_rows(self, X, reset=False))
 
@@ -303,7 +390,20 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **rules: Any) -> Self:
-        """The estimator as it was: it goes on with the same bits. A rule of your own is given by name, ``query=``."""
+        """The estimator as it was: it goes on with the same bits. A rule of your own is given by name, ``query=``.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state` gave.
+        **rules : Any
+            Rules of your own, by name, such as ``query=``.
+
+        Returns
+        -------
+        Self
+            The estimator as it was.
+        """
         if not isinstance(state, dict) or (state.get("format"), state.get("version")) != (FORMAT, VERSION):
             raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {described(state)}.")
         try:
