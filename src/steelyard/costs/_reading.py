@@ -16,6 +16,7 @@ from ..errors import CostsError, CostsWarning
 from ..validation.types import Floats
 from ..validation.values import invalid
 
+LARGEST = 1e300  # sums over 100 million examples stay finite
 ORIENTATION = "Rows are true classes, columns predicted ones."
 USE_MATRIX = "Use Costs.from_matrix for more classes."
 USE_TABLE = "Use per_example(y)."
@@ -35,6 +36,9 @@ def check_values(name: str, array: Floats) -> None:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise invalid(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
+    if np.abs(array).max() > LARGEST:
+        advice = "Divide all costs by the same number: the decisions stay the same."
+        raise invalid(name, f"be at most {LARGEST:g}", float(np.abs(array).max()), advice, CostsError)
     if not array.any():
         raise invalid(name, "hold a cost or a gain", "only zeros", "With no costs every answer is right.", CostsError)
 

@@ -166,6 +166,8 @@ def read_file(path: Path) -> Costs | CostSpec:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CostsError(f"costs file {path} is not TOML: {error}.") from error
+    except RecursionError as error:
+        raise CostsError(f"costs file {path} must be a flat table of costs; it is nested too deep.") from error
     return _from_toml(path, table.get("costs", table))
 
 
