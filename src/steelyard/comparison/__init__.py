@@ -79,12 +79,36 @@ class Comparison:
         return summarize(problem.X, codes, len(problem.classes), problem.columns, cost_spec=cost_spec, card=card)
 
     def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
-        """Refit the winner on all rows and write it without pickle; ``cost_spec`` names the columns of its costs."""
+        """Refit the winner on all rows and write it without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the model.
+        cost_spec : CostSpec, optional
+            The costs as stated, where they name columns that new rows are to have.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         model = self.refit()
         return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
 
     def write_report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return comparison_page(
             self.runs, self.leaderboard, self.recommendation, self.warnings, seconds=_CURVE_SHARE * self.seconds
         ).write(path)

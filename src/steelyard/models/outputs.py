@@ -26,8 +26,8 @@ class RowWriter(Protocol):
 
 
 def output_format(out: Path | None) -> str:
-    """By the suffix of the file; CSV on standard output."""
-    if out is None:
+    """By the suffix of the file; CSV for one without a suffix and on standard output."""
+    if out is None or not out.suffix:
         return "csv"
     found = SUFFIXES.get(out.suffix.lower())
     if found is None:

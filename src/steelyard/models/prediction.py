@@ -22,7 +22,7 @@ from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.chunks import iter_chunks
 from ..data.formats import FORMATS, format_name
-from ..errors import CostsError, CostsWarning, DataFileError
+from ..errors import CostsError, CostsWarning, DataFileError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
 from ..validation.arrays import len_rows
@@ -71,7 +71,8 @@ def run_predict(path: Path, file: str, options: PredictOptions) -> None:
     elif isinstance(model, Model):
         job = _Job(model, file, options, _spec(model, options))
     else:
-        raise invalid("the model", "be written by `compare` or `stream`", path.name)
+        held = type(model).__name__
+        raise StateError(f"{path} must be a model of compare or a state of stream; it holds a {held}.")
     try:
         with _destination(options.out) as lines:
             terminal = options.out is None and sys.stdout.isatty()
@@ -260,9 +261,10 @@ class _StreamJob:
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
         for chunk in iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wide):
-            decisions = self.state.predict(chunk)
+            table = named_rows(chunk)
+            decisions = self.state.predict(table)
             self.decided.update(map(str, decisions.tolist()))
-            writer.write(_kept(named_rows(chunk), self.options) | {"decision": decisions.tolist()})
+            writer.write(_kept(table, self.options) | {"decision": decisions.tolist()})
         if not self.decided:
             raise invalid("the file", "have rows", self.file)
 

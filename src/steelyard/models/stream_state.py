@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Dataset
+from ..costs import Costs
 from ..online import OnlineClassifier, OnlineCostClassifier
-from ..validation.values import invalid
 from .records import RecordEncoder
+from .schema import Columns
 
 __all__ = ["StreamState"]
 
@@ -43,32 +42,37 @@ class StreamState:
     counts: NDArray[np.int64]
     log: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """What a user calls it."""
+        return f"stream, {type(self.learner).__name__}"
+
+    @property
+    def columns(self) -> Columns:
+        """The columns it reads; which of them hold text is seen in the data."""
+        known = self.encoder.columns
+        if isinstance(known, tuple):
+            return Columns(known, ())
+        return Columns(tuple(range(self.learner.n_features_in_)), (), sparse=True)
+
+    @property
+    def costs(self) -> Costs:
+        """The costs it learned with, or one for every mistake."""
+        matrix = getattr(self.learner.costs, "matrix", None)
+        return Costs.zero_one(self.labels) if matrix is None else Costs.from_matrix(matrix, classes=list(self.labels))
+
+    def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:
+        """Decisions for new rows, by what has been learned so far; nothing is learned from them.
+
+        ``costs`` of single rows play no part: the learner weighed costs while it learned.
+        """
+        answers = np.asarray(self.learner.predict(self.encoder.transform(X)))
+        found = np.empty(len(self.labels), dtype=object)
+        found[:] = self.labels
+        return np.asarray(found[answers.astype(np.intp)])
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a `.steelyard` file, whole or not at all."""
         from .storage import save_object  # the table of kinds knows this class
 
         return save_object(self, path)
-
-    def predict(self, chunk: Dataset) -> NDArray[Any]:
-        """Decisions for rows that are not learned from; columns that the stream did not have are ignored."""
-        answers = self.learner.predict(self.encoder.transform(self._known_columns(chunk)))
-        labels = np.empty(len(self.labels), dtype=object)
-        labels[:] = self.labels
-        return labels[np.asarray(answers, dtype=np.intp)]
-
-    def _known_columns(self, chunk: Dataset) -> Dataset:
-        wanted = self.encoder.columns
-        if not isinstance(wanted, tuple) or chunk.features == wanted or not chunk.features:
-            return chunk
-        missing = [name for name in wanted if name not in chunk.features]
-        if missing:
-            raise invalid("data", "have every column of the stream", f"no column {missing[0]!r}")
-        nominal = {name: levels for name, levels in chunk.nominal.items() if name in wanted}
-        frame = nw.from_native(chunk.X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
-            X: Any = chunk.X[:, [chunk.features.index(name) for name in wanted]]
-        elif nominal:
-            X = frame.select(list(wanted)).to_native()
-        else:
-            X = np.column_stack([frame[name].to_numpy().astype(np.float64) for name in wanted])
-        return Dataset(X, None, wanted, nominal)
