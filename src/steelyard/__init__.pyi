@@ -39,6 +39,7 @@ from .data.delimited import read_csv as read_csv
 from .data.jsonl import read_jsonl as read_jsonl
 from .data.libsvm import read_libsvm as read_libsvm
 from .data.parquet import read_parquet as read_parquet
+from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
 from .errors import *

@@ -298,7 +298,7 @@ def test_the_kernel_is_the_twin_in_python(
         OnlineCostClassifier(StridesInPython(update), query=query, **rest),
     ):
         same_trace(trace, twin.run(X, y, **metadata))
-        for one, two in zip(native._engine.stream.arrays(), twin._engine.stream.arrays(), strict=True):
+        for one, two in zip(native._stream.stream.arrays(), twin._stream.stream.arrays(), strict=True):
             assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
 
 
@@ -426,5 +426,5 @@ def test_a_row_that_overflows_leaves_the_state_byte_for_byte(
     row = sparse.csr_matrix(far) if as_sparse else far
     with pytest.raises(DivergedError, match="overflow"):
         model.learn(row, y[0], costs=1e9 * (np.arange(K) != y[0]), sample_weight=1e300)
-    for one, two in zip(model._engine.stream.arrays(), before._engine.stream.arrays(), strict=True):
+    for one, two in zip(model._stream.stream.arrays(), before._stream.stream.arrays(), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(two).tobytes()

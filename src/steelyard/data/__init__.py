@@ -8,12 +8,14 @@ from .delimited import read_csv
 from .jsonl import read_jsonl
 from .libsvm import read_libsvm
 from .parquet import read_parquet
+from .parts import Parts
 from .table import read_table
 
 __all__ = [
     "Dataset",
     "DatasetInfo",
     "DatasetTask",
+    "Parts",
     "fetch_dataset",
     "iter_chunks",
     "list_datasets",

@@ -9,11 +9,15 @@ from ..validation.values import check_count
 from .dataset import Dataset
 from .files import Source
 from .formats import FORMATS, check_options, format_name
+from .part_files import is_several
+from .parts import Parts, as_parts
 
 MAX_ROWS = 2**31 - 1
 
 
-def iter_chunks(source: Source, *, rows: int = 10_000, format: str | None = None, **options: Any) -> Iterator[Dataset]:
+def iter_chunks(
+    source: Source | Parts, *, rows: int = 10_000, format: str | None = None, **options: Any
+) -> Iterator[Dataset]:
     """Read a file or binary stream as data sets of ``rows`` rows each (the last may be shorter), in constant memory.
 
     Every chunk has the same columns in the same form: the head of the file decides which are nominal (as plain text)
@@ -22,8 +26,8 @@ def iter_chunks(source: Source, *, rows: int = 10_000, format: str | None = None
 
     Parameters
     ----------
-    source : path or binary stream
-        Such as ``sys.stdin.buffer``.
+    source : path, binary stream or Parts
+        A stream such as ``sys.stdin.buffer``; a folder, pattern, URL or list of paths is read as :class:`Parts`.
     rows : int
         Rows of a chunk.
     format : str, optional
@@ -44,6 +48,8 @@ def iter_chunks(source: Source, *, rows: int = 10_000, format: str | None = None
     [([[1.0], [2.5]], ['a', None]), ([[4.0]], ['b'])]
     """
     check_count("rows", rows, at_most=MAX_ROWS)
+    if isinstance(source, Parts) or is_several(source):
+        return as_parts(source, format).iter_chunks(rows=rows, **options)
     name = format_name(source, format)
     check_options(name, FORMATS[name].chunks, options)
     return FORMATS[name].chunks(source, rows, **options)

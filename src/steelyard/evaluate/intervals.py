@@ -18,7 +18,21 @@ from ._resampling import Sheet, bca_limits
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with the interval that covers the true one with the stated ``confidence``."""
+    """A value with the interval that covers the true one with the stated ``confidence``.
+
+    Parameters
+    ----------
+    value : float
+        The value on the data.
+    low : float
+        Lower end.
+    high : float
+        Upper end.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    standard_error : float
+        Standard deviation of the resampled values.
+    """
 
     value: float
     low: float
@@ -49,16 +63,35 @@ def bootstrap_interval(
 ) -> Interval:
     """BCa bootstrap interval of a measure on these examples.
 
-    Parameters
-    ----------
-    measure : any function ``measure(y_true, y_pred, **given)``. Measures of this package, accuracy and balanced
-        accuracy are resampled as counts or sums, thousands at once; any other is called once per resample.
-    stratify : resample within each true class, so that every resample has the class counts of the data.
-    confidence : coverage, between 0 and 1. n_resamples : number of resamples, at least 100.
-    given : passed on to the measure (``costs``, ``positive``, ``classes``, ``sample_weight``, ``beta``, ...).
-
     A rate of exactly 0 or 1 gives an interval without width: resampling cannot show what did not happen once.
 
+    Parameters
+    ----------
+    measure : callable
+        Any function ``measure(y_true, y_pred, **given)``. Measures of this package, accuracy and balanced accuracy
+        are resampled as counts or sums, thousands at once; any other is called once per resample.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    stratify : bool
+        Resample within each true class, so that every resample has the class counts of the data.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    n_resamples : int
+        Number of bootstrap resamples, at least 100.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+    **given : Any
+        Passed on to the measure (``costs``, ``positive``, ``classes``, ``sample_weight``, ``beta``, ...).
+
+    Returns
+    -------
+    Interval
+        The value with its BCa interval.
+
+    Examples
+    --------
     >>> from steelyard import sensitivity_score
     >>> y, predicted = [1] * 40 + [0] * 60, [1] * 30 + [0] * 70
     >>> print(bootstrap_interval(sensitivity_score, y, predicted, random_state=0))

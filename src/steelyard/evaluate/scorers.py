@@ -109,12 +109,23 @@ def cost_scorer(name: str = "mean_cost", *, costs: CostsLike | None = None, **pa
 def get_scorer(name: str, *, costs: CostsLike | None = None, **params: Any) -> Any:
     """:func:`cost_scorer` for the measures of this package, else the scorer scikit-learn has under this name.
 
+    scikit-learn has no public register of names: pass ``scoring=get_scorer("mean_cost")``, not the bare string.
+
     Parameters
     ----------
-    name : a measure of this package ("mean_cost", "savings_score", ...) or a name scikit-learn knows ("accuracy", ...)
-    costs, params : as in :func:`cost_scorer`
+    name : str
+        A measure of this package ("mean_cost", "savings_score", ...) or a name scikit-learn knows ("accuracy",
+        ...).
+    costs : Costs, cost rule, mapping, array-like or None
+        Class-level costs or a rule. Left out, costs are taken from metadata when scikit-learn's metadata routing is
+        on: ``cross_validate(..., params={"costs": costs})`` then cuts per-example costs along with the rows.
+    **params : Any
+        Further parameters of the measure (``positive``, ``classes``, ``beta``, ...).
 
-    scikit-learn has no public register of names: pass ``scoring=get_scorer("mean_cost")``, not the bare string.
+    Returns
+    -------
+    callable
+        A scikit-learn scorer.
     """
     return cost_scorer(name, costs=costs, **params) if name in MEASURES else _of_scikit_learn(name, costs, params)
 
@@ -131,6 +142,13 @@ def _of_scikit_learn(name: str, costs: Any, params: dict[str, Any]) -> Any:
 def get_scorer_names() -> list[str]:
     """Names that :func:`get_scorer` takes, scikit-learn's included.
 
+    Returns
+    -------
+    list of str
+        All names, sorted.
+
+    Examples
+    --------
     >>> "savings_score" in get_scorer_names() and "accuracy" in get_scorer_names()
     True
     """

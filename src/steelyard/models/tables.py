@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..data import Dataset, read_table
-from ..data.formats import format_name
+from ..data.parts import source_format
 from ..errors import CostsError
 from ..validation.values import invalid
 from .schema import Columns
@@ -22,7 +22,7 @@ from .schema import Columns
 
 def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
-    kind = format_name(path)
+    kind = source_format(path)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
@@ -105,7 +105,7 @@ def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[
     Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
     one of those the model does not know.
     """
-    kind = format_name(path)
+    kind = source_format(path)
     if columns.sparse is not (kind == "libsvm"):
         raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", path.name)
     if kind == "libsvm":

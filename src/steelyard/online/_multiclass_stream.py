@@ -13,7 +13,7 @@ from .._native import CostStream
 from ..active import Budget, QueryInput, QueryRule
 from ..validation.arrays import Rows
 from ..validation.values import invalid
-from ._engine import Setting, arrays_of, complaint_about, query_probability_of, stream_of
+from ._binary_stream import StreamConfig, arrays_of, native_stream, query_probability_of, stream_error
 from .adaptive import ClassCosts
 from .updates import ClassInput, UpdateRule
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
-class ManySetting(NamedTuple):
+class MulticlassConfig(NamedTuple):
     """Everything but the rules that is fixed for the life of a stream."""
 
     n_features: int
@@ -35,7 +35,7 @@ class ManySetting(NamedTuple):
     positive: int
 
 
-class ManyTruth(NamedTuple):
+class MulticlassLabels(NamedTuple):
     """What is known of the rows besides their features; None for costs of the class, for ones, for own draws."""
 
     codes: Codes
@@ -53,16 +53,16 @@ class ManyRecord(NamedTuple):
     queried: NDArray[np.bool_] | None
 
 
-class ManyEngine:
+class MulticlassStream:
     """One stream in progress. Rules that have a kernel run in it; any rule written in Python runs in Python."""
 
-    def __init__(self, setting: ManySetting, update: UpdateRule, query: QueryRule) -> None:
+    def __init__(self, setting: MulticlassConfig, update: UpdateRule, query: QueryRule) -> None:
         self.setting, self.update, self.query = setting, update, query
         kernel = update.class_kernel()
         self.native = kernel is not None and query.kernel() is not None
-        asking = Setting(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
+        asking = StreamConfig(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
         self.stream: Any = CostStream(
-            stream=stream_of(asking, query),
+            stream=native_stream(asking, query),
             n_features=setting.n_features,
             rule=kernel,
             costs=setting.costs,
@@ -75,7 +75,7 @@ class ManyEngine:
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 
-    def run(self, rows: Rows, truth: ManyTruth) -> ManyRecord:
+    def run(self, rows: Rows, truth: MulticlassLabels) -> ManyRecord:
         """Algorithm 1 of paper 001 over the rows. If they cannot be used, the stream stays as it was."""
         n, always = len(truth.codes), self.native and self.stream.queries_all
         queried = None if always else np.empty(n, dtype=bool)
@@ -91,10 +91,10 @@ class ManyEngine:
                 if end != -1:
                     self.stream = before
         if end != -1:
-            raise complaint_about(rows, end)
+            raise stream_error(rows, end)
         return record
 
-    def _run_in_python(self, rows: Rows, truth: ManyTruth, record: ManyRecord) -> int:
+    def _run_in_python(self, rows: Rows, truth: MulticlassLabels, record: ManyRecord) -> int:
         arrays = arrays_of(rows)
         for i, code in enumerate(truth.codes.tolist()):
             seen = self._look(arrays, i)
@@ -167,11 +167,11 @@ class ManyEngine:
         if self.native:
             decision = self.stream.decide_row(*arrays)
             if decision is False:
-                raise complaint_about(row, 0)
+                raise stream_error(row, 0)
             return decision  # type: ignore[no-any-return]
         t, seen = self.stream.t, self._look(arrays, 0)
         if seen is None:
-            raise complaint_about(row, 0)
+            raise stream_error(row, 0)
         gap, answer, query_probability, query = self._enter(seen[0])
         if query:
             self.stream.reserve()
@@ -182,7 +182,7 @@ class ManyEngine:
         arrays = arrays_of(row)
         if self.native:
             if not self.stream.learn_row(*arrays, code, given, weight):
-                raise complaint_about(row, 0)
+                raise stream_error(row, 0)
             return
         before, done = copy.copy(self.stream), False
         try:
@@ -193,14 +193,14 @@ class ManyEngine:
             if not done:
                 self.stream = before
         if not done:
-            raise complaint_about(row, 0)
+            raise stream_error(row, 0)
 
     def estimates(self, rows: Rows) -> Floats:
         """The estimated cost of every answer, (n, K)."""
         out = np.empty((rows.shape[0], len(self.setting.costs)))
         end = self.stream.estimates(*arrays_of(rows), out)
         if end != -1:
-            raise complaint_about(rows, end)
+            raise stream_error(rows, end)
         return out
 
     def __getstate__(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def cheapest(costs: Floats) -> NDArray[np.intp]:
     return np.asarray(costs.shape[1] - 1 - np.argmin(costs[:, ::-1], axis=1))
 
 
-def check_many(update: Any) -> None:
+def check_multiclass_update(update: Any) -> None:
     """Complain about a rule that does not say how far to go for one answer of many."""
     if not isinstance(update, UpdateRule) or type(update).class_step is UpdateRule.class_step:
         raise invalid(

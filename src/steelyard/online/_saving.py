@@ -20,7 +20,7 @@ from ..errors import StateError
 from ..files import MAX_BYTES, Fields, Node, read_container, reading, write_container, write_labels
 from ..rules import Rule
 from . import adaptive, second_order, updates
-from ._engine import Engine, Setting, check_query
+from ._binary_stream import BinaryStream, StreamConfig, check_query
 from .adaptive import ClassCosts
 
 FORMAT = "steelyard.OnlineClassifier"
@@ -29,7 +29,7 @@ COST_RULES = (Balanced, InverseFrequency, adaptive.AdaptiveBalanced)
 ARRAYS = ("classes", "weights", "sums", "factors", "spread")
 
 
-class Saved:
+class SaveLoadMixin:
     """Adds ``save`` and ``load`` to a class that has ``state`` and ``from_state``; a failed call leaves no trace."""
 
     STORED: ClassVar[tuple[str, ...]]  # names of the arrays of its state, the classes first
@@ -90,14 +90,14 @@ def _shape(name: str) -> tuple[Any, ...]:
     return ("classes", "classes") if name == "costs" else (None,)
 
 
-class Stored(Saved):
+class BinaryStateMixin(SaveLoadMixin):
     """Adds ``state``, ``from_state``, ``save`` and ``load`` to the classifier."""
 
     STORED = ARRAYS
     FIELDS = ("params", "setting", "counts", "labels", "feature_names")
     MOST_CLASSES = 2
     FORMAT, VERSION = FORMAT, VERSION
-    _engine: Engine
+    _stream: BinaryStream
     classes_: NDArray[Any]
     n_features_in_: int
     _running: Any
@@ -137,13 +137,13 @@ class Stored(Saved):
                 raise StateError(f"state must have {setting.n_features} weights; got {len(arrays['weights'])}.")
             update.validate()
             check_query(query or active.AskAll())
-            engine = Engine(setting, update, query or active.AskAll())
+            engine = BinaryStream(setting, update, query or active.AskAll())
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
             engine.stream.restore(*vectors, state["counts"])
             engine.stream.restore_covariance(spread)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
-        made._engine = engine
+        made._stream = engine
         made.n_features_in_ = engine.setting.n_features
         if state["feature_names"]:
             made.feature_names_in_ = np.array(state["feature_names"], dtype=object)
@@ -181,16 +181,16 @@ def _finite(value: float) -> float | None:
     return None if math.isinf(value) else value
 
 
-def _setting_written(setting: Setting) -> dict[str, Any]:
+def _setting_written(setting: StreamConfig) -> dict[str, Any]:
     written = setting._asdict()
     written["budget"] = [_finite(value) for value in setting.budget]
     written["costs"] = list(setting.costs)
     return written
 
 
-def _setting_read(written: dict[str, Any]) -> Setting:
+def _setting_read(written: dict[str, Any]) -> StreamConfig:
     budget = Budget(*(math.inf if value is None else value for value in written["budget"]))
-    return Setting(**{**written, "budget": budget, "costs": ClassCosts(*written["costs"])})
+    return StreamConfig(**{**written, "budget": budget, "costs": ClassCosts(*written["costs"])})
 
 
 def _written(value: Any) -> Any:

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _ONE, _YES = np.float64(1.0).tobytes(), np.True_.tobytes()
 
 
-class Setting(NamedTuple):
+class StreamConfig(NamedTuple):
     """Everything but the rules that is fixed for the life of a stream."""
 
     n_features: int
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
     seed: int
 
 
-class Record(NamedTuple):
+class StreamColumns(NamedTuple):
     """What the loop writes down for every round; None for columns that are the same for all rounds."""
 
     score: Floats
@@ -43,7 +43,7 @@ class Record(NamedTuple):
     answer: NDArray[np.int64]
 
 
-def stream_of(setting: Setting, query: QueryRule) -> Any:
+def native_stream(setting: StreamConfig, query: QueryRule) -> Any:
     """A native stream at its beginning. A query rule without a kernel tells its chances from outside."""
     kernel = query.kernel()
     return Stream(
@@ -75,27 +75,27 @@ def query_probability_of(query: QueryRule, glance: QueryInput) -> float:
     return query_probability
 
 
-class Engine:
+class BinaryStream:
     """One stream in progress. Rules that have a kernel run in it; any rule written in Python runs in Python."""
 
-    def __init__(self, setting: Setting, update: UpdateRule, query: QueryRule) -> None:
+    def __init__(self, setting: StreamConfig, update: UpdateRule, query: QueryRule) -> None:
         self.setting, self.update, self.query = setting, update, query
         self.kernel: Any = update.kernel() if query.kernel() is not None else None
-        self.stream = stream_of(setting, query)
+        self.stream = native_stream(setting, query)
         if isinstance(update, SecondOrderRule):
             update.check_width(setting.n_features)
             self.stream.begin_covariance(update.full)
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 
-    def blank_record(self, n: int) -> Record:
+    def blank_record(self, n: int) -> StreamColumns:
         """Columns for n rounds, in one block; chances are left out where every label is asked for."""
         always = self.kernel is not None and self.stream.queries_all
         block = large_block(n * (16 if always else 25))
         score, answer = block[: 8 * n].view(np.float64), block[8 * n : 16 * n].view(np.int64)
         if always:
-            return Record(score, None, None, answer)
-        return Record(score, block[16 * n : 24 * n].view(np.float64), block[24 * n :].view(np.bool_), answer)
+            return StreamColumns(score, None, None, answer)
+        return StreamColumns(score, block[16 * n : 24 * n].view(np.float64), block[24 * n :].view(np.bool_), answer)
 
     def run(
         self,
@@ -104,7 +104,7 @@ class Engine:
         costs: RowCosts,
         *,
         draws: Floats | None = None,
-        record: Record | None = None,
+        record: StreamColumns | None = None,
         labels: tuple[int, int] = (0, 1),
     ) -> None:
         """Algorithm 1 of paper 001 over the rows. If they cannot be used, the stream stays as it was."""
@@ -121,7 +121,7 @@ class Engine:
                 if end != -1:
                     self.stream = before
         if end != -1:
-            raise complaint_about(rows, end)
+            raise stream_error(rows, end)
 
     def _run_in_python(
         self,
@@ -129,7 +129,7 @@ class Engine:
         positive: NDArray[np.bool_],
         costs: RowCosts,
         draws: Floats | None,
-        record: Record | None,
+        record: StreamColumns | None,
         labels: tuple[int, int],
     ) -> int:
         for i, truth in enumerate(positive.tolist()):
@@ -164,7 +164,7 @@ class Engine:
         out = np.empty(rows.shape[0])
         end = self.stream.scores(*arrays_of(rows), out)
         if end != -1:
-            raise complaint_about(rows, end)
+            raise stream_error(rows, end)
         return out
 
     # -- one row -----------------------------------------------------------------------------------------------------
@@ -175,11 +175,11 @@ class Engine:
         if self.kernel is not None:
             decision = self.stream.decide_row(*arrays)
             if decision is False:
-                raise complaint_about(row, 0)
+                raise stream_error(row, 0)
             return decision  # type: ignore[no-any-return]
         t, (score, _, _) = self.stream.t, self.stream.look(*arrays, 0)
         if not math.isfinite(score):
-            raise complaint_about(row, 0)
+            raise stream_error(row, 0)
         answer = score >= self.setting.threshold
         query_probability, query = self.stream.enter(
             query_probability_of(self.query, QueryInput(score, answer, t)), None, 0
@@ -193,7 +193,7 @@ class Engine:
         arrays = arrays_of(row)
         if self.kernel is not None:
             if not self.kernel.learn_row(self.stream, *arrays, positive, cost, whole):
-                raise complaint_about(row, 0)
+                raise stream_error(row, 0)
             return
         before = copy.copy(self.stream)
         self.stream.cancel_query()
@@ -201,7 +201,7 @@ class Engine:
         seen = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
         if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
             self.stream = before
-            raise complaint_about(row, 0)
+            raise stream_error(row, 0)
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Engine:
         self.stream.restore_covariance(state["spread"])
 
 
-def always_asked(n: int) -> tuple[Floats, NDArray[np.bool_]]:
+def all_queried(n: int) -> tuple[Floats, NDArray[np.bool_]]:
     """The chances of n rounds whose labels were all asked for, and that they were: one number each, read n times.
 
     The bytes make them read-only, as np.broadcast_to would; that takes as long as some thousand rows.
@@ -231,7 +231,7 @@ def arrays_of(rows: Rows) -> tuple[Any, ...]:
     return (rows.data, rows.indices, rows.indptr) if is_sparse(rows) else (rows,)
 
 
-def complaint_about(rows: Rows, end: int) -> InvalidInputError:
+def stream_error(rows: Rows, end: int) -> InvalidInputError:
     """What to say of rows that a kernel could not use, ``end`` being where it stopped."""
     try:
         check_finite("X", rows)
@@ -249,7 +249,7 @@ def complaint_about(rows: Rows, end: int) -> InvalidInputError:
     )
 
 
-def readable(estimator: Any, X: Any, *, reset: bool) -> Rows:
+def check_stream_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     """Rows whose columns come once each; values are left for the kernels to look at."""
     rows = check_rows(estimator, X, reset=reset, looked_at=False)
     if is_sparse(rows) and not rows.has_canonical_format:
@@ -261,7 +261,7 @@ def readable(estimator: Any, X: Any, *, reset: bool) -> Rows:
 def one_row(estimator: Any, x: Any) -> Rows:
     """What a caller gives for one row, with shape (1, d)."""
     row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
-    rows = readable(estimator, row, reset=False)
+    rows = check_stream_rows(estimator, row, reset=False)
     if rows.shape[0] != 1:
         raise invalid("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
     return rows
