@@ -215,8 +215,8 @@ def put(value: Any, at: Any = 0) -> Callable[[Any], Any]:
 TREES = ["C4.5", "AdaC2.M1"]
 FORESTS = ["random forest", "extra trees", "boosting", "boosting by categories", "LightGBM", "LightGBM by categories"]
 HOSTILE = [
-    *((name, "column", put(10**9), "column") for name in (*TREES, *FORESTS)),
-    *((name, "column", put(-2), "column") for name in (*TREES, *FORESTS)),
+    *((name, "column", put(10**9), "hold column") for name in (*TREES, *FORESTS)),
+    *((name, "column", put(-2), "hold column") for name in (*TREES, *FORESTS)),
     *((name, "first_child", put(10**9), "within its tree") for name in TREES),
     *((name, "first_child", put(0), "behind its parent") for name in TREES),
     *((name, "first_child", put(-5), "behind its parent") for name in TREES),

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid, require
 from ._predictions import Floats, numbers
-from ._resampling import Sheet, bca_limits
+from ._resampling import Sheet, bca_limits, spread
 from .intervals import Interval
 from .measures import costs_paid
 from .tables import aligned_text
@@ -107,12 +107,11 @@ def compare_costs(
     sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
     resampled = sheet.resampled(count, np.random.default_rng(random_state))
     low, high = bca_limits(float(gap.mean()), resampled, sheet.jackknife(), level)
-    spread = float(resampled.std(ddof=1))
     return PairedComparison(
         len(gap),
         float(left.mean()),
         float(right.mean()),
-        Interval(float(gap.mean()), low, high, level, spread),
+        Interval(float(gap.mean()), low, high, level, spread(resampled)),
         # the share of resamples, shifted to no difference, that are at least as low; the data count as one of them
         float((1 + (resampled - gap.mean() <= gap.mean()).sum()) / (1 + count)),
         _t_test(gap),

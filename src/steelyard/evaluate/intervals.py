@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import ExampleCosts
 from ..validation.arrays import check_same_length
 from ..validation.values import check_count, check_flag, check_number, invalid
 from ._measure_forms import MeasureForm, find_form, grouped, is_measure
 from ._predictions import Floats, read_predictions
-from ._resampling import Sheet, bca_limits
+from ._resampling import Sheet, bca_limits, spread
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,7 @@ def bootstrap_interval(
     else:
         value, resampled, jackknife = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
     low, high = bca_limits(value, resampled, jackknife, level)
-    spread = float(resampled.std(ddof=1)) if np.isfinite(resampled).all() else np.inf  # savings may be -inf
-    return Interval(value, low, high, level, spread)
+    return Interval(value, low, high, level, spread(resampled))
 
 
 def _read_sheet(form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
@@ -136,11 +136,12 @@ def _call_by_call(
     """The slow way, for any measure at all."""
     check_same_length(y_true=y_true, y_pred=y_pred)
     y, p = np.asarray(y_true), np.asarray(y_pred)
+    whole, per_example = _split_arguments(given, len(y))
     stratum = np.unique(y, return_inverse=True)[1] if by_class else np.zeros(len(y), dtype=np.intp)
     members = [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
 
     def value_of(rows: NDArray[np.intp]) -> float:
-        return float(measure(y[rows], p[rows], **{k: _cut(v, rows, len(y)) for k, v in given.items()}))
+        return float(measure(y[rows], p[rows], **whole, **{k: v[rows] for k, v in per_example.items()}))
 
     picked = (np.concatenate([rng.choice(m, len(m)) for m in members]) for _ in range(count))
     resampled = np.fromiter((value_of(rows) for rows in picked), dtype=float, count=count)
@@ -151,8 +152,23 @@ def _call_by_call(
     return value_of(everything), resampled, jackknife
 
 
-def _cut(value: Any, rows: NDArray[np.intp], n: int) -> Any:
-    """Arguments with one entry per example are resampled along."""
-    if hasattr(value, "shape") and hasattr(value, "__getitem__") and value.shape and value.shape[0] == n:
-        return value[rows]
-    return value
+def _split_arguments(given: dict[str, Any], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments for all examples, and those with one entry per example as arrays.
+
+    Rows go by position, whatever index a frame brings along.
+    """
+    whole, per_example = {}, {}
+    for name, value in given.items():
+        if name in ("classes", "positive") or not _has_entries(value, n):
+            whole[name] = value
+        else:
+            by_position = isinstance(value, ExampleCosts) or hasattr(value, "tocsr")
+            per_example[name] = value if by_position else np.asarray(value)
+    return whole, per_example
+
+
+def _has_entries(value: Any, n: int) -> bool:
+    shape = getattr(value, "shape", None)
+    if shape is None and isinstance(value, (list, tuple)):
+        shape = (len(value),)
+    return bool(shape) and next(iter(shape or ())) == n

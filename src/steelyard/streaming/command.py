@@ -18,6 +18,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from ..data import Dataset, iter_chunks
 from ..data.formats import FORMATS
 from ..files import check_paths, lock_file
+from ..validation.text import printable
 from ..validation.values import check_choice, invalid
 from .decision_log import DecisionLog
 from .session import Session
@@ -44,6 +45,8 @@ class Places:
         What to do with a log that the state does not know.
     sync : {"never", "state", "chunk"}
         When the log is synced to the disk: never, before each save of the state, or after each chunk.
+    safe_csv : bool
+        Whether labels in a CSV log that a spreadsheet would take for formulas get a ``'``.
     """
 
     source: str
@@ -51,6 +54,7 @@ class Places:
     state: Path | None = None
     existing: str = "refuse"
     sync: str = "state"
+    safe_csv: bool = False
 
     def check(self, costs: str | None) -> None:
         """Raise unless every path can be used and no two outputs, or an output and an input, are one file."""
@@ -104,8 +108,9 @@ def run_stream(
         source = sys.stdin.buffer if places.source == "-" else places.source
         chunks = skip_rows(iter_chunks(source, rows=chunk, **reader), session.rounds if skip_seen else 0)
         log = DecisionLog(places.decisions, session.mark, rounds=session.rounds, existing=places.existing)
+        log.safe_csv = places.safe_csv
         for note in log.notes:
-            Console(stderr=True).print(note, highlight=False, markup=False, soft_wrap=True)
+            Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
         _Pass(session, log, places, console).run(chunks, settings.positive)
     if session.rounds == 0:
         raise invalid("the stream", "hold at least one row", "none")
@@ -144,7 +149,9 @@ class _Pass:
                         saving = saved - began
         except KeyboardInterrupt:
             kept = "" if self.state is None else f" What was learned is in {self.state}."
-            self.console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False, markup=False)
+            self.console.print(
+                f"stopped after {session.rounds:,} rows.{printable(kept)}", highlight=False, markup=False
+            )
             raise
         finally:
             try:
@@ -225,5 +232,5 @@ def print_summary(session: Session, as_json: bool, *, to_stderr: bool, quiet: bo
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return "  ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "  ".join(f"{printable(name)} {_shown(inner)}" for name, inner in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)

@@ -97,7 +97,7 @@ def _check_tree(fields: Fields, tree: Tree) -> None:
     if count[inner].sum() != n - 1:
         fields.refuse("n_children", f"adds up to {n - 1}", int(count[inner].sum()))
     below = np.concatenate([np.arange(a, a + k) for a, k in zip(first[inner], count[inner], strict=True)] or [inner])
-    if (np.bincount(below, minlength=n)[1:] != 1).any():
+    if not np.array_equal(np.sort(below), np.arange(1, n)):
         fields.refuse("first_child", "gives every node one parent", "another number")
     for node in np.flatnonzero(each).tolist():
         branches = tree.branch[first[node] : first[node] + count[node]]
