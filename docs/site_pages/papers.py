@@ -72,7 +72,8 @@ def verdicts(folder: Path) -> str:
     """Every claim with its verdict and the reason."""
     lines = ["| where | claim | in this experiment | on other samples | because |", "|---|---|---|---|---|"]
     lines += [
-        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {row['on other samples']} | {cell(row['because'])} |"
+        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {row['on other samples']} "
+        f"| {cell(row['because'])} |"
         for row in rows_of(folder / "results" / "verdicts.csv")
     ]
     return "\n".join(lines) + "\n"
