@@ -53,11 +53,11 @@ sphinx_gallery_conf = gallery.configuration(HERE)
 nitpick_ignore_regex = [
     (
         r"py:.*",
-        r"(numpy|np|npt|scipy|sklearn|pandas|polars|pyarrow|narwhals|nw|optuna|matplotlib|typing|collections|pathlib|os|io|concurrent|datetime)\b.*",
+        r"(numpy|np|rich|npt|scipy|sklearn|pandas|polars|pyarrow|narwhals|nw|optuna|matplotlib|typing|collections|pathlib|os|io|concurrent|datetime)\b.*",
     ),
     (
         r"py:.*",
-        r"(NDArray|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
     ),
 ]
 
@@ -80,14 +80,17 @@ html_sidebars = {"index": [], "changelog": [], "contributing": []}
 
 
 def generate(app: object) -> None:
-    """Write the pages that come from code and results."""
+    """Write the pages that come from code and results, and take away those of names that are gone."""
     target = HERE / "generated"
-    for pages in (api.pages(), commands.pages(), papers.pages(HERE.parent), benchmarks.pages(HERE.parent)):
-        for name, text in pages.items():
-            path = target / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.write_text(text, encoding="utf-8")
+    pages = api.pages() | commands.pages() | papers.pages(HERE.parent) | benchmarks.pages(HERE.parent)
+    for path in [*target.glob("*.md"), *target.glob("api/*"), *target.glob("papers/*")]:
+        if path.relative_to(target).as_posix() not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 def setup(app: object) -> None:

@@ -52,7 +52,7 @@ inline const char *fault(const Arrays &a, std::size_t n_features, std::size_t n_
       }
       const auto room = static_cast<std::int64_t>(end - i);
       if (a.left[i] <= 0 || a.right[i] <= 0 || a.left[i] >= room || a.right[i] >= room)
-        return "children must stand behind their parent, within its tree";
+        return "children must come after their parent and before the end";
       if (a.column[i] < 0 || static_cast<std::size_t>(a.column[i]) >= n_features)
         return "nodes must test columns that exist";
       if (a.flags[i] > all_flags || std::isnan(a.threshold[i]))

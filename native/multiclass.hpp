@@ -89,7 +89,10 @@ struct CostStream {
   template <class Input> QueryDecision enter(const Input &input, const double *given_draw) {
     for (std::size_t k = 0; k < bias_sum.size(); ++k)
       bias_sum[k] += bias[k];
-    return stream.enter(input, given_draw);
+    const QueryDecision decision = stream.enter(input, given_draw);
+    if (averaging() && static_cast<double>(stream.spent) >= stream.config.limit)
+      become_average();
+    return decision;
   }
 
   // Factor to the costs of a class, from the labels before this one. Paper 000, remark after Algorithm 1; with more
@@ -124,9 +127,10 @@ struct CostStream {
   void settle(std::size_t label, bool changed) {
     stream.settle(false, changed);
     ++seen[label];
-    if (!averaging() || static_cast<double>(stream.spent) < stream.config.limit)
-      return;
-    const double rounds = static_cast<double>(stream.t); // option II
+  }
+
+  void become_average() { // option II of paper 001, as in Stream::enter
+    const double rounds = static_cast<double>(stream.t);
     for (std::size_t j = 0; j < w.size(); ++j)
       w[j] = (rounds * w[j] + u[j]) / rounds;
     for (std::size_t k = 0; k < bias.size(); ++k)

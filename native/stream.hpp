@@ -74,6 +74,10 @@ struct Stream : Counts {
           decision.probability >= 1.0 || (given_draw ? *given_draw : draw(config.seed, t)) < decision.probability;
     }
     ++t;
+    // Option II: in the first round that begins with the budget spent, after its own answer. The model that the last
+    // label made is part of the average.
+    if (weights.averaging() && static_cast<double>(spent) >= config.limit)
+      weights.become_average(static_cast<double>(t));
     return decision;
   }
 
@@ -96,8 +100,6 @@ struct Stream : Counts {
     updates += changed;
     positives += positive;
     ++spent;
-    if (weights.averaging() && static_cast<double>(spent) >= config.limit)
-      weights.become_average(static_cast<double>(t)); // option II
   }
 };
 

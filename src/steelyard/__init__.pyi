@@ -36,8 +36,10 @@ from .data.catalogue import load_orders as load_orders
 from .data.chunks import iter_chunks as iter_chunks
 from .data.dataset import Dataset as Dataset
 from .data.delimited import read_csv as read_csv
+from .data.jsonl import read_jsonl as read_jsonl
 from .data.libsvm import read_libsvm as read_libsvm
 from .data.parquet import read_parquet as read_parquet
+from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
 from .errors import *
@@ -65,6 +67,8 @@ from .evaluate.estimates import estimate as estimate
 from .evaluate.intervals import Interval as Interval
 from .evaluate.intervals import bootstrap_interval as bootstrap_interval
 from .evaluate.measures import *
+from .evaluate.scorers import CostScorer as CostScorer
+from .evaluate.scorers import cost_scorer as cost_scorer
 from .evaluate.scorers import get_scorer as get_scorer
 from .evaluate.scorers import get_scorer_names as get_scorer_names
 from .evaluate.stream_display import StreamDisplay as StreamDisplay

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import sys
+import traceback
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ._version import __version__
 from .errors import SteelyardError
+from .validation.text import printable
 from .validation.values import invalid
+
+MOST_ROWS = 1_000_000_000
+MOST_SEED = 2**32 - 1
 
 app = typer.Typer(
     name="steelyard",
@@ -32,8 +41,12 @@ def _root(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
-    """Classification where mistakes are not equal."""
+    """Classification where mistakes are not equal.
+
+    Exit codes: 0 done, 2 could not be done (one line on standard error says why), 130 interrupted.
+    """
 
 
 data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
@@ -67,7 +80,7 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str, typer.Argument(help="CSV, LIBSVM, JSON lines or Parquet (.gz and the like may follow), or -.")
+        str, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz and the like may follow), or -.")
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     update: Annotated[
@@ -77,7 +90,7 @@ def _stream(
     query: Annotated[str, typer.Option(help='A query rule, e.g. "AskAsymmetric(c_pos=0.01, c_neg=0.1)".')] = "AskAll",
     budget: Annotated[str | None, typer.Option(help="Labels in all (1250), or per row (0.05).")] = None,
     costs: Annotated[
-        str | None, typer.Option(help="fn=5,fp=1, balanced, or a CSV or TOML file with C[true, predicted].")
+        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
     classes: Annotated[
         str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
@@ -90,16 +103,22 @@ def _stream(
         str, typer.Option(help="none, standard or unit-norm, by the past alone; auto: unit-norm for tables.")
     ] = "auto",
     hash_bits: Annotated[
-        int | None, typer.Option(min=1, max=30, help="Hash into 2^bits columns; texts are hashed into 2^18.")
+        int | None,
+        typer.Option(
+            min=1, max=30, help="Hash into 2^bits columns of 8 bytes each (30: 8.6 GB); texts are hashed into 2^18."
+        ),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="csv, libsvm, jsonl or parquet; else from the name.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
+    ] = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
     ] = False,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Columns of LIBSVM are counted from 0.")] = False,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 1000,
+    chunk: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
     append: Annotated[bool, typer.Option("--append", help="Add to a --decisions file that no state knows.")] = False,
@@ -107,10 +126,13 @@ def _stream(
     sync: Annotated[
         str, typer.Option(help="Sync the log to the disk: never, before each state, or after each chunk.")
     ] = "state",
+    safe_csv: Annotated[
+        bool, typer.Option("--safe-csv", help="In a CSV log put ' before labels that spreadsheets take for formulas.")
+    ] = False,
     skip_seen: Annotated[
         bool, typer.Option("--skip-seen", help="The input starts from its beginning: skip rows already seen.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws of the query rule.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -129,7 +151,7 @@ def _stream(
     reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
     reader["zero_based"] = zero_based or None
     run_stream(
-        Places(file, decisions, state, existing, sync),
+        Places(file, decisions, state, existing, sync, safe_csv),
         settings,
         reader={name: value for name, value in reader.items() if value is not None},
         chunk=chunk,
@@ -142,28 +164,48 @@ def _stream(
 @app.command("reproduce")
 def _reproduce(
     paper: Annotated[str, typer.Argument(help="000, 001, 002, 003, 004, or all.")],
+    share: Annotated[
+        float | None, typer.Argument(help="With --check: the share of kept runs, 0.02 by default.")
+    ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Minutes instead of hours: fewer runs, large data left out.")
+        bool, typer.Option("--quick", help="Two minutes: fewer runs, long ones left out, nothing judged on them.")
     ] = False,
+    hours: Annotated[float | None, typer.Option(min=0, help="Begin no run after this time; say what is left.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
+    to: Annotated[Path | None, typer.Option(help="A new folder for results; else steelyard-reproduce/PAPER.")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on in this folder of results.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the committed results; run nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compute a share of the committed runs again, compare every digit.")
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Work in the committed results; with --check record what passed.")
+    ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import reproduce
+    from .reproduction.command import run_reproduce
 
+    papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    for each in ("000", "001", "002", "003", "004") if paper == "all" else (paper,):
-        reproduce(each, item=item, data=data, runs=runs, quick=quick, jobs=jobs)
+    part = {"item": item, "data": data}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    run_reproduce(papers, part, wish, to=to, resume=resume, keep=keep, show=show, check=check, share=share)
 
 
 @app.command("compare")
 def _compare(
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet, ARFF or LIBSVM; .gz, .bz2 and .xz may follow.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
+    ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, or a CSV or TOML file with C[true, predicted].")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
+    ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
     fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
     fp_cost_column: Annotated[
@@ -173,7 +215,7 @@ def _compare(
     time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 120.0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Contenders side by side.")] = 2,
-    seed: Annotated[int, typer.Option(help="Of folds and learners.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of folds and learners.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
     overwrite: Annotated[
@@ -199,12 +241,16 @@ def _predict(
         str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write; otherwise to standard output.")] = None,
+    safe_csv: Annotated[
+        bool | None,
+        typer.Option("--safe-csv/--no-safe-csv", help="Put ' before labels that spreadsheets take for formulas."),
+    ] = None,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
     from .comparison.command import run_predict
 
     columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
-    run_predict(model, file, columns, out)
+    run_predict(model, file, columns, out, safe_csv=safe_csv)
 
 
 @app.command("demo")
@@ -220,12 +266,67 @@ def _demo(
 
 
 def main() -> None:
-    """Entry point of the ``steelyard`` command: what went wrong is one line, not a traceback."""
+    """Entry point of the ``steelyard`` command.
+
+    Exit codes: 0 done; 2 could not be done, and one line on standard error says why; 130 interrupted.
+    """
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in options
+    arguments = [a for a in options if a != "--debug"] + arguments[len(options) :]
+    for stream in (sys.stdout, sys.stderr):  # a terminal without umlauts shows them escaped
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _show_warning
     try:
-        app()
-    except SteelyardError as error:
-        typer.echo(f"steelyard: {error}", err=True)
-        raise SystemExit(2) from None
-    except OSError as error:  # a place that cannot be written to; what cannot be read is a SteelyardError
-        typer.echo(f"steelyard: {error.filename or 'the output'} cannot be used: {error.strerror or error}.", err=True)
-        raise SystemExit(2) from None
+        code = app(args=arguments, prog_name="steelyard", standalone_mode=False)
+    except KeyboardInterrupt:
+        code = 130
+    except SystemExit as left:  # typer leaves by 1 when the reader of a pipe is gone
+        code = 2 if left.code == 1 else left.code
+    except BaseException as error:  # the last catch: whatever it is, one line
+        if debug:
+            traceback.print_exc()
+        code = 2 if (message := _explained(error)) else 130
+        if message:
+            typer.echo(f"steelyard: {printable(message)}", err=True)
+    raise SystemExit(code or 0)
+
+
+def _explained(error: BaseException) -> str:
+    """What went wrong and what to do, in one line; empty where the user interrupted."""
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, KeyboardInterrupt):
+        return ""
+    if isinstance(error, SteelyardError):
+        return str(error)
+    if hasattr(error, "format_message"):  # a usage error of the command line
+        context = getattr(error, "ctx", None)
+        path = "steelyard" if context is None else context.command_path
+        said = error.format_message().rstrip(".")
+        return f"{said}. Try '{path} --help'." if said else f"a command is missing. Try '{path} --help'."
+    if isinstance(error, OSError):
+        place = error.filename if error.filename is not None else "the output"
+        return f"{place} cannot be used: {error.strerror or error}. {_ADVICE.get(error.errno or 0, '')}".rstrip()
+    if isinstance(error, MemoryError):
+        return "the memory of this machine does not suffice. Use fewer rows or columns, or a smaller --hash-bits."
+    what = f"{type(error).__name__}: {error}".strip(": ")[:300]
+    return f"this should not happen: {what}. Run it again with --debug and report what it shows."
+
+
+_ADVICE = {
+    errno.ENOSPC: "Free some space, or write elsewhere.",
+    errno.EFBIG: "The file may not grow further; write elsewhere.",
+    errno.EACCES: "Choose a place you may use.",
+    errno.EPERM: "Choose a place you may use.",
+    errno.EROFS: "Choose a place you may write to.",
+    errno.ENOENT: "Make the folder first, or check the path.",
+    errno.EISDIR: "Give the name of a file.",
+    errno.ENOTDIR: "Part of the path is a file; check it.",
+    errno.EEXIST: "A file of that name is in the way.",
+    errno.ENAMETOOLONG: "Give a shorter name.",
+}
+
+
+def _show_warning(message: Warning | str, *rest: Any, **also: Any) -> None:
+    """A warning is one line, too."""
+    typer.echo(f"steelyard: warning: {printable(message)}", err=True)

@@ -134,7 +134,7 @@ def _documented(one: Field[Any]) -> str:
 class Rule:
     """Base of update and query rules: scikit-learn can clone and search it (``update__eta``).
 
-    Those of the library are decorated by :func:`rule`; any other class keeps every argument of its constructor under
+    Those of the library are decorated by ``rule``; any other class keeps every argument of its constructor under
     the argument's name.
     """
 

@@ -15,6 +15,19 @@ class Trace(NamedTuple):
 
     ``prediction`` and ``y`` are in the caller's own labels. ``y`` is the truth of every round in a simulation; a live
     stream knows it only where ``queried``. ``query_probability`` is the probability with which the label was asked for.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n,)
+        Scores.
+    prediction : ndarray of shape (n,)
+        Answers.
+    queried : ndarray of shape (n,)
+        Whether the label was queried.
+    query_probability : ndarray of shape (n,)
+        How likely it was to be.
+    y : ndarray of shape (n,)
+        Truths, where known.
     """
 
     score: NDArray[np.float64]
@@ -25,7 +38,21 @@ class Trace(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What was decided about one example at round ``t``, before its label is known."""
+    """What was decided about one example at round ``t``, before its label is known.
+
+    Parameters
+    ----------
+    t : int
+        The round, from 0.
+    score : float
+        Score of the row.
+    prediction : label
+        The answer.
+    query_probability : float
+        How likely the label was to be queried.
+    query : bool
+        Whether the label is wanted.
+    """
 
     t: int
     score: float

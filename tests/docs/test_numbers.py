@@ -8,7 +8,8 @@ from site_pages.readme_numbers import with_numbers
 
 from steelyard.reproduction.claims import read_claims
 from steelyard.reproduction.recipe import Recipe, find_recipes
-from steelyard.reproduction.runs import protocol_of, read_runs
+from steelyard.reproduction.results import Results
+from steelyard.reproduction.runs import full_runs, protocol_of
 from steelyard.reproduction.tables import read_summary
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ def test_every_table_and_figure_has_a_recipe_and_a_verdict(paper: str) -> None:
 def test_every_table_and_figure_has_results_or_a_reason(paper: str) -> None:
     for item in LISTED[paper]:
         recipes = find_recipes(paper, item=item)
-        assert any(read_runs(r) for r in recipes) or all(r.skip for r in recipes), item
+        assert any(Results.committed(r).runs(r) for r in recipes) or all(r.skip for r in recipes), item
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.paper}-{r.name}")
@@ -48,8 +49,10 @@ def test_a_recipe_can_be_built_and_its_kept_results_are_its_own(recipe: Recipe) 
     if recipe.skip is not None:
         return
     assert protocol_of(recipe).runs >= 1
-    if recipe.results.exists():
-        assert read_runs(recipe), "the kept results belong to another recipe: run it again"
+    results, notes = Results.committed(recipe), list[str]()
+    if results.path(recipe).exists():
+        assert results.runs(recipe, notes=notes), "the kept results belong to another recipe: run it again"
+        assert notes == []
         cells = {(row["item"], row["data"]) for row in read_summary(recipe.path.parent)}
         assert {(item, recipe.data_name) for item in recipe.items} <= cells
 
@@ -60,8 +63,8 @@ def test_a_recipe_can_be_built_and_its_kept_results_are_its_own(recipe: Recipe) 
 def test_the_stream_papers_are_kept_with_all_their_runs(recipe: Recipe) -> None:
     if recipe.skip is not None:
         return
-    wanted = {(str(learner["name"]), run) for learner in recipe.learners for run in range(protocol_of(recipe).runs)}
-    assert {(run.learner, run.run) for run in read_runs(recipe)} == wanted
+    wanted = {(name, run) for name, runs in full_runs(recipe).items() for run in range(runs)}
+    assert {(run.learner, run.run) for run in Results.committed(recipe).runs(recipe)} == wanted
 
 
 def test_no_cell_is_told_twice() -> None:

@@ -251,8 +251,8 @@ def test_wine_by_scikit_learn_alone(method: str, answers: Any) -> None:
 
 def excess_on_gaussians(method: str, seed: int, n_per_class: int = 500) -> float:
     """Expected test cost over that of the Bayes rule, from the true posterior: no noise of test labels."""
-    X, y = make_three_gaussians(n_per_class, rng=seed)
-    at, _ = make_three_gaussians(5000, rng=1000 + seed)
+    X, y = make_three_gaussians(n_per_class, random_state=seed)
+    at, _ = make_three_gaussians(5000, random_state=1000 + seed)
     expected = rotating_costs().expected(three_gaussians_posterior(at))
     scaler = MinMaxScaler().fit(X)
     extra = {"random_state": seed} if method == "FT" else {}

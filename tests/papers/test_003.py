@@ -196,8 +196,8 @@ def test_the_papers_own_search_finds_costs_like_the_printed_ones(name):
 def test_the_honest_protocol_is_lower_than_what_the_search_believes(name):
     X, y, nominal = rows(name)
     model = AdaC2M1Classifier(C45Classifier(nominal=nominal), 10)
-    search = CostSearchCV(model, splits=5, n_trials=100)
-    found = nested_evaluate(search, X, y, splits=5, rivals={"default": model}, random_state=0)
+    search = CostSearchCV(model, cv=5, n_trials=100)
+    found = nested_evaluate(search, X, y, cv=5, baselines={"default": model}, random_state=0)
     assert found.validation_fitness.mean() > found.interval().value
     assert found.interval().value == pytest.approx({"car": 0.927, "new-thyroid": 0.92}[name], abs=0.05)
     assert abs(found.difference("default").value) < 0.05  # no search at all is hard to beat

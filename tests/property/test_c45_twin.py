@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import C45Classifier
-from steelyard.tree.model import Test as Kind
+from steelyard.tree.model import SplitKind as Kind
 
 pytestmark = pytest.mark.kernel
 TOLERANCE = 1e-6  # a smaller weight is none

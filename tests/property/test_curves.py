@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
-from steelyard.evaluate._forms import OURS
+from steelyard.evaluate._measure_forms import MEASURES
 
 import steelyard as sy
 
@@ -22,7 +22,7 @@ def scored(draw):  # type: ignore[no-untyped-def]
     return np.array(y), np.array(score)
 
 
-@pytest.mark.parametrize("measure", OURS, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda m: m.__name__)
 @few
 @given(scored(), COST, COST)
 def test_threshold_curve_is_the_measure_at_every_threshold(measure, case, miss, alarm) -> None:

@@ -24,7 +24,7 @@ from steelyard.margin.ldm.dual import Box, Examples
 from steelyard.margin.ldm.inputs import with_constant
 from steelyard.margin.ldm.kernel import Spectrum
 from steelyard.margin.ldm.linear import MetricProblem, SdcaProblem, native_csr
-from steelyard.margin.ldm.sgd import _Drawer, _window
+from steelyard.margin.ldm.sgd import PairSampler, _window
 
 POWERS = st.sampled_from([0.0, 2.0**-10, 0.25, 1.0, 16.0, 2.0**10])
 
@@ -348,7 +348,7 @@ def test_shuffle_equals_fisher_and_yates(count, seed):
 def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
     rng = np.random.default_rng(seed)
     weight = rng.integers(1, 4, count).astype(float) if weighted else np.ones(count)
-    draw = _Drawer(weight, np.arange(count), _window(count, count), np.random.default_rng(seed))
+    draw = PairSampler(weight, np.arange(count), _window(count, count), np.random.default_rng(seed))
     first, second = (np.stack([way(count)[:3] for _ in range(4000)]) for way in (draw.in_turn, draw.at_random))
     for step in range(min(3, count)):  # exact probabilities at every step, not only on average over an epoch
         for rows in (first, second):
@@ -361,7 +361,7 @@ def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
 
 @given(st.integers(2, 40), st.integers(0, 5))
 def test_a_pass_takes_every_row_once(count, seed):
-    draw = _Drawer(np.ones(count), np.arange(count), _window(count, count), np.random.default_rng(seed))
+    draw = PairSampler(np.ones(count), np.arange(count), _window(count, count), np.random.default_rng(seed))
     assert sorted(draw.in_turn(count)) == list(range(count))
 
 

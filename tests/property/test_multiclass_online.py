@@ -191,19 +191,18 @@ def test_the_average_is_that_of_all_weights_used(
     X, y, K = stream
     rest: dict[str, Any] = {"budget": limit, "fit_intercept": constant, "seed": 4, "query": AskRandom(0.6)}
     last = OnlineCostClassifier(update, **rest).start(X.shape[1], range(K))
-    used, spent = [], 0
+    used, spent, averaged = [], 0, False
     for i in range(len(y)):
         used.append((last.coef_, last.intercept_))
+        averaged = spent == limit  # this round begins with the budget spent
+        if averaged:
+            break
         if last.decide(X[i : i + 1]).query:
             last.learn(X[i : i + 1], y[i])
             spent += 1
-        if spent == limit:
-            break
     model = OnlineCostClassifier(update, after_budget="average", **rest)
     model.run(X, y, classes=range(K))
-    w, b = (
-        (np.mean(each, axis=0) for each in zip(*used, strict=True)) if spent == limit else (last.coef_, last.intercept_)
-    )
+    w, b = (np.mean(each, axis=0) for each in zip(*used, strict=True)) if averaged else (last.coef_, last.intercept_)
     np.testing.assert_allclose(model.coef_, w, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(model.intercept_, b, rtol=1e-7, atol=1e-7)
 
@@ -299,7 +298,7 @@ def test_the_kernel_is_the_twin_in_python(
         OnlineCostClassifier(StridesInPython(update), query=query, **rest),
     ):
         same_trace(trace, twin.run(X, y, **metadata))
-        for one, two in zip(native._engine.stream.arrays(), twin._engine.stream.arrays(), strict=True):
+        for one, two in zip(native._stream.stream.arrays(), twin._stream.stream.arrays(), strict=True):
             assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
 
 
@@ -427,5 +426,5 @@ def test_a_row_that_overflows_leaves_the_state_byte_for_byte(
     row = sparse.csr_matrix(far) if as_sparse else far
     with pytest.raises(DivergedError, match="overflow"):
         model.learn(row, y[0], costs=1e9 * (np.arange(K) != y[0]), sample_weight=1e300)
-    for one, two in zip(model._engine.stream.arrays(), before._engine.stream.arrays(), strict=True):
+    for one, two in zip(model._stream.stream.arrays(), before._stream.stream.arrays(), strict=True):
         assert np.asarray(one).tobytes() == np.asarray(two).tobytes()

@@ -289,11 +289,18 @@ def test_after_the_budget_the_average_answers(stream: tuple[Any, Any], limit: in
     X, y = stream
     assume(len(y) > limit)
     plain = OnlineClassifier(CSOGD2(0.3)).start(X.shape[1], [False, True])
-    used = []
+    used = [plain.coef_[0]]
     for i in range(limit):
-        used.append(plain.coef_[0])  # w_0 .. w_{T_B - 1}
         plain.partial_fit(X[i : i + 1], y[i : i + 1])
-    averaged = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit, after_budget="average").fit(X, y)
+        used.append(plain.coef_[0])  # w_0 .. w_{T_B - 1}: round T_B = limit + 1 begins with the budget spent
+    averaged = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit, after_budget="average")
+    trace = averaged.run(X, y)
+    np.testing.assert_allclose(
+        trace.score[limit], (X @ used[-1])[limit], rtol=1e-10, atol=1e-12
+    )  # still the last model
+    np.testing.assert_allclose(
+        trace.score[limit + 1 :], (X @ np.mean(used, axis=0))[limit + 1 :], rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_allclose(averaged.coef_[0], np.mean(used, axis=0), rtol=1e-10, atol=1e-12)
     last = OnlineClassifier(CSOGD2(0.3), query=AskFirst(), budget=limit).fit(X, y)
     np.testing.assert_array_equal(last.coef_, plain.coef_)

@@ -25,7 +25,7 @@ from steelyard.reduction.all_pairs import AllPairs
 from steelyard.reduction.filter_tree import FilterTree, balanced
 from steelyard.reduction.one_sided import OneSided
 from steelyard.reduction.one_vs_all import OneVsAll
-from steelyard.reduction.scheme import Cases, Plan
+from steelyard.reduction.scheme import CostExamples, ReductionScheme
 from steelyard.reduction.secoc import SECOC, hadamard_code
 from steelyard.reduction.svm_backend import SharedGram
 
@@ -42,8 +42,8 @@ PLANS: list[Any] = [
 ]
 
 
-def cases_of(table: NDArray[np.float64]) -> Cases:
-    return Cases(table, table.argmin(axis=1), np.ones(len(table)))
+def cases_of(table: NDArray[np.float64]) -> CostExamples:
+    return CostExamples(table, table.argmin(axis=1), np.ones(len(table)))
 
 
 @given(costs_of_two_or_more, st.integers(0, 2**32 - 1))
@@ -65,7 +65,7 @@ def test_theorem_1_cost_is_bounded_by_the_one_sided_losses(table: NDArray[np.flo
 def test_sub_problems_depend_on_cost_differences_only(
     make: Any, table: NDArray[np.float64], shift: int, factor: int
 ) -> None:
-    plan: Plan = make(table.shape[1])
+    plan: ReductionScheme = make(table.shape[1])
     empty = np.empty((len(table), 0))
     before = plan.problems(0, cases_of(table), empty)
     after = plan.problems(0, cases_of(factor * table + shift), empty)
@@ -83,7 +83,7 @@ def test_sub_problems_depend_on_cost_differences_only(
 @settings(max_examples=25)
 def test_perfect_answers_to_all_sub_problems_give_a_cheapest_class(make: Any, table: NDArray[np.float64]) -> None:
     """Every case asks its own sub-problems; scoring each as the case itself wants must cost (almost) nothing."""
-    plan: Plan = make(table.shape[1])
+    plan: ReductionScheme = make(table.shape[1])
     for row in table:
         cases = cases_of(row[None, :])
         scores = np.empty((1, 0))
@@ -170,12 +170,12 @@ def test_one_vs_all_is_one_sided_regression_of_insensitive_costs(seed: int, lam:
 def test_raw_insensitive_costs_give_the_very_same_machines(seed: int, lam: float) -> None:
     X, y = blobs(seed)
     insensitive = 2.0 * (1 - np.eye(3))[y] - 1
-    cases = Cases(insensitive, y, np.ones(len(y)))
+    cases = CostExamples(insensitive, y, np.ones(len(y)))
 
     class Raw(OneSided):
         """Algorithm 1 without the scaling of labels."""
 
-        def problems(self, stage: int, cases: Cases, scores: Any) -> Any:
+        def problems(self, stage: int, cases: CostExamples, scores: Any) -> Any:
             found = super().problems(stage, cases, scores)
             return [replace(p, target=cases.table[p.rows, k]) for k, p in enumerate(found)]
 

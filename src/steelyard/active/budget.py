@@ -17,6 +17,15 @@ class Budget(NamedTuple):
     Asked for and not yet answered labels (``reserved``) count like answered ones (``spent``), so no delay and no
     chunking can exceed the budget: at every round ``spent + reserved <= min(limit, rate * rounds)``.
 
+    Parameters
+    ----------
+    limit : float
+        Labels in all.
+    rate : float
+        Labels per round.
+
+    Examples
+    --------
     >>> Budget.of(2).may_ask(spent=1, reserved=1, t=10)
     False
     >>> [Budget.of(0.5).may_ask(spent=0, reserved=0, t=t) for t in (0, 1)]
@@ -28,7 +37,18 @@ class Budget(NamedTuple):
 
     @classmethod
     def of(cls, budget: Any) -> Self:
-        """From what a user writes: None, a whole number of labels, a rate in (0, 1), or a Budget."""
+        """From what a user writes: None, a whole number of labels, a rate in (0, 1), or a Budget.
+
+        Parameters
+        ----------
+        budget : int, float, Budget or None
+            Labels in all (a whole number), per round (a rate in (0, 1)), or no limit.
+
+        Returns
+        -------
+        Budget
+            The budget.
+        """
         if budget is None:
             return cls()
         if isinstance(budget, Budget):
@@ -44,6 +64,21 @@ class Budget(NamedTuple):
         return cls(limit=check_count("budget", budget, at_least=0))
 
     def may_ask(self, *, spent: int, reserved: int, t: int) -> bool:
-        """Whether one more label may be asked for at round ``t``, counted from 0."""
+        """Whether one more label may be asked for at round ``t``, counted from 0.
+
+        Parameters
+        ----------
+        spent : int
+            Labels that came.
+        reserved : int
+            Labels that were queried and have not come yet.
+        t : int
+            The round, from 0.
+
+        Returns
+        -------
+        bool
+            Whether one more label may be queried.
+        """
         used = spent + reserved
         return used < self.limit and used + 1 <= self.rate * (t + 1)

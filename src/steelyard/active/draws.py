@@ -15,6 +15,20 @@ def _mixed(z: int) -> int:
 def draw(seed: int, t: int) -> float:
     """The uniform number of round ``t`` in [0, 1): two SplitMix64 finalisers over seed and round.
 
+    Parameters
+    ----------
+    seed : int
+        Seed of the stream.
+    t : int
+        The round, from 0.
+
+    Returns
+    -------
+    float
+        In [0, 1); a pure function of both.
+
+    Examples
+    --------
     >>> draw(0, 0) == draw(0, 0) != draw(0, 1)
     True
     """

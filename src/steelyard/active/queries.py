@@ -24,7 +24,17 @@ __all__ = [
 
 
 class QueryInput(NamedTuple):
-    """All that a query rule may look at: the score, whether the prediction is positive, and the round from 0."""
+    """All that a query rule may look at: the score, whether the prediction is positive, and the round from 0.
+
+    Parameters
+    ----------
+    score : float
+        Score of the row.
+    positive : bool
+        Whether the answer is positive.
+    t : int
+        The round, from 0.
+    """
 
     score: float
     positive: bool
@@ -39,7 +49,18 @@ class QueryRule(Rule):
     """
 
     def query_probability(self, glance: QueryInput) -> float:
-        """Probability in [0, 1] with which the label is asked for while the budget lasts."""
+        """Probability in [0, 1] with which the label is asked for while the budget lasts.
+
+        Parameters
+        ----------
+        glance : QueryInput
+            Score, answer and round.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         raise NotImplementedError
 
     def kernel(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..costs import Costs, ExampleCosts
 from ..costs.rules import as_learning_costs
 from ..errors import CostsError, InvalidInputError
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..tree import C45Classifier
 from ..tree.model import first_largest
 from ..validation.arrays import check_labels, check_random, check_same_length, check_sample_weight, note_columns
@@ -34,7 +35,7 @@ class Rounds(NamedTuple):
     stop_reason: StopReason
 
 
-class CostBoosting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Template of the boosting family; a variant sets ``_rule`` and, for two classes only, ``_binary_only``."""
 
     _rule: ClassVar[WeightRule]

@@ -34,7 +34,7 @@ def boosted_trees(
     prepared = reader.prepare(X, y)
     table, pace = stacked(columns)
     grown, alphas, stop = boost_trees(prepared.table, base.native_options(), table, pace, D, size, n_rounds)
-    trees = [clone(base).adopt(prepared, arrays) for arrays in grown]
+    trees = [clone(base).from_arrays(prepared, arrays) for arrays in grown]
     for tree in trees:
         if hasattr(reader, "feature_names_in_"):
             tree.feature_names_in_ = reader.feature_names_in_

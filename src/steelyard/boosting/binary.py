@@ -15,6 +15,19 @@ class AdaC1Classifier(CostBoosting):
     alpha = 1/2 log((1 + r) / (1 - r)), r = sum_right c D - sum_wrong c D, with the largest cost scaled to 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC1Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -30,6 +43,19 @@ class AdaC2Classifier(CostBoosting):
 
     Parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC2Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -46,6 +72,19 @@ class AdaC3Classifier(CostBoosting):
     alpha = 1/2 log((s + r) / (s - r)), s = sum c D, r = sum_right c^2 D - sum_wrong c^2 D, the largest cost being 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC3Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -63,6 +102,19 @@ class AdaCostClassifier(CostBoosting):
     r = sum_right beta D - sum_wrong beta D; D_1 is proportional to the costs, the largest being 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaCostClassifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -79,6 +131,19 @@ class CSB0Classifier(CostBoosting):
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = CSB0Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -95,6 +160,19 @@ class CSB1Classifier(CostBoosting):
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = CSB1Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])
@@ -111,6 +189,19 @@ class CSB2Classifier(CostBoosting):
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
     Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :class:`AdaC2M1Classifier`.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = CSB2Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3})
     >>> model.fit([[0], [1], [2], [3]], [0, 1, 0, 1]).predict([[1], [3]])

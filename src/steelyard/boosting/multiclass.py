@@ -16,12 +16,21 @@ class AdaC2M1Classifier(CostBoosting):
     Only the ratios of costs matter, and they work anew in every round: costs belong to their number of rounds.
     Paper 003, eqs. (15), (26), (31), (32).
 
-    ``estimator``: any classifier whose fit takes ``sample_weight`` (None: C4.5).
-    ``n_estimators``: most rounds, >= 1; ``stop_reason_`` says why it ended: "n_estimators", "perfect" (nothing wrong;
-    that hypothesis votes with 1) or "weak" (a hypothesis no better than chance is dropped, unless it is the first).
-    ``costs``: a matrix or :class:`Costs` becomes class costs by eq. (25), c(i) = sum_j C(i, j); also a dict of class
-    costs or a rule. None: (n_min / n_k)^0.5, on held-out data as good as searched costs.
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1; ``stop_reason_`` says why it ended: "n_estimators", "perfect" (nothing wrong; that
+        hypothesis votes with 1) or "weak" (a hypothesis no better than chance is dropped, unless it is the first).
+    costs : Costs, cost rule, mapping, array-like or None
+        A matrix becomes class costs by eq. (25), c(i) = sum_j C(i, j). None: (n_min / n_k)^0.5, on held-out data as
+        good as searched costs.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
@@ -38,6 +47,17 @@ class AdaBoostM1Classifier(CostBoosting):
 
     Parameters and attributes as in :class:`AdaC2M1Classifier`, without costs.
 
+    Parameters
+    ----------
+    estimator : estimator or None
+        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
+    n_estimators : int
+        Most rounds, >= 1.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=1), n_estimators=5)
     >>> model.fit([[0], [1], [2], [3]], ["a", "b", "b", "a"]).predict([[0], [2]]).tolist()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -14,9 +15,11 @@ from rich.console import Console
 from ..costs import Costs
 from ..data import load_dataset
 from ..files import check_paths, write_atomically
+from ..models.model import Model
 from ..models.storage import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
+from ..validation.text import printable, safe_cell
 from ..validation.values import invalid
 from . import Comparison, compare
 from .out_folder import MODEL, REPORT, claim_folder, keep_earlier
@@ -47,7 +50,7 @@ def run_compare(
     labels = np.unique(y).tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} turns that round."
-        console.print(said, highlight=False, markup=False)
+        console.print(printable(said), highlight=False, markup=False)
     result = compare(X, y, costs=priced, out=out, console=console, **settings)
     _print_result(result, out, console, overwrite)
     if as_json:
@@ -73,38 +76,52 @@ def _print_result(result: Comparison, out: Path, console: Console, overwrite: bo
         console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
     console.print()
     for sentence in (*result.recommendation, *result.warnings):
-        console.print(f"- {sentence}", highlight=False, markup=False)
+        console.print(printable(f"- {sentence}"), highlight=False, markup=False)
     for path in keep_earlier(out, overwrite):
-        console.print(f"Kept:   {path}", soft_wrap=True, markup=False, highlight=False)
+        console.print(printable(f"Kept:   {path}"), soft_wrap=True, markup=False, highlight=False)
     report = result.write_report(out / REPORT)
     model = result.save(out / MODEL)
-    console.print(
-        f"Report: {report.resolve()}\nModel:  {model.resolve()}  (steelyard predict {model} DATA)",
-        soft_wrap=True,
-        markup=False,
-    )
+    places = (f"Report: {report.resolve()}", f"Model:  {model.resolve()}  (steelyard predict {model} DATA)")
+    for place in places:
+        console.print(printable(place), soft_wrap=True, markup=False)
 
 
-def run_predict(model: Path, file: Path, cost_columns: dict[str, str], out: Path | None) -> None:
-    """Write one line a row: the decision and, where the model knows it, its expected cost."""
+def run_predict(
+    model: Path, file: Path, cost_columns: dict[str, str], out: Path | None, *, safe_csv: bool | None = None
+) -> None:
+    """Write one line a row: the decision and, where the model knows it, its expected cost.
+
+    ``safe_csv`` keeps spreadsheets from taking a decision for a formula; by default for files, not for pipes.
+    """
     check_paths(inputs={"the model": model, "the input": file}, outputs={"--out": out})
     loaded = load_model(model)
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
-    decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
-    if out is None:
-        _write(sys.stdout, decisions, expected)
-    else:
-        text = io.StringIO()
-        _write(text, decisions, expected)
+    decisions, expected = loaded.predict(X, costs=costs), _expected(loaded, X, costs)
+    safe = out is not None if safe_csv is None else safe_csv
+    text = _csv(decisions, expected, safe_cell if safe else None)
+    if out is not None:
         with write_atomically(out) as lines:
-            lines.write(text.getvalue().encode())
+            lines.write(text.encode())
+    elif sys.stdout.isatty():
+        sys.stdout.writelines(printable(line) + "\n" for line in text.splitlines())
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
 
 
-def _write(lines: TextIO, decisions: Any, expected: Any) -> None:
+def _expected(loaded: Model, X: Any, costs: Costs | None) -> Any:
+    return loaded.expected_cost(X, costs=costs) if hasattr(loaded.estimator, "predict_proba") else None
+
+
+def _csv(decisions: Any, expected: Any, cell: Callable[[object], object] | None) -> str:
+    lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(["decision"] + ([] if expected is None else ["expected_cost"]))
     for i, decision in enumerate(np.asarray(decisions).tolist()):
-        writer.writerow([decision] + ([] if expected is None else [f"{expected[i]:.6g}"]))
+        shown = decision if cell is None else cell(decision)
+        writer.writerow([shown] + ([] if expected is None else [f"{expected[i]:.6g}"]))
+    return lines.getvalue()

@@ -105,7 +105,7 @@ def _adac2(problem: ComparisonData) -> Any:
 def _adac2_searched(problem: ComparisonData) -> Any:
     boosted = AdaC2M1Classifier(_tree(problem), n_estimators=10)
     scorer = get_scorer("mean_cost", costs=problem.mean_costs())
-    search = CostSearchCV(boosted, scoring=scorer, sampler="ladder", n_trials=40, splits=3, random_state=problem.seed)
+    search = CostSearchCV(boosted, scoring=scorer, sampler="power_grid", n_trials=40, cv=3, random_state=problem.seed)
     return make_pipeline(problem.columns.coded(dense=True), search)
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..validation.text import printable
 from .evaluation import Evaluation
 from .leaderboard import LeaderboardRow
 
@@ -45,7 +46,7 @@ class ProgressBar:
             self._bar,
             total=len(running) * len(evaluation.splits),
             completed=done,
-            description=escape(f"{name:26.26s} {standing:44.44s}"),
+            description=escape(f"{printable(name):26.26s} {printable(standing):44.44s}"),
         )
 
 
@@ -65,7 +66,8 @@ def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
 
 def _cells(line: LeaderboardRow, best: LeaderboardRow, two: bool) -> list[str]:
     mark = "*" if line.tied_with_best and line is not best else " "
-    name = f"[bold]{escape(line.name)}[/]" if line is best else escape(line.name)
+    name = escape(printable(line.name))
+    name = f"[bold]{name}[/]" if line is best else name
     cost = line.mean_cost
     cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
     shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)

@@ -16,6 +16,7 @@ from ..errors import CostsError, CostsWarning
 from ..validation.types import Floats
 from ..validation.values import invalid
 
+LARGEST = 1e300  # sums over 100 million examples stay finite
 ORIENTATION = "Rows are true classes, columns predicted ones."
 USE_MATRIX = "Use Costs.from_matrix for more classes."
 USE_TABLE = "Use per_example(y)."
@@ -35,6 +36,9 @@ def check_values(name: str, array: Floats) -> None:
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise invalid(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
+    if np.abs(array).max() > LARGEST:
+        advice = "Divide all costs by the same number: the decisions stay the same."
+        raise invalid(name, f"be at most {LARGEST:g}", float(np.abs(array).max()), advice, CostsError)
     if not array.any():
         raise invalid(name, "hold a cost or a gain", "only zeros", "With no costs every answer is right.", CostsError)
 
@@ -155,7 +159,10 @@ def from_frame(value: Any) -> tuple[Floats, list[Any]]:
 
 
 def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[str]]:
-    lines = [row for row in csv.reader(text.splitlines()) if row]
+    try:
+        lines = [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise CostsError(f"costs file {path} must be CSV; got text that is not: {error}.") from error
     if len(lines) < 3:
         raise CostsError(
             f"costs file {path} must have a header of answers and a row per true class; got {len(lines)} lines."
@@ -170,7 +177,9 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
         try:
             nested[row[0].strip()] = dict(zip(answers, map(float, row[1:]), strict=True))
         except ValueError:
-            raise CostsError(f"{path}, line {number}: expected numbers after the label, got {row[1:]}.") from None
+            raise CostsError(
+                f"{path}, line {number}: expected numbers after the label, got {str(row[1:])[:80]}."
+            ) from None
     if sorted(nested) != sorted(answers):
         raise CostsError(
             f"{path}: the rows ({', '.join(nested)}) must name the same classes as the header ({', '.join(answers)})."

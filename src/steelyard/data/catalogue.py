@@ -18,8 +18,8 @@ from ..validation.arrays import is_sparse
 from ..validation.values import check_choice, invalid
 from .dataset import Dataset
 from .fetch import DataFile, find
-from .files import fault, opened
-from .table import READERS
+from .files import file_error, open_source
+from .formats import FORMATS
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,18 @@ class DatasetTask:
     merge: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def labels(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The labels of the task."""
+        """The labels of the task.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Labels of the data set.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels of the task.
+        """
         if self.positive:
             return np.where(np.isin(y, self.positive), 1, -1)
         if self.merge:
@@ -84,7 +95,18 @@ class DatasetInfo:
     no_address: str = ""
 
     def task(self, name: str) -> DatasetTask:
-        """The task of this name."""
+        """The task of this name.
+
+        Parameters
+        ----------
+        name : str
+            Name of a task.
+
+        Returns
+        -------
+        DatasetTask
+            The task.
+        """
         check_choice(f"task of {self.name}", name, [t.name for t in self.tasks])
         return next(t for t in self.tasks if t.name == name)
 
@@ -148,11 +170,11 @@ def load_orders(name: str) -> NDArray[np.int64]:
     orders = {entry["name"]: entry for entry in _read_catalogue()["orders"]}
     check_choice("name", name, list(orders))
     path = find(DataFile(**orders[name]["file"]))
-    with opened(path) as content:
+    with open_source(path) as content:
         lines = [np.array(line.split(b","), dtype=np.int64) for line in content if line.strip()]
     for number, line in enumerate(lines, start=1):
         if not (np.bincount(line, minlength=len(lines[0])) == 1).all():
-            raise fault(str(path), number, "every row number once")
+            raise file_error(str(path), number, "every row number once")
     return np.stack(lines)
 
 
@@ -180,7 +202,7 @@ def _read(
 ) -> Dataset:
     options: dict[str, Any] = {**info.read, **(task.read if task else {}), "dtype": dtype}
     options |= {"n_features": info.features} if info.format == "libsvm" else {"frame": frame}
-    rows = READERS[info.format](find(file, download=download), **options)
+    rows = FORMATS[info.format].read(find(file, download=download), **options)
     return _dense(rows, info.nominal_features) if info.dense else rows
 
 

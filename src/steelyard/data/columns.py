@@ -15,7 +15,8 @@ from ..errors import DataFileError
 from ..validation.values import check_choice, invalid, require
 from .dataset import Dataset
 
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+# Possessive, so that a long run of digits followed by something else is refused in linear time.
+NUMBER = re.compile(r"\s*+[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 FRAMES = ("auto", "pandas", "polars", "array")
 
@@ -199,8 +200,9 @@ def target_name(target: str | int | None, names: Sequence[str]) -> str | None:
 
 def check_names(what: str, wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns that exist."""
+    known = set(names)
     for name in wanted:
-        if name not in names:
+        if name not in known:
             raise invalid(what, f"name columns that exist ({', '.join(names[:20])})", name)
     return tuple(wanted)
 

@@ -1,4 +1,4 @@
-"""Fast libraries for delimited text. Each gives exactly what the plain reader would give, or refuses."""
+"""Fast libraries for delimited text. Each gives exactly what the plain reader would give, or is unsupported."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from .columns import Column, number_column, text_column
+from .csv_records import MAX_RECORD_LINES
 from .layout import Layout
 
 SMALL = 1 << 16  # bytes; below, importing and starting an engine takes longer than reading
 
 
-class EngineRefuses(Exception):  # noqa: N818 - a signal, not an error
+class EngineUnsupported(Exception):  # noqa: N818 - a signal, not an error
     """The text is for the plain reader."""
 
 
 def read_fast(text: bytes, layout: Layout) -> list[Column]:
-    """Columns by the fastest library installed; refuses where there is none or it cannot be trusted."""
+    """Columns by the fastest library installed; EngineUnsupported where there is none or it reads otherwise."""
     engine = next((read for library, read in ENGINES.items() if find_spec(library)), None)
     if engine is None or len(text) < SMALL or b"\0" in text:
-        raise EngineRefuses
+        raise EngineUnsupported
     columns = engine(text, layout)
     if any(c.categories is None and np.isinf(c.values).any() for c in columns):
-        raise EngineRefuses  # infinity is a fault; the plain reader says in which line
+        raise EngineUnsupported  # infinity is an error; the plain reader says in which line
     return columns
 
 
@@ -50,7 +51,7 @@ def _with_pyarrow(text: bytes, layout: Layout) -> list[Column]:
             ),
         )
     except pa.ArrowInvalid as error:
-        raise EngineRefuses from error
+        raise EngineUnsupported from error
     return [_arrow_column(name, table.column(name).combine_chunks(), layout) for name in layout.names]
 
 
@@ -58,7 +59,7 @@ def _arrow_column(name: str, cells: Any, layout: Layout) -> Column:
     if str(cells.type) == "double":
         values = cells.to_numpy(zero_copy_only=False)
         if np.count_nonzero(np.isnan(values)) != cells.null_count:
-            raise EngineRefuses  # a NaN that was not announced as missing
+            raise EngineUnsupported  # a NaN that was not announced as missing
         return number_column(name, values)
     keys = cells.dictionary_encode()
     return _text(name, keys.indices.fill_null(-1).to_numpy(), keys.dictionary.to_pylist(), layout)
@@ -69,7 +70,7 @@ def _with_polars(text: bytes, layout: Layout) -> list[Column]:
 
     _refuse_ragged(text, layout)
     if "" not in layout.missing:
-        raise EngineRefuses  # polars takes every empty cell as missing
+        raise EngineUnsupported  # polars takes every empty cell as missing
     try:
         table = pl.read_csv(
             io.BytesIO(text),
@@ -81,7 +82,7 @@ def _with_polars(text: bytes, layout: Layout) -> list[Column]:
             null_values=list(layout.missing),
         )
     except pl.exceptions.PolarsError as error:
-        raise EngineRefuses from error
+        raise EngineUnsupported from error
     return [_polars_column(name, table[name], layout) for name in layout.names]
 
 
@@ -90,7 +91,7 @@ def _polars_column(name: str, cells: Any, layout: Layout) -> Column:
 
     if cells.dtype == pl.Float64:
         if cells.is_nan().any():
-            raise EngineRefuses
+            raise EngineUnsupported
         return number_column(name, cells.to_numpy())
     found = cells.drop_nulls().unique().sort().to_list()
     codes = cells.cast(pl.Enum(found)).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
@@ -116,13 +117,13 @@ def _with_pandas(text: bytes, layout: Layout) -> list[Column]:
             **_exact_decimals(pd.__version__),
         )
     except (ValueError, pd.errors.ParserError) as error:
-        raise EngineRefuses from error
+        raise EngineUnsupported from error
     columns = [_pandas_column(name, table[name], layout) for name in layout.names]
     numbers, lower = [c for c in columns if c.categories is None], text.lower()
     if any(c.missing.any() for c in numbers) and b"nan" in lower:
-        raise EngineRefuses  # pandas reads "NAN" as a number; whether it was announced as missing cannot be told
+        raise EngineUnsupported  # pandas reads "NAN" as a number; whether it was announced as missing cannot be told
     if any(np.isin(c.values[~c.missing], (0, 1)).all() for c in numbers) and (b"true" in lower or b"false" in lower):
-        raise EngineRefuses  # pandas reads a column of these words as numbers
+        raise EngineUnsupported  # pandas reads a column of these words as numbers
     return columns
 
 
@@ -146,12 +147,14 @@ def _refuse_ragged(text: bytes, layout: Layout) -> None:
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     ragged = text.count(layout.delimiter.encode()) != lines * (len(layout.names) - 1)
     if ragged or b'"' in text:
-        raise EngineRefuses
+        raise EngineUnsupported
 
 
 def _text(name: str, codes: Any, found: list[str], layout: Layout) -> Column:
     if any(text.strip() in layout.missing for text in found):
-        raise EngineRefuses  # a missing cell with blanks around it
+        raise EngineUnsupported  # a missing cell with blanks around it
+    if any(text.count("\n") >= MAX_RECORD_LINES for text in found):
+        raise EngineUnsupported  # two stray quotes with half a file between them; the plain reader names the line
     return text_column(name, codes, found)
 
 

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ..errors import ChecksumError, DataFileError, DataNotFoundError, InvalidInputError
-from .files import BLOCK, COMPRESSED_SUFFIXES, opened
+from .files import BLOCK, COMPRESSED_SUFFIXES, open_source
 
 BUNDLED = Path(__file__).parent  # german.numer.gz lies beside this file
 SECONDS = 30.0  # without an answer from the other side
@@ -59,7 +59,7 @@ def _has_checksum(path: Path, size: int, changed: int, sha256: str, content_sha2
             return True
     digest = hashlib.sha256()
     try:
-        with opened(path) as content:
+        with open_source(path) as content:
             while block := content.read(BLOCK):
                 digest.update(block)
     except DataFileError:  # cut short or damaged

@@ -1,4 +1,4 @@
-"""Opening files: compression is recognised by content, and every fault of a file says where it is."""
+"""Opening files: compression is recognised by content, sizes are limited while reading, errors name file and line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import reprlib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,18 +15,28 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import DataFileError, DataNotFoundError, SteelyardError
-from ..validation.values import invalid
+from ..validation.values import check_count, invalid, require
 
 Source = str | os.PathLike[str] | BinaryIO
-COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
-COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz")
+COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 BLOCK = 1 << 20  # bytes read at a time
+MAX_LINE = 64 << 20  # bytes of one line; beyond that chunks would not be read in constant memory
+SMALL_TEXT = 256 << 20  # a compressed file may always unpack to this many bytes,
+MAX_EXPANSION = 200  # and beyond that to so many times its size, unless max_bytes allows more
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = 60
 
 
-def fault(where: str, line: int | None, expected: str, got: str = "", advice: str = "") -> DataFileError:
+def file_error(where: str, line: int | None, expected: str, got: str = "", advice: str = "") -> DataFileError:
     """Word what is wrong with a file; the caller raises it."""
     place = where if line is None else f"{where}, line {line}"
     return DataFileError(f"{place}: expected {expected}{f'; got {got}' if got else ''}. {advice}".rstrip())
+
+
+def short_repr(value: object) -> str:
+    """The value as shown in a message; bounded work however long or deeply nested it is."""
+    return _short.repr(value)
 
 
 def name_of(source: Source) -> str:
@@ -45,16 +56,32 @@ def suffix_of(source: Source) -> str:
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[BinaryIO]:
-    """The uncompressed bytes of a path or binary stream. A given stream stays open; damage becomes a DataFileError."""
+def open_source(source: Source, max_bytes: int | None = None) -> Iterator[BinaryIO]:
+    """Open a path or binary stream as uncompressed bytes.
+
+    Parameters
+    ----------
+    source : path or binary stream
+        A given stream stays open.
+    max_bytes : int, optional
+        Most uncompressed bytes to read. By default a plain file has no limit, and a compressed one may not unpack to
+        more than 256 MB and 200 times its size.
+
+    Raises
+    ------
+    DataFileError
+        While reading, if the file is damaged or larger than allowed.
+    """
     where = name_of(source)
+    if max_bytes is not None:
+        check_count("max_bytes", max_bytes)
     try:
         if isinstance(source, (str, os.PathLike)):
-            with open(source, "rb") as raw, _uncompressed(raw) as content:
-                yield content
+            with open(source, "rb") as raw:
+                yield _uncompressed(where, raw, max_bytes)
         elif hasattr(source, "read") and not isinstance(source, io.TextIOBase):
             with _peekable(source) as raw:
-                yield _uncompressed(raw)
+                yield _uncompressed(where, raw, max_bytes)
         else:
             raise invalid("source", "be a path or a binary stream", source, "Pass sys.stdin.buffer for standard input.")
     except SteelyardError:
@@ -62,11 +89,10 @@ def opened(source: Source) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise DataNotFoundError(f"{where} does not exist. Check the path.") from error
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-        raise fault(
-            where, None, "a whole compressed file", str(error), "It may be cut short; fetch it again."
-        ) from error
+        advice = "It may be cut short; fetch it again."
+        raise file_error(where, None, "a whole compressed file", str(error), advice) from error
     except OSError as error:
-        raise fault(where, None, "a readable file", error.strerror or str(error)) from error
+        raise file_error(where, None, "a readable file", error.strerror or str(error)) from error
 
 
 @contextmanager
@@ -81,12 +107,63 @@ def _peekable(source: Any) -> Iterator[Any]:
         buffered.detach()  # otherwise the caller's stream would be closed along with the buffer
 
 
-def _uncompressed(raw: Any) -> Any:
+def _uncompressed(where: str, raw: Any, max_bytes: int | None) -> Any:
     start = raw.peek(6)[:6]
-    for magic, reader in COMPRESSIONS.items():
-        if start.startswith(magic):
-            return reader(raw)
-    return raw
+    unpack = next((unpack for magic, unpack in COMPRESSIONS.items() if start.startswith(magic)), None)
+    if unpack is None:
+        return raw if max_bytes is None else _limited(where, raw, lambda: max_bytes)
+    packed = CountedReader(raw)
+    content = unpack(io.BufferedReader(packed, BLOCK))
+    if max_bytes is not None:
+        return _limited(where, content, lambda: max_bytes)
+    return _limited(where, content, lambda: max(SMALL_TEXT, MAX_EXPANSION * packed.count))
+
+
+def _unpack_zstd(raw: Any) -> Any:
+    return require("pyarrow", extra="files", why="A .zst file").CompressedInputStream(raw, "zstd")
+
+
+COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+    b"\x28\xb5\x2f\xfd": _unpack_zstd,
+}
+
+
+class CountedReader(io.RawIOBase):
+    """The bytes of another reader, counted while they pass; a live stream is not held back."""
+
+    def __init__(self, content: Any, check: Callable[[int], None] = lambda count: None) -> None:
+        self._read = getattr(content, "read1", content.read)
+        self._check = check
+        self.count = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there, and have the new count checked."""
+        block = self._read(len(buffer))
+        self.count += len(block)
+        self._check(self.count)
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def _limited(where: str, content: Any, limit: Callable[[], int]) -> io.BufferedReader:
+    def check(count: int) -> None:
+        if count > limit():
+            advice = "Pass max_bytes= if the file is trusted and memory allows."
+            raise file_error(where, None, f"at most {limit():,} bytes of uncompressed content", "more", advice)
+
+    return io.BufferedReader(CountedReader(content, check), BLOCK)
+
+
+def seekable(content: Any) -> Any:
+    """The same bytes with random access: as they are, or held in memory."""
+    return content if content.seekable() else io.BytesIO(content.read())
 
 
 def blocks(content: BinaryIO) -> Iterator[bytes]:
@@ -94,3 +171,18 @@ def blocks(content: BinaryIO) -> Iterator[bytes]:
     read = getattr(content, "read1", content.read)
     while block := read(BLOCK):
         yield block
+
+
+def lines_of(where: str, content: BinaryIO, first: int = 1) -> Iterator[bytes]:
+    """Lines with their ends, each of at most ``MAX_LINE`` bytes; ``first`` is the number of the first one."""
+    number = first
+    while line := content.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise long_line(where, number)
+        yield line
+        number += 1
+
+
+def long_line(where: str, number: int) -> DataFileError:
+    """The error for a line without an end in sight."""
+    return file_error(where, number, f"lines of at most {MAX_LINE >> 20} MB", "a longer one", "Is the format right?")

@@ -15,18 +15,20 @@ VARIANCE = 0.25
 ROTATING = np.array([[0.0, 1.0, 100.0], [100.0, 0.0, 1.0], [1.0, 100.0, 0.0]])
 
 
-def make_three_gaussians(n_per_class: int = 500, rng: Any = None) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def make_three_gaussians(
+    n_per_class: int = 500, random_state: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Points of three round Gaussians of variance 1/4 about the corners of a triangle, class after class.
 
-    Paper 002, sec. 5.1. ``rng`` is a seed or a numpy Generator.
+    Paper 002, sec. 5.1. ``random_state`` is a seed or a numpy Generator.
 
-    >>> X, y = make_three_gaussians(2, rng=0)
+    >>> X, y = make_three_gaussians(2, random_state=0)
     >>> X.shape, y
     ((6, 2), array([0, 0, 1, 1, 2, 2]))
     """
     n = check_count("n_per_class", n_per_class)
     y = np.repeat(np.arange(3), n)
-    noise = np.random.default_rng(rng).normal(scale=np.sqrt(VARIANCE), size=(3 * n, 2))
+    noise = np.random.default_rng(random_state).normal(scale=np.sqrt(VARIANCE), size=(3 * n, 2))
     return CENTRES[y] + noise, y
 
 

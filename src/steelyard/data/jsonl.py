@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .columns import Column, Table, check_names, encoded, number_column
+from .columns import Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
 from .dataset import Dataset
-from .files import Source, fault, name_of, opened
+from .files import Source, file_error, lines_of, name_of, open_source, short_repr
 
 Record = tuple[int, dict[str, Any]]  # with its line number
+
+
+def read_jsonl(
+    source: Source,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    nominal: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    frame: str = "auto",
+    dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
+) -> Dataset:
+    """Read JSON lines: one flat object a line; a field that is text anywhere is nominal, a missing one stays missing.
+
+    Parameters
+    ----------
+    source : path or binary stream
+        May be compressed.
+    target : str, optional
+        Field of the labels; every record must have it.
+    features : sequence of str, optional
+        The fields in their order; by default all that occur.
+    nominal, drop, frame, dtype, max_bytes
+        As for :func:`read_csv`.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> import io
+    >>> rows = read_jsonl(io.BytesIO(b'{"n": 1, "y": "a"}\\n{"n": 2.5, "y": "b"}\\n'), target="y")
+    >>> rows.X.tolist(), rows.y.tolist()
+    ([[1.0], [2.5]], ['a', 'b'])
+    """
+    check_frame(frame)
+    where = name_of(source)
+    with open_source(source, max_bytes) as content:
+        records = list(_records(where, content))
+    if not records:
+        raise file_error(where, None, "at least one row", "an empty file")
+    table = _table(_Fields(where, records, features, nominal, drop, target), records)
+    return check_complete_labels(table, where).dataset(frame, dtype)
 
 
 def jsonl_chunks(
@@ -27,29 +73,35 @@ def jsonl_chunks(
     drop: Sequence[str] = (),
     frame: str = "auto",
     dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
 ) -> Iterator[Dataset]:
     """JSON lines in chunks. The first chunk decides the fields, unless given, and which of them are text."""
     where = name_of(source)
     fields: _Fields | None = None
-    ignored = {*drop} if target is None else {*drop, target}
-    with opened(source) as content:
+    with open_source(source, max_bytes) as content:
         records = _records(where, content)
         while part := list(islice(records, rows)):
-            fields = fields or _Fields(where, part, features, nominal, ignored)
-            labels = None if target is None else _labels(where, target, part)
-            yield Table(fields.columns(part), labels).chunk(frame, dtype)
+            fields = fields or _Fields(where, part, features, nominal, drop, target)
+            yield _table(fields, part).chunk(frame, dtype)
 
 
-def _records(where: str, lines: Iterable[bytes]) -> Iterator[Record]:
-    for number, line in enumerate(lines, start=1):
+def _table(fields: _Fields, part: list[Record]) -> Table:
+    labels = None if fields.target is None else _labels(fields.where, fields.target, part)
+    return Table(fields.columns(part), labels)
+
+
+def _records(where: str, content: BinaryIO) -> Iterator[Record]:
+    for number, line in enumerate(lines_of(where, content), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), parse_constant=_refuse_constant)
+            if b"\\u" in line:
+                json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
         except (ValueError, RecursionError) as error:
-            raise fault(where, number, "a JSON object", str(error)) from error
+            raise file_error(where, number, "a JSON object", str(error)) from error
         if not isinstance(record, dict):
-            raise fault(where, number, "a JSON object", repr(record)[:40])
+            raise file_error(where, number, "a JSON object", short_repr(record))
         yield number, record
 
 
@@ -60,14 +112,21 @@ def _refuse_constant(name: str) -> float:
 def _labels(where: str, target: str, part: list[Record]) -> NDArray[Any]:
     labels = [record.get(target) for _, record in part]
     for (number, _), label in zip(part, labels, strict=True):
-        if label is not None and not isinstance(label, (str, int, float)):
-            raise fault(where, number, f"a label in field {target}", repr(label)[:40])
+        if label is not None and not _is_label(label):
+            raise file_error(where, number, f"text or a finite number as label in field {target}", short_repr(label))
     kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in labels if v is not None}
     if len(kinds) > 1:
-        raise fault(where, part[0][0], f"labels of one type in field {target} from here on", repr(kinds))
+        raise file_error(where, part[0][0], f"labels of one type in field {target} from here on", repr(kinds))
     if kinds == {float}:
         labels = [int(v) if v is not None and v == int(v) else v for v in labels]
     return np.array(labels, dtype=object if None in labels else None)
+
+
+def _is_label(value: Any) -> bool:
+    """Text, a bool, an integer of 64 bits or a finite float."""
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return isinstance(value, str) or (isinstance(value, float) and math.isfinite(value))
 
 
 class _Fields:
@@ -79,11 +138,13 @@ class _Fields:
         head: list[Record],
         features: Sequence[str] | None,
         nominal: Sequence[str],
-        ignored: set[str],
+        drop: Sequence[str],
+        target: str | None,
     ) -> None:
         seen = dict.fromkeys(name for _, record in head for name in record)
-        self.where, self.ignored = where, ignored
-        self.names = [name for name in (seen if features is None else features) if name not in ignored]
+        self.where, self.target = where, target
+        self.ignored = {*drop} if target is None else {*drop, target}
+        self.names = [name for name in (seen if features is None else features) if name not in self.ignored]
         texts = {name for name in self.names if any(isinstance(record.get(name), str) for _, record in head)}
         self.text = texts.union(check_names("nominal", nominal, self.names))
 
@@ -93,7 +154,9 @@ class _Fields:
             for name in record:
                 if name not in known:
                     advice = "Give all fields with features=, or leave this one out with drop=."
-                    raise fault(self.where, number, f"the fields {', '.join(self.names)}", repr(name), advice)
+                    raise file_error(
+                        self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), advice
+                    )
         return tuple(self._column(name, part) for name in self.names)
 
     def _column(self, name: str, part: list[Record]) -> Column:
@@ -106,11 +169,11 @@ class _Fields:
             return value
         if isinstance(value, (int, float)):
             return json.dumps(value)
-        raise fault(self.where, number, f"text in field {name}", repr(value)[:40])
+        raise file_error(self.where, number, f"text in field {name}", short_repr(value))
 
     def _number(self, number: int, name: str, value: Any) -> float:
         if value is None:
             return np.nan
         if isinstance(value, (int, float)) and abs(value) <= np.finfo(np.float64).max:
             return float(value)
-        raise fault(self.where, number, f"a finite number in field {name}", repr(value)[:40])
+        raise file_error(self.where, number, f"a finite number in field {name}", short_repr(value))

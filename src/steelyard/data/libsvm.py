@@ -12,9 +12,10 @@ from scipy import sparse
 from .._native import LibsvmParser32, LibsvmParser64
 from ..validation.values import check_count, check_flag, invalid
 from .dataset import Dataset
-from .files import Source, blocks, fault, name_of, opened
+from .files import MAX_LINE, Source, blocks, file_error, long_line, name_of, open_source
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
+MAX_WIDTH = 2**31 - 1  # without n_features: a mistyped index must not claim all memory
 EXPECTED = {  # the parser's words -> what was expected, what to do
     "label": ("a number as label", ""),
     "finite label": ("a finite label", "NaN and infinity are no labels."),
@@ -22,6 +23,10 @@ EXPECTED = {  # the parser's words -> what was expected, what to do
     "index:value": ("index:value", ""),
     "no qid": ("index:value", "qid: groups rankings, not classes; remove it from the file."),
     "index in range": ("an index of at most 18 digits", ""),
+    "index within 2^31-1": (
+        "an index of at most 2,147,483,647",
+        "Pass n_features= (to steelyard stream --n-features) if there really are so many columns.",
+    ),
     "index from 1": (
         "indices from 1",
         "Pass zero_based=True (to steelyard stream --zero-based) if this file counts from 0.",
@@ -35,24 +40,46 @@ EXPECTED = {  # the parser's words -> what was expected, what to do
 
 
 def read_libsvm(
-    source: Source, *, n_features: int | None = None, zero_based: bool = False, dtype: DTypeLike = np.float64
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
 ) -> Dataset:
     """Read LIBSVM (svmlight) text, ``label index:value index:value ... # comment`` a line, into a CSR matrix.
 
-    The file may be compressed (gz, bz2, xz). Indices are sorted; an index given twice, NaN, infinity and ``qid:`` are
-    errors with file and line. Whole-number labels become integers.
+    Indices are sorted; an index given twice, NaN, infinity and ``qid:`` are errors with file and line. Whole-number
+    labels become integers.
 
-    source: a path or a binary stream. n_features: the number of columns; by default the highest index present.
-    zero_based: the lowest index is 0 instead of 1. dtype: float64 or float32.
+    Parameters
+    ----------
+    source : path or binary stream
+        May be compressed (gz, bz2, xz, zst).
+    n_features : int, optional
+        The number of columns; by default the highest index present, which must be at most 2^31-1.
+    zero_based : bool
+        The lowest index is 0 instead of 1.
+    dtype : float64 or float32
+        Of the values.
+    max_bytes : int, optional
+        Most uncompressed bytes to read.
 
+    Returns
+    -------
+    Dataset
+        With a CSR matrix and no names of columns.
+
+    Examples
+    --------
     >>> import io
     >>> rows = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\\n-1 # no features\\n"))
     >>> rows.X.toarray().tolist(), rows.y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.0, 0.0]], [1, -1])
     """
     parser = _parser(n_features, zero_based, dtype)
-    with opened(source) as content:
-        for _ in _pieces(parser, content, name_of(source), NO_LIMIT):
+    with open_source(source, max_bytes) as content:
+        for _ in _pieces(parser, content, name_of(source), NO_LIMIT, n_features is not None):
             pass
     return _dataset(parser, n_features)
 
@@ -64,30 +91,32 @@ def libsvm_chunks(
     n_features: int | None = None,
     zero_based: bool = False,
     dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
 ) -> Iterator[Dataset]:
     """The same file as data sets of ``rows`` rows each, all of one width; a stream needs ``n_features``."""
     if n_features is None:
-        n_features = _width(source, zero_based)
+        n_features = libsvm_width(source, zero_based=zero_based, max_bytes=max_bytes)
     parser = _parser(n_features, zero_based, dtype)
-    with opened(source) as content:
-        for _ in _pieces(parser, content, name_of(source), rows):
+    with open_source(source, max_bytes) as content:
+        for _ in _pieces(parser, content, name_of(source), rows, True):
             yield _dataset(parser, n_features)
     if parser.rows:
         yield _dataset(parser, n_features)
 
 
-def _width(source: Source, zero_based: bool) -> int:
+def libsvm_width(source: Source, *, zero_based: bool = False, max_bytes: int | None = None) -> int:
+    """The number of columns of a file, by one pass over it."""
     if hasattr(source, "read"):
         raise invalid("n_features", "be given for a LIBSVM stream", None, "A stream can be read only once.")
     parser = _parser(None, zero_based, np.float32)
-    with opened(source) as content:
-        for _ in _pieces(parser, content, name_of(source), 100_000):
+    with open_source(source, max_bytes) as content:
+        for _ in _pieces(parser, content, name_of(source), 100_000, False):
             parser.take()  # only the width is of interest
     return int(parser.widest)
 
 
 def _parser(n_features: int | None, zero_based: bool, dtype: DTypeLike) -> Any:
-    width = -1 if n_features is None else check_count("n_features", n_features, at_least=0)
+    width = MAX_WIDTH if n_features is None else check_count("n_features", n_features, at_least=0, at_most=NO_LIMIT)
     base = 0 if check_flag("zero_based", zero_based) else 1
     if np.dtype(dtype) == np.float64:
         return LibsvmParser64(base, width)
@@ -96,27 +125,36 @@ def _parser(n_features: int | None, zero_based: bool, dtype: DTypeLike) -> Any:
     raise invalid("dtype", "be float64 or float32", dtype)
 
 
-def _pieces(parser: Any, content: Any, where: str, row_limit: int) -> Iterator[None]:
-    """Feed everything to the parser; pause whenever it holds ``row_limit`` rows, for the caller to take them."""
+def _pieces(parser: Any, content: Any, where: str, row_limit: int, limited: bool) -> Iterator[None]:
+    """Feed everything to the parser; pause whenever it holds ``row_limit`` rows, for the caller to take them.
+
+    ``limited``: the caller gave n_features.
+    """
+    lines = unfinished = 0
     for block in blocks(content):
         text = np.frombuffer(block, np.uint8)
         while len(text):
             text = text[parser.feed(text, row_limit) :]
-            _complain_about(parser, where)
+            _raise_error(parser, where, limited)
             if parser.rows >= row_limit:
                 yield
+        end = block.rfind(b"\n")
+        unfinished = unfinished + len(block) if end < 0 else len(block) - end - 1
+        lines += block.count(b"\n")
+        if unfinished > MAX_LINE:
+            raise long_line(where, lines + 1)
     parser.finish()
-    _complain_about(parser, where)
+    _raise_error(parser, where, limited)
 
 
-def _complain_about(parser: Any, where: str) -> None:
+def _raise_error(parser: Any, where: str, limited: bool) -> None:
     found = parser.fault()
     if found is None:
         return
     word, line, column, token = found
-    expected, advice = EXPECTED[word]
+    expected, advice = EXPECTED["index within 2^31-1" if word == "index within n_features" and not limited else word]
     shown = token.decode("utf-8", "backslashreplace")
-    raise fault(where, line, expected, f"{shown!r} at byte {column}", advice)
+    raise file_error(where, line, expected, f"{shown!r} at byte {column}", advice)
 
 
 def _dataset(parser: Any, n_features: int | None) -> Dataset:

@@ -1,8 +1,8 @@
-"""Parquet and Arrow (Feather) files through pyarrow."""
+"""Parquet and Arrow (Feather) files through pyarrow, in constant memory and with page checksums verified."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,19 +10,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..validation.values import require
-from .columns import (
-    Column,
-    Table,
-    check_complete_labels,
-    check_frame,
-    check_names,
-    encoded,
-    number_column,
-    target_name,
-    text_column,
-)
+from .arrow_columns import arrow_column, arrow_rows, is_arrow_number
+from .columns import Table, check_complete_labels, check_frame, check_names, target_name
 from .dataset import Dataset
-from .files import Source, fault, name_of, opened
+from .files import Source, file_error, name_of, open_source, seekable
+
+BUFFER = 1 << 16  # bytes of a column read ahead: with it a row group is never held whole
+BATCH = 1 << 16  # rows decoded at a time where a file is read whole
 
 
 def read_parquet(
@@ -33,11 +27,28 @@ def read_parquet(
     drop: Sequence[str] = (),
     frame: str = "auto",
     dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
 ) -> Dataset:
     """Read a Parquet or Arrow (Feather) file; text, dates and dictionaries are nominal, nulls stay missing.
 
-    Needs pyarrow (extra ``files``). The parameters are those of :func:`read_csv`.
+    Needs pyarrow (extra ``files``). Page checksums are verified; a Parquet file written without them cannot be checked
+    for flipped bits.
 
+    Parameters
+    ----------
+    source : path or binary stream
+        A stream that cannot be searched, and a compressed file, are held in memory.
+    target, nominal, drop, frame, dtype
+        As for :func:`read_csv`. Dropped columns are not decoded.
+    max_bytes : int, optional
+        Most bytes of decoded columns.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
     >>> import io, pyarrow, pyarrow.parquet
     >>> file = io.BytesIO()
     >>> pyarrow.parquet.write_table(pyarrow.table({"size": [1.0, 2.0], "kind": ["a", "b"]}), file)
@@ -47,9 +58,14 @@ def read_parquet(
     """
     check_frame(frame)
     where = name_of(source)
-    with opened(source) as content, _damage_reported(where):
-        arrow = _file(where, content).read_all()
-    table = _table(where, arrow, target, nominal, drop)
+    pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
+    with open_source(source, max_bytes) as content, damage_reported(where):
+        file = open_arrow(where, content)
+        names = _names(where, file, target, nominal, drop)
+        batches = _limited(where, file.batches(BATCH, names), max_bytes)
+        arrow = pa.Table.from_batches(list(batches), file.schema(names))
+        columns = [arrow_column(where, n, arrow.column(n).combine_chunks(), n in nominal) for n in names]
+    table = Table.of(columns, target_name(target, file.names))
     return check_complete_labels(table, where).dataset(frame, dtype)
 
 
@@ -62,89 +78,117 @@ def parquet_chunks(
     drop: Sequence[str] = (),
     frame: str = "auto",
     dtype: DTypeLike = np.float64,
+    max_bytes: int | None = None,
 ) -> Iterator[Dataset]:
     """The same file as data sets of ``rows`` rows each."""
     where = name_of(source)
-    with opened(source) as content, _damage_reported(where):
-        for batch in _file(where, content).chunks(rows):
-            yield _table(where, batch, target, nominal, drop).chunk(frame, dtype)
+    with open_source(source, max_bytes) as content, damage_reported(where):
+        file = open_arrow(where, content)
+        names = _names(where, file, target, nominal, drop)
+        label = target_name(target, file.names)
+        features = tuple(name for name in names if name != label)
+        kinds = file.schema(names)
+        numeric = all(is_arrow_number(kinds.field(name).type) and name not in nominal for name in features)
+        for batch in _limited(where, file.batches(rows, names), max_bytes):
+            if numeric:
+                y = (
+                    None
+                    if label is None
+                    else arrow_column(where, label, batch.column(label), label in nominal).labels()
+                )
+                yield Dataset(arrow_rows(where, batch, features, dtype), y, features)
+            else:
+                columns = [arrow_column(where, name, batch.column(name), name in nominal) for name in names]
+                yield Table.of(columns, label).chunk(frame, dtype)
 
 
-class _Parquet:
+class ParquetSource:
+    """A Parquet file, read a little at a time and with its checksums verified."""
+
     def __init__(self, content: Any) -> None:
-        self._file = require("pyarrow.parquet", extra="files", why="A Parquet file").ParquetFile(content)
+        self._file = require("pyarrow.parquet", extra="files", why="A Parquet file").ParquetFile(
+            content, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True
+        )
+        self.names = list(self._file.schema_arrow.names)
 
-    def read_all(self) -> Any:
-        return self._file.read()
+    def schema(self, names: Sequence[str]) -> Any:
+        """The Arrow schema of some columns."""
+        return _schema(self._file.schema_arrow, names)
 
-    def chunks(self, rows: int) -> Iterator[Any]:
-        pa = require("pyarrow", extra="files", why="A Parquet file")
-        return (pa.Table.from_batches([batch]) for batch in self._file.iter_batches(rows))
+    def batches(self, rows: int, names: Sequence[str]) -> Iterator[Any]:
+        """Record batches of at most ``rows`` rows with these columns."""
+        for batch in self._file.iter_batches(rows, columns=list(names)):
+            yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
 
 
-class _Arrow:
+class ArrowSource:
+    """An Arrow (Feather) file, batch by batch."""
+
     def __init__(self, content: Any) -> None:
-        self._pa = require("pyarrow", extra="files", why="An Arrow file")
         self._file = require("pyarrow.ipc", extra="files", why="An Arrow file").open_file(content)
+        self.names = list(self._file.schema.names)
 
-    def read_all(self) -> Any:
-        return self._file.read_all()
+    def schema(self, names: Sequence[str]) -> Any:
+        """The Arrow schema of some columns."""
+        return _schema(self._file.schema, names)
 
-    def chunks(self, rows: int) -> Iterator[Any]:
+    def batches(self, rows: int, names: Sequence[str]) -> Iterator[Any]:
+        """Record batches of at most ``rows`` rows with these columns."""
         for i in range(self._file.num_record_batches):
-            batch = self._pa.Table.from_batches([self._file.get_batch(i)])
+            batch = self._file.get_batch(i)
+            batch.validate(full=True)  # offsets and indices are used without a check later on
+            batch = batch.select(list(names))
             yield from (batch.slice(at, rows) for at in range(0, batch.num_rows, rows))
 
 
+def _schema(schema: Any, names: Sequence[str]) -> Any:
+    pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
+    return pa.schema([schema.field(name) for name in names])
+
+
 @contextmanager
-def _damage_reported(where: str) -> Iterator[None]:
+def damage_reported(where: str) -> Iterator[None]:
+    """What pyarrow says about a damaged file, as a DataFileError."""
     pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise fault(where, None, "a whole Parquet or Arrow file", str(error)) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise file_error(where, None, "a whole Parquet or Arrow file", first) from error
 
 
-def _file(where: str, content: Any) -> _Parquet | _Arrow:
+def open_arrow(where: str, content: Any) -> ParquetSource | ArrowSource:
+    """The columns of an opened file, Parquet or Arrow by its first bytes."""
+    content = seekable(content)
     start = content.read(6)
     content.seek(0)
     if start == b"ARROW1":
-        return _Arrow(content)
+        return ArrowSource(content)
     if start[:4] == b"PAR1":
-        return _Parquet(content)
-    raise fault(where, None, "a Parquet or Arrow file", f"a file that begins with {start!r}")
+        return ParquetSource(content)
+    raise file_error(where, None, "a Parquet or Arrow file", f"a file that begins with {start!r}")
 
 
-def _table(where: str, arrow: Any, target: str | int | None, nominal: Sequence[str], drop: Sequence[str]) -> Table:
-    names = list(arrow.column_names)
-    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
-        raise fault(where, None, "different column names", f"{twice[0]!r} twice")
-    check_names("nominal", nominal, names)
-    check_names("drop", drop, names)
-    kept = [n for n in names if n not in drop]
-    columns = [_column(where, n, arrow.column(n).combine_chunks(), n in nominal) for n in kept]
-    return Table.of(columns, target_name(target, names))
+def _names(
+    where: str, file: ParquetSource | ArrowSource, target: Any, nominal: Sequence[str], drop: Sequence[str]
+) -> list[str]:
+    """The columns to read; a column given twice, and options that name none, are errors."""
+    seen: set[str] = set()
+    for name in file.names:
+        if name in seen:
+            raise file_error(where, None, "different column names", f"{name[:40]!r} twice")
+        seen.add(name)
+    check_names("nominal", nominal, file.names)
+    check_names("drop", drop, file.names)
+    target_name(target, file.names)
+    return [name for name in file.names if name not in drop]
 
 
-def _column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
-    types = require("pyarrow", extra="files", why="A Parquet or Arrow file").types
-    if types.is_date(cells.type) or types.is_time(cells.type) or types.is_timestamp(cells.type):
-        cells = cells.cast("string")  # as a CSV file has them
-    kind = cells.type
-    if as_nominal and _is_numeric(types, kind):
-        return encoded(name, [None if v is None else str(v) for v in cells.to_pylist()])
-    if _is_numeric(types, kind) or types.is_null(kind):
-        return number_column(name, cells.cast("float64").to_numpy(zero_copy_only=False))
-    if types.is_dictionary(kind) and types.is_string(kind.value_type):
-        keys = cells
-    elif types.is_string(kind) or types.is_large_string(kind):
-        keys = cells.dictionary_encode()
-    else:
-        advice = "Convert it, or leave it out with drop=."
-        raise fault(where, None, f"numbers or text in column {name}", str(kind), advice)
-    found = keys.dictionary.to_pylist()
-    return text_column(name, keys.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False), found)
-
-
-def _is_numeric(types: Any, kind: Any) -> bool:
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+def _limited(where: str, batches: Iterable[Any], max_bytes: int | None) -> Iterator[Any]:
+    total = 0
+    for batch in batches:
+        total += batch.nbytes
+        if max_bytes is not None and total > max_bytes:
+            advice = "Pass max_bytes= if the file is trusted and memory allows."
+            raise file_error(where, None, f"at most {max_bytes:,} bytes of decoded columns", "more", advice)
+        yield batch

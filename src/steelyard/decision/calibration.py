@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+
+from ..evaluate.classifier_mixin import CostClassifierMixin
 
 Floats = NDArray[np.float64]
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
 
 
-class CalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier whose probabilities go through one logistic curve a class (Platt), then sum to one.
 
     The curves are fitted to probabilities of rows that had not taught the classifier, so nothing is fitted twice.

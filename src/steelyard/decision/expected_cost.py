@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs import CostRule, Costs, as_costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import (
     check_base_rows,
     check_labels,
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 CALIBRATIONS = (None, "sigmoid", "isotonic", "temperature")
 
 
-class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The Bayes decision: answer argmin_k of sum_i P(i | x) C[i, k], with P from any probabilistic classifier.
 
     Costs play no part in learning P, so they may change from one prediction to the next: ``predict(X, costs=)`` takes
@@ -55,7 +56,7 @@ class ExpectedCostClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.cv = cv
         self.costs = costs
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn probabilities from rows and labels, and keep the costs for later."""
         with unchanged_on_error(self):
             X = check_base_rows(self, X, reset=True)

@@ -18,7 +18,7 @@ from .measures import (
     total_cost,
     weighted_sum_score,
 )
-from .scorers import get_scorer, get_scorer_names
+from .scorers import CostScorer, cost_scorer, get_scorer, get_scorer_names
 from .stream_display import StreamDisplay
 from .streams import prequential_curve, prequential_score
 from .tables import ClassScores, ConfusionTable, confusion_table, cost_confusion_matrix, per_class_scores
@@ -30,6 +30,7 @@ __all__ = [
     "ConfusionTable",
     "CostCurve",
     "CostCurveDisplay",
+    "CostScorer",
     "Estimate",
     "FriedmanComparison",
     "Interval",
@@ -49,6 +50,7 @@ __all__ = [
     "confusion_table",
     "cost_confusion_matrix",
     "cost_curve",
+    "cost_scorer",
     "costs_paid",
     "estimate",
     "f_score",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -92,6 +93,20 @@ class Sheet:
         ]
 
 
+def magnitude(*parts: Floats) -> float:
+    """The power of two below the largest number: cubes of 1e300 would overflow, and dividing by it rounds nothing."""
+    largest = max((float(np.abs(part).max()) for part in parts), default=0.0)
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
+def spread(values: Floats) -> float:
+    """Standard deviation, also of numbers whose squares overflow; infinite with an infinite one (savings may be)."""
+    if not np.isfinite(values).all():
+        return math.inf
+    scale = magnitude(values)
+    return float((values / scale).std(ddof=1)) * scale
+
+
 def bca_limits(
     value: float, resampled: Floats, jackknife: list[tuple[Floats, Floats]], confidence: float
 ) -> tuple[float, float]:
@@ -104,10 +119,13 @@ def bca_limits(
     edge = 0.5 / len(resampled)
     bias = ndtri(np.clip(below, edge, 1 - edge))
     cubes = squares = 0.0
+    finite = [values for values, _ in jackknife if np.isfinite(values).all()]
+    scale = magnitude(*finite)
     for values, size in jackknife:
         n = size.sum()
         if np.isfinite(values).all():
-            influence = (n - 1) * (size @ values / n - values)
+            relative = values / scale
+            influence = (n - 1) * (size @ relative / n - relative)
             cubes += size @ influence**3 / n**3
             squares += size @ influence**2 / n**2
     acceleration = cubes / (6 * squares**1.5) if squares > 0 else 0.0

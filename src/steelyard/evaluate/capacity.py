@@ -13,7 +13,15 @@ from ._predictions import numbers
 
 
 class LimitedDecisions(NamedTuple):
-    """Positions of the answers given, (n,), and what one more place to act would save."""
+    """Positions of the answers given, (n,), and what one more place to act would save.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n,)
+        Position of each row's answer.
+    next_place : float
+        What one more place to act would save.
+    """
 
     decisions: NDArray[np.intp]
     next_place: float
@@ -24,16 +32,18 @@ def at_most(expected: ArrayLike, n: int, *, action: int = 1) -> LimitedDecisions
 
     Parameters
     ----------
-    expected : (rows, K) expected cost of every answer, as :meth:`Costs.expected` gives it
-    n : most rows that may get the answer ``action``; rows where acting saves nothing are left alone even so
-    action : position of the answer that is limited, by default the second (the positive class of two)
+    expected : array-like of shape (n, K)
+        Expected cost of every answer, as :meth:`Costs.expected` gives it.
+    n : int
+        Most rows that may get the answer ``action``; rows where acting saves nothing are left alone even so.
+    action : int
+        Position of the answer that is limited; by default the second, the positive class of two.
 
     Returns
     -------
     LimitedDecisions
-        ``decisions``, the position of each row's answer: ``action``, or the cheapest of the others; and
-        ``next_place``, how much one more place would save, 0 where there is nothing left to save. Rows that save the
-        same are taken in their order.
+        The position of each row's answer: ``action``, or the cheapest of the others; and how much one more place
+        would save, 0 where there is nothing left to save. Rows that save the same are taken in their order.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid, require
 from ._predictions import Floats, numbers
-from ._resampling import Sheet, bca_limits
+from ._resampling import Sheet, bca_limits, spread
 from .intervals import Interval
 from .measures import costs_paid
 from .tables import aligned_text
@@ -23,8 +23,22 @@ from .tables import aligned_text
 class PairedComparison:
     """Costs of learner A against learner B on the same ``n`` examples or runs.
 
-    ``difference`` is mean(A) - mean(B): negative when A is cheaper. The p-values are one-tailed against "A is not
-    cheaper than B": paired bootstrap, paired t-test, Wilcoxon's signed ranks.
+    Parameters
+    ----------
+    n : int
+        Examples or runs.
+    mean_a : float
+        Mean cost of A.
+    mean_b : float
+        Mean cost of B.
+    difference : Interval
+        mean(A) - mean(B): negative when A is cheaper.
+    p_bootstrap : float
+        One-tailed p-value against "A is not cheaper than B", by the paired bootstrap.
+    p_t : float
+        The same by the paired t-test.
+    p_wilcoxon : float
+        The same by Wilcoxon's signed ranks.
     """
 
     n: int
@@ -55,14 +69,29 @@ def compare_costs(
 ) -> PairedComparison:
     """Compare two columns of costs, paired: of the same examples, folds, permutations or data sets.
 
-    Parameters
-    ----------
-    a, b : (n,) finite numbers, n >= 2; lower is better.
-    confidence : of the BCa interval of the mean difference. n_resamples : of the paired bootstrap.
-
     The one-tailed paired t-test over runs is that of paper 002, table 1. Folds that share training data are not
     independent; the p-values are then too small.
 
+    Parameters
+    ----------
+    a : array-like of shape (n,)
+        Costs of A, finite, n >= 2; lower is better.
+    b : array-like of shape (n,)
+        Costs of B on the same examples, folds, permutations or data sets.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    n_resamples : int
+        Number of bootstrap resamples, at least 100.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+
+    Returns
+    -------
+    PairedComparison
+        Difference with its BCa interval, and three p-values.
+
+    Examples
+    --------
     >>> result = compare_costs([1, 2, 2, 1, 0, 1], [2, 2, 3, 2, 1, 3], random_state=0)
     >>> print(result.difference)
     -1 [-1.5, -0.5]
@@ -78,12 +107,11 @@ def compare_costs(
     sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
     resampled = sheet.resampled(count, np.random.default_rng(random_state))
     low, high = bca_limits(float(gap.mean()), resampled, sheet.jackknife(), level)
-    spread = float(resampled.std(ddof=1))
     return PairedComparison(
         len(gap),
         float(left.mean()),
         float(right.mean()),
-        Interval(float(gap.mean()), low, high, level, spread),
+        Interval(float(gap.mean()), low, high, level, spread(resampled)),
         # the share of resamples, shifted to no difference, that are at least as low; the data count as one of them
         float((1 + (resampled - gap.mean() <= gap.mean()).sum()) / (1 + count)),
         _t_test(gap),
@@ -103,6 +131,28 @@ def compare_learners(
 ) -> PairedComparison:
     """Compare two learners by what their answers to the same examples cost; options as for :func:`compare_costs`.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    pred_a : array-like of shape (n,)
+        Answers of learner A.
+    pred_b : array-like of shape (n,)
+        Answers of learner B.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    **options : Any
+        As for :func:`compare_costs`.
+
+    Returns
+    -------
+    PairedComparison
+        Difference of the mean costs, and p-values.
+
+    Examples
+    --------
     >>> y = [0, 1] * 20
     >>> result = compare_learners(y, [0] * 4 + y[4:], [0] * 40, costs={0: 1, 1: 5}, random_state=0)
     >>> result.mean_a, result.mean_b, result.p_bootstrap < 0.01
@@ -114,7 +164,25 @@ def compare_learners(
 
 @dataclass(frozen=True, eq=False)
 class FriedmanComparison:
-    """Many learners over many data sets: Friedman's test, mean ranks (1 is best), and pairwise p-values."""
+    """Many learners over many data sets: Friedman's test, mean ranks (1 is best), and pairwise p-values.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Learners.
+    n_datasets : int
+        Data sets.
+    statistic : float
+        Friedman's chi-squared.
+    p_value : float
+        Of no difference between the learners.
+    mean_ranks : ndarray of shape (k,)
+        Mean ranks, 1 is best.
+    pairwise : ndarray of shape (k, k)
+        p-values of every pair.
+    posthoc : str
+        Name of the post-hoc test.
+    """
 
     names: tuple[str, ...]
     n_datasets: int
@@ -158,10 +226,22 @@ def compare_over_datasets(
 
     Parameters
     ----------
-    values : (n, k) array or frame, n >= 2 data sets, k >= 3 learners; a frame names its learners by its columns.
-    lower_is_better : True for costs, False for scores.
-    posthoc : "nemenyi", "conover", "siegel" or "miller", as in scikit-posthocs, which must be installed.
+    values : array-like or frame of shape (n, k)
+        n >= 2 data sets, k >= 3 learners; a frame names its learners by its columns.
+    names : sequence of str or None
+        Names of the learners.
+    lower_is_better : bool
+        True for costs, False for scores.
+    posthoc : {"nemenyi", "conover", "siegel", "miller"}
+        Test of every pair, as in scikit-posthocs, which must be installed.
 
+    Returns
+    -------
+    FriedmanComparison
+        Ranks and p-values.
+
+    Examples
+    --------
     >>> costs = [[1.0, 2.0, 3.0], [0.5, 0.9, 0.8], [3.0, 4.0, 6.0], [1.0, 1.5, 2.0]]
     >>> result = compare_over_datasets(costs, names=["ours", "theirs", "chance"])
     >>> result.mean_ranks

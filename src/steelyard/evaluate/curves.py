@@ -21,7 +21,19 @@ from .measures import mean_cost
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCurve:
-    """``values[i]`` of the measure when all with a score of at least ``thresholds[i]`` are called positive."""
+    """``values[i]`` of the measure when all with a score of at least ``thresholds[i]`` are called positive.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the measure.
+    thresholds : ndarray
+        Thresholds, rising.
+    values : ndarray
+        The measure at each of them.
+    best : int
+        Position of the best value.
+    """
 
     measure: str
     thresholds: Floats
@@ -43,7 +55,20 @@ class ThresholdCurve:
 class RocHull:
     """ROC points from (0, 0) to (1, 1), those on the convex hull, and the cheapest of them.
 
-    ``iso_cost`` is the slope along which cost does not change: P(-) C(-,+) / (P(+) C(+,-)).
+    Parameters
+    ----------
+    fpr : ndarray
+        False positive rates, rising.
+    tpr : ndarray
+        True positive rates.
+    thresholds : ndarray
+        Thresholds of the points.
+    hull : ndarray of int
+        Positions of the points on the convex hull.
+    iso_cost : float
+        Slope along which cost does not change: P(-) C(-,+) / (P(+) C(+,-)).
+    best : int
+        Position of the cheapest point.
     """
 
     fpr: Floats
@@ -71,6 +96,21 @@ class CostCurve:
     With x = P(+) C(+,-) / (P(+) C(+,-) + P(-) C(-,+)), a threshold is the line (1 - TPR) x + FPR (1 - x); ``x`` and
     ``cost`` are the corners of their lower envelope, ``thresholds[i]`` is the best one between corners i and i + 1.
     ``operating`` is the x of the given costs at the class shares of the data.
+
+    Parameters
+    ----------
+    x : ndarray
+        Corners of the lower envelope: x = P(+) C(+,-) / (P(+) C(+,-) + P(-) C(-,+)).
+    cost : ndarray
+        Its height at each corner.
+    thresholds : ndarray
+        ``thresholds[i]`` is the best one between corners i and i + 1.
+    fpr : ndarray
+        False positive rates of these thresholds.
+    tpr : ndarray
+        True positive rates of these thresholds.
+    operating : float
+        The x of the given costs at the class shares of the data.
     """
 
     x: Floats
@@ -86,7 +126,18 @@ class CostCurve:
         return float(np.trapezoid(self.cost, self.x))
 
     def at(self, x: Any) -> Floats:
-        """Height of the envelope."""
+        """Height of the envelope.
+
+        Parameters
+        ----------
+        x : float or array-like
+            Probability costs of the positives, in [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Normalised expected cost at each of them.
+        """
         return np.asarray(np.interp(x, self.x, self.cost))
 
 
@@ -94,8 +145,15 @@ class CostCurve:
 class BrierCurve:
     """Loss of probabilities taken at their word, against the cost proportion of a miss (Hernandez-Orallo et al. 2011).
 
-    At proportion c = C(+,-) / (C(+,-) + C(-,+)) the threshold is 1 - c. Jumps are given by two points with one ``c``.
-    ``operating`` is the c of the given costs.
+    Parameters
+    ----------
+    c : ndarray
+        Cost proportions c = C(+,-) / (C(+,-) + C(-,+)), at which the threshold is 1 - c. Jumps are given by two
+        points with one ``c``.
+    loss : ndarray
+        Loss at each of them.
+    operating : float
+        The c of the given costs.
     """
 
     c: Floats
@@ -123,6 +181,32 @@ def threshold_curve(
 
     ``measure`` may be any of this package; costs may differ from example to example.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_score : array-like of shape (n,)
+        Scores, higher for the positive class.
+    measure : callable
+        A measure of this package.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+    **params : Any
+        Further parameters of the measure.
+
+    Returns
+    -------
+    ThresholdCurve
+        Thresholds, values and the best of them.
+
+    Examples
+    --------
     >>> curve = threshold_curve([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], costs={0: 1, 1: 5})
     >>> curve.thresholds, curve.values
     (array([0.1, 0.4, 0.6, 0.9, inf]), array([0.5 , 0.25, 1.5 , 1.25, 2.5 ]))
@@ -161,6 +245,28 @@ def roc_hull(
 
     Costs that differ from example to example enter by their class means.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_score : array-like of shape (n,)
+        Scores, higher for the positive class.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    RocHull
+        Points, hull and the cheapest point.
+
+    Examples
+    --------
     >>> curve = roc_hull([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], costs={0: 1, 1: 5})
     >>> curve.hull.tolist(), curve.iso_cost, float(curve.thresholds[curve.best])
     ([0, 1, 3, 4], 0.2, 0.4)
@@ -188,6 +294,28 @@ def cost_curve(
 ) -> CostCurve:
     """The cost curve of a score: its lower envelope over all thresholds, exact at every corner.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_score : array-like of shape (n,)
+        Scores, higher for the positive class.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    CostCurve
+        The envelope, its thresholds and the operating point.
+
+    Examples
+    --------
     >>> curve = cost_curve([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> curve.x.round(3).tolist(), curve.cost.round(3).tolist()
     ([0.0, 0.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.25, 0.0, 0.0])
@@ -216,8 +344,28 @@ def brier_curve(
 ) -> BrierCurve:
     """The loss 2 [(1 - c) P(-) FPR + c P(+) FNR] of answering positive where the probability is at least 1 - c.
 
-    ``y_proba`` : probability of the positive class, in [0, 1].
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_proba : array-like of shape (n,)
+        Probabilities of the positive class, in [0, 1].
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    BrierCurve
+        Corners of the curve, its area and the operating point.
+
+    Examples
+    --------
     >>> curve = brier_curve([0, 1], [0.2, 0.7])
     >>> round(curve.area, 3)  # (0.2^2 + 0.3^2) / 2
     0.065

@@ -52,7 +52,28 @@ class _CurveDisplay:
     def from_predictions(
         cls, y_true: Any, y_score: Any, *, name: str | None = None, ax: Any = None, line: Any = None, **given: Any
     ) -> Self:
-        """Draw from scores (or probabilities) of the positive class; ``given`` are the curve's own parameters."""
+        """Draw from scores (or probabilities) of the positive class; ``given`` are the curve's own parameters.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_score : array-like of shape (n,)
+            Scores, higher for the positive class, or probabilities where the curve needs them.
+        name : str or None
+            Name in the legend.
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+        line : mapping
+            Passed on to matplotlib's ``plot``.
+        **given : Any
+            Further parameters of the measure, such as ``costs`` and ``positive``.
+
+        Returns
+        -------
+        Self
+            The display, drawn.
+        """
         return cls._of(y_true, y_score, name, **given).plot(ax=ax, **(line or {}))
 
     @classmethod
@@ -69,13 +90,53 @@ class _CurveDisplay:
         positive: Any = None,
         **given: Any,
     ) -> Self:
-        """Draw from a fitted estimator of two classes; ``given`` are the curve's own parameters."""
+        """Draw from a fitted estimator of two classes; ``given`` are the curve's own parameters.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted classifier.
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        name : str or None
+            Name in the legend.
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+        line : mapping
+            Passed on to matplotlib's ``plot``.
+        costs : Costs, cost rule, mapping, array-like or None
+            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+        positive : label or None
+            The positive class; by default the one the costs name, else the last of two.
+        **given : Any
+            Further parameters of the measure, such as ``costs`` and ``positive``.
+
+        Returns
+        -------
+        Self
+            The display, drawn.
+        """
         score = score_of(estimator, X, costs=costs, positive=positive, proba=cls._needs_proba)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, score, name=name, ax=ax, line=line, costs=costs, positive=positive, **given)
 
     def plot(self, ax: Any = None, **line: Any) -> Self:
-        """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``."""
+        """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+        **line : Any
+            Passed on to matplotlib's ``plot``.
+
+        Returns
+        -------
+        Self
+            The display, with ``ax_`` and ``line_`` set.
+        """
         self.ax_ = axes(ax, type(self).__name__)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_, **line)
@@ -93,6 +154,17 @@ class CostCurveDisplay(_CurveDisplay):
     Make one with ``from_estimator`` or ``from_predictions`` (parameters of :func:`cost_curve`). The thin lines are the
     thresholds on the hull, at most ``lines`` of them.
 
+    Parameters
+    ----------
+    curve : CostCurve
+        What to draw.
+    name : str or None
+        Name in the legend.
+    lines : int
+        Most thin lines of single thresholds to draw.
+
+    Examples
+    --------
     >>> display = CostCurveDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     >>> display.line_.get_label()
     'area 0.125'
@@ -127,6 +199,15 @@ class BrierCurveDisplay(_CurveDisplay):
     Make one with ``from_estimator`` (needs ``predict_proba``) or ``from_predictions`` (parameters of
     :func:`brier_curve`). The area is the Brier score.
 
+    Parameters
+    ----------
+    curve : BrierCurve
+        What to draw.
+    name : str or None
+        Name in the legend.
+
+    Examples
+    --------
     >>> display = BrierCurveDisplay.from_predictions([0, 1], [0.2, 0.7], name="ours")
     >>> display.line_.get_label()
     'ours (Brier 0.065)'
@@ -157,6 +238,15 @@ class RocHullDisplay(_CurveDisplay):
 
     Make one with ``from_estimator`` or ``from_predictions`` (parameters of :func:`roc_hull`).
 
+    Parameters
+    ----------
+    curve : RocHull
+        What to draw.
+    name : str or None
+        Name in the legend.
+
+    Examples
+    --------
     >>> display = RocHullDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], costs={0: 1, 1: 5})
     >>> display.curve.iso_cost
     0.2
@@ -191,6 +281,15 @@ class ThresholdDisplay(_CurveDisplay):
 
     Make one with ``from_estimator`` or ``from_predictions`` (parameters of :func:`threshold_curve`).
 
+    Parameters
+    ----------
+    curve : ThresholdCurve
+        What to draw.
+    name : str or None
+        Name in the legend.
+
+    Examples
+    --------
     >>> display = ThresholdDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], costs={0: 1, 1: 5})
     >>> display.line_.get_label()
     'best 0.25 at 0.4'

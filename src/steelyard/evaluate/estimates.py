@@ -31,8 +31,20 @@ _STEP = 1e-6  # relative step of the numerical gradient behind the standard erro
 class Estimate:
     """A measure estimated from the asked labels of a stream.
 
-    ``effective_sample_size`` = (sum w)^2 / sum w^2 tells how many equally weighted labels are worth as much;
-    ``standard_error`` is the linearised one of independent draws; ``rounds`` are those the estimate speaks about.
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    standard_error : float
+        The linearised one of independent draws.
+    effective_sample_size : float
+        (sum w)^2 / sum w^2: how many equally weighted labels are worth as much.
+    queried : int
+        Labels it is made from.
+    rounds : int
+        Rounds it speaks about.
+    method : str
+        "hajek" or "horvitz_thompson".
     """
 
     value: float
@@ -65,17 +77,36 @@ def estimate(
 ) -> Estimate:
     """Estimate a measure of the whole stream from the rounds whose label was asked, weighted by 1 / chance.
 
-    Parameters
-    ----------
-    measure : as for :func:`prequential_curve`; F1, total and mean cost, sensitivity, ...
-    trace : ``y`` is read only where ``queried``; elsewhere it may hold anything.
-    method : "hajek" scales the weights to sum to the number of rounds (self-normalised: stabler);
-        "horvitz_thompson" takes them as they are (unbiased for total and mean cost).
-    shown, costs, positive, classes, params : as for :func:`prequential_curve`.
-
     Raises :class:`NotEstimableError` when no unasked round could have been asked (a deterministic rule), and warns with
     :class:`CoverageWarning` when some could not: the estimate is then about the others alone.
 
+    Parameters
+    ----------
+    measure : callable
+        A measure of this package.
+    trace : Trace
+        The record of a stream; ``y`` is read only where ``queried``, elsewhere it may hold anything.
+    method : {"hajek", "horvitz_thompson"}
+        "hajek" scales the weights to sum to the number of rounds (self-normalised: stabler); "horvitz_thompson"
+        takes them as they are (unbiased for total and mean cost).
+    shown : {"push", "push_and_query"}
+        As for :func:`prequential_curve`.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    **params : Any
+        Further parameters of the measure.
+
+    Returns
+    -------
+    Estimate
+        Value, standard error and what it rests on.
+
+    Examples
+    --------
     >>> from steelyard import mean_cost
     >>> draw = np.random.default_rng(0)
     >>> y, predicted = draw.integers(0, 2, 1000), draw.integers(0, 2, 1000)

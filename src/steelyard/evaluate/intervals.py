@@ -9,16 +9,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import ExampleCosts
 from ..validation.arrays import check_same_length
 from ..validation.values import check_count, check_flag, check_number, invalid
 from ._measure_forms import MeasureForm, find_form, grouped, is_measure
 from ._predictions import Floats, read_predictions
-from ._resampling import Sheet, bca_limits
+from ._resampling import Sheet, bca_limits, spread
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with the interval that covers the true one with the stated ``confidence``."""
+    """A value with the interval that covers the true one with the stated ``confidence``.
+
+    Parameters
+    ----------
+    value : float
+        The value on the data.
+    low : float
+        Lower end.
+    high : float
+        Upper end.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    standard_error : float
+        Standard deviation of the resampled values.
+    """
 
     value: float
     low: float
@@ -49,16 +64,35 @@ def bootstrap_interval(
 ) -> Interval:
     """BCa bootstrap interval of a measure on these examples.
 
-    Parameters
-    ----------
-    measure : any function ``measure(y_true, y_pred, **given)``. Measures of this package, accuracy and balanced
-        accuracy are resampled as counts or sums, thousands at once; any other is called once per resample.
-    stratify : resample within each true class, so that every resample has the class counts of the data.
-    confidence : coverage, between 0 and 1. n_resamples : number of resamples, at least 100.
-    given : passed on to the measure (``costs``, ``positive``, ``classes``, ``sample_weight``, ``beta``, ...).
-
     A rate of exactly 0 or 1 gives an interval without width: resampling cannot show what did not happen once.
 
+    Parameters
+    ----------
+    measure : callable
+        Any function ``measure(y_true, y_pred, **given)``. Measures of this package, accuracy and balanced accuracy
+        are resampled as counts or sums, thousands at once; any other is called once per resample.
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    stratify : bool
+        Resample within each true class, so that every resample has the class counts of the data.
+    confidence : float
+        Coverage of the interval, between 0 and 1.
+    n_resamples : int
+        Number of bootstrap resamples, at least 100.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+    **given : Any
+        Passed on to the measure (``costs``, ``positive``, ``classes``, ``sample_weight``, ``beta``, ...).
+
+    Returns
+    -------
+    Interval
+        The value with its BCa interval.
+
+    Examples
+    --------
     >>> from steelyard import sensitivity_score
     >>> y, predicted = [1] * 40 + [0] * 60, [1] * 30 + [0] * 70
     >>> print(bootstrap_interval(sensitivity_score, y, predicted, random_state=0))
@@ -77,8 +111,7 @@ def bootstrap_interval(
     else:
         value, resampled, jackknife = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
     low, high = bca_limits(value, resampled, jackknife, level)
-    spread = float(resampled.std(ddof=1)) if np.isfinite(resampled).all() else np.inf  # savings may be -inf
-    return Interval(value, low, high, level, spread)
+    return Interval(value, low, high, level, spread(resampled))
 
 
 def _read_sheet(form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
@@ -103,11 +136,12 @@ def _call_by_call(
     """The slow way, for any measure at all."""
     check_same_length(y_true=y_true, y_pred=y_pred)
     y, p = np.asarray(y_true), np.asarray(y_pred)
+    whole, per_example = _split_arguments(given, len(y))
     stratum = np.unique(y, return_inverse=True)[1] if by_class else np.zeros(len(y), dtype=np.intp)
     members = [np.flatnonzero(stratum == s) for s in np.unique(stratum)]
 
     def value_of(rows: NDArray[np.intp]) -> float:
-        return float(measure(y[rows], p[rows], **{k: _cut(v, rows, len(y)) for k, v in given.items()}))
+        return float(measure(y[rows], p[rows], **whole, **{k: v[rows] for k, v in per_example.items()}))
 
     picked = (np.concatenate([rng.choice(m, len(m)) for m in members]) for _ in range(count))
     resampled = np.fromiter((value_of(rows) for rows in picked), dtype=float, count=count)
@@ -118,8 +152,23 @@ def _call_by_call(
     return value_of(everything), resampled, jackknife
 
 
-def _cut(value: Any, rows: NDArray[np.intp], n: int) -> Any:
-    """Arguments with one entry per example are resampled along."""
-    if hasattr(value, "shape") and hasattr(value, "__getitem__") and value.shape and value.shape[0] == n:
-        return value[rows]
-    return value
+def _split_arguments(given: dict[str, Any], n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments for all examples, and those with one entry per example as arrays.
+
+    Rows go by position, whatever index a frame brings along.
+    """
+    whole, per_example = {}, {}
+    for name, value in given.items():
+        if name in ("classes", "positive") or not _has_entries(value, n):
+            whole[name] = value
+        else:
+            by_position = isinstance(value, ExampleCosts) or hasattr(value, "tocsr")
+            per_example[name] = value if by_position else np.asarray(value)
+    return whole, per_example
+
+
+def _has_entries(value: Any, n: int) -> bool:
+    shape = getattr(value, "shape", None)
+    if shape is None and isinstance(value, (list, tuple)):
+        shape = (len(value),)
+    return bool(shape) and next(iter(shape or ())) == n

@@ -46,8 +46,28 @@ __all__ = [
 def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positives that were found: TP / (TP + FN). Paper 000, sec. III.
 
-    ``positive`` names the positive class; the keyword parameters are those of every measure, see the module's head.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> sensitivity_score(["ill", "ill", "fit"], ["ill", "fit", "fit"], positive="ill")
     0.5
     """
@@ -59,6 +79,28 @@ def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
 def specificity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the negatives (all other classes) that were not called positive: TN / (TN + FP). Paper 000, sec. III.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> specificity_score([1, 1, 0, 0], [1, 0, 0, 1])
     0.5
     """
@@ -70,6 +112,28 @@ def specificity_score(sums: Floats, positive: Positive) -> Floats:
 def precision_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positive answers that are right: TP / (TP + FP).
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> precision_score([1, 1, 0, 0], [1, 0, 0, 0])
     1.0
     """
@@ -81,8 +145,30 @@ def precision_score(sums: Floats, positive: Positive) -> Floats:
 def f_score(sums: Floats, positive: Positive, *, beta: float = 1.0) -> Floats:
     """(1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) with b = ``beta``; 0 without a true positive. Paper 003, eq. (38).
 
-    ``beta`` > 0 says how many times recall matters more than precision.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    beta : float
+        How many times recall matters more than precision, > 0.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> round(f_score([1, 1, 0, 0], [1, 0, 0, 0]), 3)
     0.667
     """
@@ -95,8 +181,30 @@ def f_score(sums: Floats, positive: Positive, *, beta: float = 1.0) -> Floats:
 def weighted_sum_score(sums: Floats, positive: Positive, *, eta_pos: float = 0.5) -> Floats:
     """eta_p * sensitivity + (1 - eta_p) * specificity. Paper 000, eq. (1).
 
-    ``eta_pos`` in [0, 1] is the weight of sensitivity; at 0.5 and two classes this is the balanced accuracy.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    eta_pos : float
+        Weight of sensitivity, in [0, 1]; at 0.5 and with two classes this is the balanced accuracy.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> weighted_sum_score([1, 1, 0, 0], [1, 0, 0, 0])
     0.75
     """
@@ -112,6 +220,28 @@ def g_mean_score(sums: Floats, _: Positive) -> Floats:
 
     Classes without a true example have no recall and do not count.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
     >>> g_mean_score(["a", "a", "b", "c"], ["a", "b", "b", "c"]).__round__(4)
     0.7937
     """
@@ -125,6 +255,28 @@ def g_mean_score(sums: Floats, _: Positive) -> Floats:
 def total_cost(sums: Floats, _: Positive) -> Floats:
     """What the answers cost altogether: sum_i C(y_i, answer_i). Paper 000, eq. (2).
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        In the unit of the costs.
+
+    Examples
+    --------
     >>> total_cost([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     6.0
     """
@@ -135,6 +287,28 @@ def total_cost(sums: Floats, _: Positive) -> Floats:
 def mean_cost(sums: Floats, _: Positive) -> Floats:
     """What an answer costs on average; with 0/1 costs the error rate. Paper 002, sec. 2.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        In the unit of the costs, per row.
+
+    Examples
+    --------
     >>> mean_cost([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     1.5
     """
@@ -151,6 +325,28 @@ def savings_score(sums: Floats, _: Positive) -> Floats:
     Where it costs nothing, the score is 0 for answers that cost nothing too, minus infinity for answers that cost
     something and plus infinity for answers that gain.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    float
+        1 is free of cost, 0 no better than the cheapest constant answer.
+
+    Examples
+    --------
     >>> savings_score([1, 1, 0, 0], [1, 0, 0, 0], costs={0: 2, 1: 3})
     0.25
     >>> savings_score([1, 0, 0, 0], [1, 0, 0, 0], costs=[[-1, 1], [1, -6]])  # always 0 gains 2, these gain 9
@@ -184,6 +380,24 @@ SCIKIT_LEARN = {  # functions of scikit-learn's that are formulas over sums, by 
 def costs_paid(y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None) -> Floats:
     """Cost of every single answer, (n,): what paired comparisons are made on.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Cost of each row, in the unit of the costs.
+
+    Examples
+    --------
     >>> costs_paid([1, 1, 0], [0, 1, 1], costs={0: 1, 1: 5})
     array([5., 0., 1.])
     """

@@ -22,6 +22,19 @@ class StreamDisplay:
     Make one with ``from_trace``, ``from_predictions`` or ``from_estimator`` (parameters of
     :func:`prequential_curve`); draw several into one ``ax``.
 
+    Parameters
+    ----------
+    rounds : ndarray of int
+        Rounds, from 1.
+    values : ndarray
+        The measure after each of them.
+    measure : str
+        Name of the measure.
+    name : str or None
+        Name in the legend.
+
+    Examples
+    --------
     >>> display = StreamDisplay.from_predictions([0, 1, 1], [0, 0, 1])
     >>> display.values.tolist()
     [0.0, 0.5, 0.3333333333333333]
@@ -44,7 +57,30 @@ class StreamDisplay:
         line: Any = None,
         **given: Any,
     ) -> Self:
-        """Draw a measure over time at no more than ``points`` rounds."""
+        """Draw a measure over time at no more than ``points`` rounds.
+
+        Parameters
+        ----------
+        trace : Trace
+            The record of a stream.
+        measure : callable
+            A measure of this package.
+        points : int
+            Most rounds to draw.
+        name : str or None
+            Name in the legend.
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+        line : mapping
+            Passed on to matplotlib's ``plot``.
+        **given : Any
+            Further parameters of the measure, such as ``costs`` and ``positive``.
+
+        Returns
+        -------
+        Self
+            The display, drawn.
+        """
         n = len(trace.prediction)
         rounds = np.unique(np.linspace(1, n, min(points, n)).astype(int))
         values = prequential_curve(measure, trace, at=rounds, **given)
@@ -52,19 +88,66 @@ class StreamDisplay:
 
     @classmethod
     def from_predictions(cls, y_true: Any, y_pred: Any, **given: Any) -> Self:
-        """Draw from truths and answers in the order of the stream, all labels known."""
+        """Draw from truths and answers in the order of the stream, all labels known.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True labels.
+        y_pred : array-like of shape (n,)
+            Answers given for the same rows.
+        **given : Any
+            Further parameters of the measure, such as ``costs`` and ``positive``.
+
+        Returns
+        -------
+        Self
+            The display, drawn.
+        """
         predicted = np.asarray(y_pred)
         known = np.ones(len(predicted))
         return cls.from_trace(Trace(known, predicted, known.astype(bool), known, np.asarray(y_true)), **given)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **given: Any) -> Self:
-        """Draw the answers of a fitted estimator to a stream of rows; it does not learn from them."""
+        """Draw the answers of a fitted estimator to a stream of rows; it does not learn from them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted classifier; it does not learn from the rows.
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        name : str or None
+            Name in the legend.
+        **given : Any
+            Further parameters of the measure, such as ``costs`` and ``positive``.
+
+        Returns
+        -------
+        Self
+            The display, drawn.
+        """
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, estimator.predict(X), name=name, **given)
 
     def plot(self, ax: Any = None, **line: Any) -> Self:
-        """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``."""
+        """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+        **line : Any
+            Passed on to matplotlib's ``plot``.
+
+        Returns
+        -------
+        Self
+            The display, with ``ax_`` and ``line_`` set.
+        """
         self.ax_ = axes(ax, "StreamDisplay")
         self.figure_ = self.ax_.figure
         (self.line_,) = self.ax_.plot(self.rounds, self.values, **{"label": self.name} | line)

@@ -30,13 +30,31 @@ def prequential_curve(
 
     Parameters
     ----------
-    measure : a measure of this package, or scikit-learn's ``accuracy_score`` or ``balanced_accuracy_score``.
-    trace : the record of the stream, with the truth of every round.
-    shown : "push" takes the predictions as the answers (PE of paper 001, sec. 5); "push_and_query" counts what was
-        asked as a positive answer too (PQE): a person looked at it.
-    at : rounds t to give the value after, from 1 to n and rising; default all.
-    costs, positive, classes, params : as for the measure.
+    measure : callable
+        A measure of this package, or scikit-learn's ``accuracy_score`` or ``balanced_accuracy_score``.
+    trace : Trace
+        The record of the stream, with the truth of every round.
+    shown : {"push", "push_and_query"}
+        "push" takes the predictions as the answers (PE of paper 001, sec. 5); "push_and_query" counts what was
+        queried as a positive answer too (PQE): a person looked at it.
+    at : array-like of int or None
+        Rounds t to give the value after, from 1 to n and rising; all if None.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    **params : Any
+        Further parameters of the measure.
 
+    Returns
+    -------
+    ndarray
+        The measure over the first t rounds, for every t asked for.
+
+    Examples
+    --------
     >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
     >>> from steelyard import sensitivity_score
     >>> prequential_curve(sensitivity_score, trace)
@@ -61,6 +79,24 @@ def prequential_curve(
 def prequential_score(measure: Measure, trace: Trace, *, shown: str = "push", **given: Any) -> float:
     """A measure over a whole stream: the last value of :func:`prequential_curve`, which takes the same parameters.
 
+    Parameters
+    ----------
+    measure : callable
+        As for :func:`prequential_curve`.
+    trace : Trace
+        The record of the stream.
+    shown : {"push", "push_and_query"}
+        As for :func:`prequential_curve`.
+    **given : Any
+        Further parameters of the measure, such as ``costs`` and ``positive``.
+
+    Returns
+    -------
+    float
+        The measure over all rounds.
+
+    Examples
+    --------
     >>> trace = Trace(np.zeros(3), np.array([0, 1, 0]), np.array([True, False, True]), np.ones(3), np.array([1, 1, 0]))
     >>> from steelyard import f_score
     >>> [round(prequential_score(f_score, trace, shown=s), 3) for s in ("push", "push_and_query")]

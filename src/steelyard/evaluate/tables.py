@@ -22,6 +22,26 @@ def cost_confusion_matrix(
 
     Rows and columns follow ``classes`` (default: those the costs name, else all that occur, sorted).
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    ndarray of shape (K, K)
+        Cost paid, ``[true, predicted]``.
+
+    Examples
+    --------
     >>> cost_confusion_matrix([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5})
     array([[0., 1.],
            [5., 0.]])
@@ -45,7 +65,18 @@ def _by_cell(answers: Predictions, amounts: Floats) -> Floats:
 class ConfusionTable:
     """A confusion matrix ``[true, predicted]`` in counts and in cost, with its labels; prints as text and as HTML.
 
-    ``answers`` are the labels of its columns: ``classes``, and the name of abstaining where that has a price.
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Labels of the rows.
+    counts : ndarray of shape (K, K) or (K, K + 1)
+        Count or weight of every pair, ``[true, predicted]``.
+    costs : ndarray of the same shape
+        Cost paid in every cell.
+    answers : ndarray
+        Labels of the columns: ``classes``, and the name of abstaining where that has a price.
+    currency : str or None
+        Unit of the costs.
     """
 
     classes: NDArray[Any]
@@ -90,6 +121,26 @@ def confusion_table(
 ) -> ConfusionTable:
     """Count (or weight) and cost of every pair of truth and answer.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
+
+    Returns
+    -------
+    ConfusionTable
+        Counts and costs with their labels.
+
+    Examples
+    --------
     >>> print(confusion_table([1, 1, 0, 0], [1, 0, 0, 1], costs={0: 1, 1: 5}))
     truth \\ answer, count (cost)     0     1
     0                            1 (0) 1 (1)
@@ -104,7 +155,23 @@ def confusion_table(
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Precision, recall, F, number of true examples and cost paid, class by class; prints as text and as HTML."""
+    """Precision, recall, F, number of true examples and cost paid, class by class; prints as text and as HTML.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+        Labels.
+    precision : ndarray of shape (K,)
+        Share of the answers of a class that are right.
+    recall : ndarray of shape (K,)
+        Share of a class that was found.
+    f : ndarray of shape (K,)
+        F of every class.
+    support : ndarray of shape (K,)
+        True examples, or their weight.
+    cost : ndarray of shape (K,)
+        Cost paid for the examples of a class.
+    """
 
     classes: NDArray[Any]
     precision: Floats
@@ -143,8 +210,28 @@ def per_class_scores(
 ) -> ClassScores:
     """Precision, recall and F of every class (scikit-learn's, 0 over nothing), and what its examples cost.
 
-    ``beta`` > 0 weighs recall in F. Paper 003, eq. (36)-(38).
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Answers given for the same rows.
+    beta : float
+        How many times recall matters more than precision, > 0.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    classes : sequence of labels or None
+        All classes; by default those the costs name, else those that occur, sorted.
+    sample_weight : array-like of shape (n,) or None
+        Weight of every row; 1 if None.
 
+    Returns
+    -------
+    ClassScores
+        One entry per class.
+
+    Examples
+    --------
     >>> print(per_class_scores(["a", "b", "b"], ["a", "a", "b"]))
     class precision recall     F support cost
     a         0.500  1.000 0.667       1    0

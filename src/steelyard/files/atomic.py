@@ -35,17 +35,14 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     known = _mode(target)
     if known is not None and not stat.S_ISREG(known):
-        with open(target, "wb") as stream:
+        with _named_errors(path), open(target, "wb") as stream:
             yield stream
         return
     partial = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
-    try:
+    with _named_errors(path):
         handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # the user's umask applies
-    except OSError as error:
-        error.filename = os.fspath(path)  # the name the user knows
-        raise
     try:
-        with os.fdopen(handle, "wb") as file:
+        with _named_errors(path), os.fdopen(handle, "wb") as file:
             if known is not None:
                 os.chmod(partial, stat.S_IMODE(known))
             yield file
@@ -57,6 +54,17 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             partial.unlink()
         raise
     sync_folder(target.parent)
+
+
+@contextmanager
+def _named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in errors of the system, as the user calls it and not by its temporary name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None or os.fspath(error.filename).endswith(".tmp"):
+            error.filename = os.fspath(path)
+        raise
 
 
 def _mode(target: Path) -> int | None:

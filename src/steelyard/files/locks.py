@@ -38,12 +38,22 @@ def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
+        _check_usable(place, path)
         raise StateError(f"{os.fspath(path)} is in use by {_owner(place)}.") from None
     try:
         _name_owner(place)
         yield
     finally:
         lock.release()
+
+
+def _check_usable(place: Path, path: str | os.PathLike[str]) -> None:
+    """Raise what the system says if no lock can be made there; the library would wait for that to change."""
+    try:
+        os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o666))
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 def _name_owner(place: Path) -> None:

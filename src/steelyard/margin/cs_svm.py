@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ..costs import as_costs
 from ..errors import CostsError
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.values import check_number, invalid
 from ._machine import KernelMachine
@@ -18,7 +18,7 @@ from .kernels import Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
 
 
-class CSSVMClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class CSSVMClassifier(CostClassifierMixin, KernelMachine):
     """Two-class SVM whose loss is weighted by cost: min 1/2 |w|^2 + C sum_i cost_i weight_i max(0, 1 - y_i f(x_i)).
 
     The CS-SVM of paper 004, section 4. cost_i is what the wrong answer costs more than the right one for example i;

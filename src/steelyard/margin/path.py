@@ -163,13 +163,13 @@ def solve_path(
     stop = threading.Event()
 
     def solve(position: int, problem: SVMProblem) -> PathSolution:
-        def steer(lam: float, steps: int) -> bool:
+        def callback(lam: float, steps: int) -> bool:
             if progress is not None:
                 progress(position, lam, steps)
             return not stop.is_set()
 
         solver = _on_gram(matrix, problem, max(grid), tol, mostly_there)
-        return PathSolution(problem, path_points(solver, grid, tol, max_iter, steer))
+        return PathSolution(problem, path_points(solver, grid, tol, max_iter, callback))
 
     tasks = (delayed(solve)(k, problem) for k, problem in enumerate(problems))
     try:
@@ -223,25 +223,25 @@ def box(problem: SVMProblem, lam: float) -> tuple[Floats, Floats, Floats]:
 
 
 def path_points(
-    solver: Solver, lambdas: Sequence[float], tol: float, max_iter: int, steer: Callable[[float, int], bool]
+    solver: Solver, lambdas: Sequence[float], tol: float, max_iter: int, callback: Callable[[float, int], bool]
 ) -> tuple[PathPoint, ...]:
-    """Follow one solver, built at the largest lambda, down the path; stop early where ``steer`` says False."""
+    """Follow one solver, built at the largest lambda, down the path; stop early where ``callback`` says False."""
     found: dict[float, PathPoint] = {}
     before = max(lambdas)
     for lam in sorted(set(lambdas), reverse=True):
         if lam != before:
             solver.rescale(before / lam)
-        steps = _run(solver, lam, tol, max_iter, steer)
+        steps = _run(solver, lam, tol, max_iter, callback)
         found[lam] = _point(solver, lam, steps, tol)
         before = lam
     return tuple(found[lam] for lam in lambdas)
 
 
-def _run(solver: Solver, lam: float, tol: float, max_iter: int, steer: Callable[[float, int], bool]) -> int:
+def _run(solver: Solver, lam: float, tol: float, max_iter: int, callback: Callable[[float, int], bool]) -> int:
     steps = 0
     while True:  # at least once: the solver aims lower than tol where decisions lie close together
         steps += solver.run(min(STEPS_AT_ONCE, max_iter - steps))
-        if not steer(lam, steps) or solver.violation() <= tol or steps >= max_iter:
+        if not callback(lam, steps) or solver.violation() <= tol or steps >= max_iter:
             return steps
 
 

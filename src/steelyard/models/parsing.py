@@ -1,40 +1,47 @@
-"""What a user spells on the command line: rules, costs, budgets. Nothing of it is evaluated."""
+"""The options of a command line as values: rules, costs, budgets. Nothing of them is evaluated."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import math
 from pathlib import Path
 from typing import Any
 
 from .. import active, online
 from ..active import QueryRule
 from ..costs import Costs
+from ..costs.spec import CostSpec, read_file
 from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
 from ..rules import Rule
 from ..validation.values import invalid
 
+BALANCED = "balanced"
+LONGEST_RULE = 500  # characters; deeper nesting than fits would exhaust the parser
 _BASES = (UpdateRule, QueryRule, SecondOrderRule)
 
 
 def update_rule(text: str) -> UpdateRule:
     """``CSOGD2``, ``CSOGD2(0.1)`` or ``CSOGD2(eta=0.1)``."""
-    return _spelled("--update", text, UpdateRule, online)  # type: ignore[no-any-return]
+    return _parse_rule("--update", text, UpdateRule, online)  # type: ignore[no-any-return]
 
 
 def query_rule(text: str) -> QueryRule:
     """``AskAsymmetric(c_pos=0.01, c_neg=0.1)``; ``Ask`` may be left out."""
-    return _spelled("--query", text, QueryRule, active)  # type: ignore[no-any-return]
+    return _parse_rule("--query", text, QueryRule, active)  # type: ignore[no-any-return]
 
 
-def _spelled(option: str, text: str, kind: type[Rule], room: Any) -> Any:
+def _parse_rule(option: str, text: str, kind: type[Rule], room: Any) -> Any:
     known = {name: rule for name in room.__all__ if _is_rule(rule := getattr(room, name), kind)}
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+        tree = ast.parse(text.strip(), mode="eval").body if len(text) <= LONGEST_RULE else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: a null byte
+        tree = None
+    if tree is None:
+        raise invalid(option, "be a rule such as Name(parameter=number)", text)
+    try:
+        made = _build_rule(option, tree, known)
+    except (RecursionError, MemoryError):
         raise invalid(option, "be a rule such as Name(parameter=number)", text) from None
-    made = _built(option, tree, known)
     made.validate()
     return made
 
@@ -43,7 +50,7 @@ def _is_rule(thing: Any, kind: type[Rule]) -> bool:
     return inspect.isclass(thing) and issubclass(thing, kind) and thing not in _BASES
 
 
-def _built(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
+def _build_rule(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
     """A rule from its syntax: a name, or a name with constants and rules in brackets."""
     name = tree.func if isinstance(tree, ast.Call) else tree
     if not isinstance(name, ast.Name) or (name.id not in known and f"Ask{name.id}" not in known):
@@ -62,31 +69,34 @@ def _built(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
 
 def _value(option: str, tree: ast.expr, known: dict[str, Any]) -> Any:
     if isinstance(tree, ast.Call) or (isinstance(tree, ast.Name) and tree.id not in ("inf", "nan")):
-        return _built(option, tree, known)
+        return _build_rule(option, tree, known)
     try:
         return ast.literal_eval(tree)
-    except ValueError:
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise invalid(option, "give parameters as numbers, texts or True and False", ast.unparse(tree)) from None
 
 
-def stream_costs(text: str | None) -> Any:
-    """``fn=5,fp=1`` (a miss, a false alarm), ``balanced``, a file of C[true, predicted], or None: a mistake costs 1."""
+def parse_costs(text: str | None) -> Costs | CostSpec | str | None:
+    """The option ``--costs`` of every command: ``fn=5,fp=1``, ``8:1``, a .csv or .toml file, or ``balanced``."""
     if text is None:
         return None
-    if text.strip() == "balanced":
-        return AdaptiveBalanced()
+    if text.strip().lower() == BALANCED:
+        return BALANCED
     if Path(text).suffix.lower() in (".csv", ".toml"):
-        return Costs.from_file(text)
-    pair: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, number = (piece.strip() for piece in part.partition("="))
-        try:
-            pair[name] = float(number)
-        except ValueError:
-            pair[name] = math.nan
-        if not equals or name not in ("fn", "fp") or not math.isfinite(pair[name]) or pair[name] <= 0:
-            raise invalid("--costs", "be balanced, positive numbers such as fn=5,fp=1, or a .csv or .toml file", text)
-    return Costs.binary(fn=pair.get("fn", 1.0), fp=pair.get("fp", 1.0))
+        return read_file(Path(text))
+    return CostSpec.parse(text)
+
+
+def stream_costs(text: str | None) -> Any:
+    """Costs of a stream, the same for every row; ``balanced`` follows the labels seen, None: a mistake costs 1."""
+    stated = parse_costs(text)
+    if stated == BALANCED:
+        return AdaptiveBalanced()
+    if isinstance(stated, CostSpec):
+        stated = stated.costs()
+    if isinstance(stated, Costs) and stated.abstain is not None:
+        raise invalid("--costs", "leave abstain out in a stream, which decides every row", text)
+    return stated
 
 
 def label_budget(text: str | None) -> int | float | None:

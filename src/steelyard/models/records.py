@@ -12,8 +12,11 @@ from ..errors import StateError
 from ..online import RecordHasher, StreamScaler
 from ..validation.arrays import is_sparse
 from ..validation.values import check_choice, invalid
+from .memory import check_memory
 
 SCALES = ("auto", "none", "standard", "unit-norm")
+DEFAULT_BITS = 18  # of the hash of tables with text columns
+WIDE = 2**20  # columns from which on the memory of the weights is looked at
 
 
 class RecordEncoder:
@@ -23,24 +26,38 @@ class RecordEncoder:
         self.scale = check_choice("--scale", scale, SCALES)
         self.hash_bits = hash_bits
         self.scaler: StreamScaler | None = None
-        self.columns: tuple[str, ...] | None = None
+        self.columns: tuple[str, ...] | int | None = None  # only their number where they have no names
 
     def rows(self, chunk: Dataset) -> Any:
         """The rows of the next chunk, ready to learn from."""
         self._check_columns(chunk)
+        self._check_memory(chunk)
         if is_sparse(chunk.X):
             if self.scale in ("standard", "unit-norm"):
                 raise invalid("--scale", "be none for sparse rows", self.scale)
             return chunk.X
         if not chunk.nominal and self.hash_bits is None:
             return self._scaled(np.asarray(chunk.X, dtype=np.float64))
-        return RecordHasher(2 ** (18 if self.hash_bits is None else self.hash_bits)).transform(self._half_scaled(chunk))
+        return RecordHasher(2**self._bits).transform(self._half_scaled(chunk))
+
+    @property
+    def _bits(self) -> int:
+        return DEFAULT_BITS if self.hash_bits is None else self.hash_bits
+
+    def _check_memory(self, chunk: Dataset) -> None:
+        """Raise before the learner asks for more memory than there is."""
+        hashed = not is_sparse(chunk.X) and (bool(chunk.nominal) or self.hash_bits is not None)
+        width = 2**self._bits if hashed else chunk.X.shape[1]
+        if width >= WIDE:
+            option, value = ("--hash-bits", self._bits) if hashed else ("--n-features", width)
+            check_memory(option, value, 8 * width)
 
     def _check_columns(self, chunk: Dataset) -> None:
-        found = chunk.features or tuple(f"x{j}" for j in range(chunk.X.shape[1]))
+        found: tuple[str, ...] | int = chunk.features or chunk.X.shape[1]
         if self.columns is not None and found != self.columns:
-            other = next((a for a, b in zip(found, self.columns, strict=False) if a != b), len(found))
-            raise invalid("columns", f"stay the {len(self.columns)} of the state", other, "Start with another --state.")
+            had, now = ((c, ()) if isinstance(c, int) else (len(c), c) for c in (self.columns, found))
+            other = next((b for a, b in zip(had[1], now[1], strict=False) if a != b), now[0])
+            raise invalid("columns", f"stay the {had[0]} of the state", other, "Start with another --state.")
         self.columns = found
 
     def _scaled(self, numbers: Any) -> Any:
@@ -71,7 +88,7 @@ class RecordEncoder:
         if self.scaler is not None:
             scaler = self.scaler.state()
             scaler["arrays"] = {name: array.tolist() for name, array in scaler["arrays"].items()}
-        columns = None if self.columns is None else list(self.columns)
+        columns = list(self.columns) if isinstance(self.columns, tuple) else self.columns
         return {"scale": self.scale, "hash_bits": self.hash_bits, "columns": columns, "scaler": scaler}
 
     @classmethod
@@ -79,7 +96,8 @@ class RecordEncoder:
         """The encoder as it was."""
         try:
             made = cls(state["scale"], state["hash_bits"])
-            made.columns = None if state["columns"] is None else tuple(state["columns"])
+            columns = state["columns"]
+            made.columns = tuple(columns) if isinstance(columns, list) else columns
             made.scaler = None if state["scaler"] is None else StreamScaler.from_state(state["scaler"])
         except (KeyError, TypeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error

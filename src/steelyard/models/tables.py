@@ -12,18 +12,19 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs import Costs
+from ..costs import Balanced, Costs
+from ..costs.spec import CostSpec
 from ..data import Dataset, read_table
-from ..data.files import suffix_of
-from ..data.table import SUFFIXES
+from ..data.parts import source_format
 from ..errors import CostsError
 from ..validation.values import invalid
+from .parsing import BALANCED, parse_costs
 from .schema import Columns
 
 
 def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """Rows, labels, and the named cost columns, which are taken out of the rows."""
-    kind = _kind(path)
+    kind = source_format(path)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
     dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
@@ -35,15 +36,6 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     for name in dict.fromkeys(columns):  # one column may hold both costs
         X, taken[name] = _without(X, dataset.features, name)
     return X, dataset.y, taken
-
-
-def _kind(path: Path) -> str:
-    """The format of a file by its name."""
-    kind = SUFFIXES.get(suffix_of(path))
-    if kind is None:
-        endings = ", ".join(sorted(SUFFIXES))
-        raise invalid("the file", f"end in one of {endings} (.gz, .bz2 or .xz may follow)", path.name)
-    return kind
 
 
 def _named(dataset: Dataset) -> Any:
@@ -67,38 +59,49 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
 def read_costs(
     text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
 ) -> Any:
-    """Costs from ``fn=5,fp=1``, a CSV or TOML file, or columns of the data (``roles``: fn and fp column names)."""
-    pair = _pair(text) if text and "=" in text else {}
-    matrix = Costs.from_file(text) if text and not pair else None
-    if roles and (matrix is not None or pair.keys() & roles.keys()):
+    """Costs from the option ``--costs`` and columns of the data (``roles``: fn and fp column names)."""
+    if roles and (text is None or "=" in text):
+        text = _with_columns(text, roles)
+    stated = parse_costs(text)
+    if roles and not isinstance(stated, CostSpec):
         raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
     classes = np.unique(y)
     if len(classes) < 2:
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) > 2:
-        if pair or roles:
+        if isinstance(stated, CostSpec):
             raise invalid("costs", "be a matrix file for more than two classes", text, error=CostsError)
         if positive is not None:
             raise invalid("--positive", "be left out where there are more than two classes", positive)
-        return matrix
+        return Balanced() if stated == BALANCED else stated
     named = None if positive is None else _label(classes, positive)
-    if matrix is not None:
-        return matrix if named is None else replace(matrix.aligned(classes), positive=named)
-    miss, alarm = (taken[roles[k]] if k in roles else pair.get(k, 1.0) for k in ("fn", "fp"))
-    return Costs.binary(fn=miss, fp=alarm, classes=classes.tolist(), positive=named)
+    if stated is None or isinstance(stated, str):
+        rule = Balanced(positive=named)
+        return rule if stated else Costs.binary(fn=1, fp=1, classes=classes.tolist(), positive=named)
+    if isinstance(stated, CostSpec):
+        spec = stated if named is None else replace(stated, positive=named)
+        return spec.costs(_frame(spec, taken), classes=classes.tolist())
+    return stated if named is None else replace(stated.aligned(classes), positive=named)
 
 
-def _pair(text: str) -> dict[str, float]:
-    pair: dict[str, float] = {}
-    for part in text.split(","):
-        key, _, value = part.partition("=")
-        if key.strip() not in ("fn", "fp") or key.strip() in pair:
-            raise invalid("--costs", "look like fn=5,fp=1 or name a file", text, error=CostsError)
-        try:
-            pair[key.strip()] = float(value)
-        except ValueError:
-            raise invalid("--costs", "give numbers, as in fn=5,fp=1", text, error=CostsError) from None
-    return pair
+def _with_columns(text: str | None, roles: dict[str, str]) -> str:
+    """What ``--costs`` would be if it named the columns; what is stated by neither costs 1."""
+    parts = [] if text is None else [text]
+    parts += [f"{role}={name}" for role, name in roles.items()]
+    stated = {part.partition("=")[0].strip().lower() for part in ",".join(parts).split(",")}
+    return ",".join(parts + [f"{role}=1" for role in ("fn", "fp") if role not in stated])
+
+
+def _frame(spec: CostSpec, taken: dict[str, Any]) -> Any:
+    """The cost columns that were taken out of the rows, if the costs name any."""
+    missing = [name for name in spec.columns.values() if name not in taken]
+    if missing:
+        advice = "Name columns with --fn-cost-column and --fp-cost-column."
+        raise invalid("--costs", "give numbers", missing[0], advice, CostsError)
+    if not spec.columns:
+        return None
+    library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
+    return nw.from_dict(taken, backend=library).to_native()
 
 
 def _label(classes: NDArray[Any], positive: str) -> Any:
@@ -115,9 +118,9 @@ def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[
     Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
     one of those the model does not know.
     """
-    kind = _kind(path)
+    kind = source_format(path)
     if columns.sparse is not (kind == "libsvm"):
-        raise invalid("the file", "be LIBSVM, or not, like the one the model was taught with", path.name)
+        raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", path.name)
     if kind == "libsvm":
         if taken:
             raise invalid("cost column", "not be given for LIBSVM", taken[0], error=CostsError)

@@ -45,7 +45,7 @@ def check_two(classes: Any) -> Labels:
             "The type of the target is multiclass."
         )
     if len(found) < 2:
-        raise invalid("y", "have two classes", found.tolist(), "For one class in the first part give classes=.")
+        raise invalid("y", "have two classes", found.tolist(), "If the first batch has one class, pass classes=[...].")
     return found
 
 

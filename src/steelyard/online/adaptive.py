@@ -26,6 +26,15 @@ class AdaptiveBalanced(Balanced):
     With more than two classes a mistake on class k costs (max N + 1) / (N_k + 1), and ``eta_pos`` must be 0.5.
     Elsewhere, where all labels are known, the same as :class:`Balanced`.
 
+    Parameters
+    ----------
+    eta_pos : float
+        Weight of sensitivity, in (0, 1).
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+
+    Examples
+    --------
     >>> AdaptiveBalanced().costs_for([1, 0, 0, 0]).ratio()
     3.0
     """

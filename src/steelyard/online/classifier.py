@@ -6,33 +6,51 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
-from ._engine import Engine, Setting, always_asked, check_query, one_row, readable
+from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
-from ._storing import Stored
+from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
 from .updates import CSOGD2, UpdateRule
 
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
 
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
     the budget lasts, and if it comes w <- keep w + add x by the update rule. Papers 000 and 001, Algorithm 1.
 
-    Parameters: ``update`` (default ``CSOGD2()``); ``query`` (default ``AskAll()``); ``budget``, None, labels in all or
-    a rate below 1; ``costs``, any class costs, a rule, or ``AdaptiveBalanced()``: a mistake on the negative class
-    counts 1, on the positive one their ratio (rules that are blind to costs ignore them); ``after_budget``, ``"last"``
-    weights or the ``"average"`` of all once the budget is spent; ``fit_intercept``, a constant feature 1; ``seed``.
+    Parameters
+    ----------
+    update : UpdateRule or None
+        What a label does to the weights; ``CSOGD2()`` if None.
+    query : QueryRule or None
+        Which labels are queried; ``AskAll()`` if None.
+    budget : int, float, Budget or None
+        Labels in all, or a rate below 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        Class costs, a rule, or ``AdaptiveBalanced()``: a mistake on the negative class counts 1, on the positive
+        one their ratio (rules that are blind to costs ignore them).
+    threshold : float
+        Positive where the score reaches it.
+    after_budget : {"last", "average"}
+        Weights that answer once the budget is spent.
+    fit_intercept : bool
+        Learn with a constant feature 1.
+    seed : int
+        Of the draws of the query rule.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [-1.0, 0.5], [0.8, 0.1], [-0.7, 0.2]])
     >>> OnlineClassifier().fit(X, ["yes", "no", "yes", "no"]).predict([[0.9, 0.0]])
@@ -62,10 +80,10 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
         with unchanged_on_error(self):
-            self.__dict__.pop("_engine", None)
+            self.__dict__.pop("_stream", None)
             self._learn(X, y, None, costs, sample_weight, known_whole=True)
         return self
 
@@ -89,6 +107,26 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
 
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        draws : array-like of shape (n,) or None
+            In place of the uniform numbers of the rounds.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        costs : Costs, cost rule, mapping, array-like or None
+            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        Trace
+            Score, prediction, query and truth of every round.
         """
         with unchanged_on_error(self):
             trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
@@ -107,8 +145,8 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         recorded: bool = False,
         draws: Any = None,
     ) -> Trace | None:
-        new = not hasattr(self, "_engine")
-        rows = readable(self, X, reset=new)
+        new = not hasattr(self, "_stream")
+        rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         positive = None
@@ -119,25 +157,38 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         if positive is None:
             positive = is_positive(labels, self.classes_)
-        if sample_weight is not None and not self._engine.update.uses_cost:
-            raise invalid("sample_weight", f"be None for {self._engine.update!r}, which is blind to costs", "weights")
+        if sample_weight is not None and not self._stream.update.uses_cost:
+            raise invalid("sample_weight", f"be None for {self._stream.update!r}, which is blind to costs", "weights")
         per_row = row_costs(costs, sample_weight, labels, self.classes_, positive)
         uniform = None if draws is None else uniform_draws(draws, len(labels))
         if not recorded:
-            self._engine.run(rows, positive, per_row, draws=uniform)
+            self._stream.run(rows, positive, per_row, draws=uniform)
             return None
-        record = self._engine.blank_record(len(labels))
+        record = self._stream.blank_record(len(labels))
         in_place = self.classes_.dtype.kind in "iuf" and self.classes_.itemsize == 8
         bits = tuple(self.classes_.view(np.int64).tolist()) if in_place else (0, 1)
-        self._engine.run(rows, positive, per_row, draws=uniform, record=record, labels=bits)
+        self._stream.run(rows, positive, per_row, draws=uniform, record=record, labels=bits)
         predicted = record.answer.view(self.classes_.dtype) if in_place else self.classes_[record.answer]
         query_probability, queried = record.query_probability, record.queried
         if query_probability is None or queried is None:
-            query_probability, queried = always_asked(len(labels))
+            query_probability, queried = all_queried(len(labels))
         return Trace(record.score, predicted, queried, query_probability, labels)
 
     def start(self, n_features: int, classes: Any) -> Self:
-        """Begin a live stream of ``n_features`` features without any row yet."""
+        """Begin a live stream of ``n_features`` features without any row yet.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of a row.
+        classes : sequence of labels
+            Both classes, the negative one first.
+
+        Returns
+        -------
+        Self
+            The estimator, ready to decide.
+        """
         with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, check_two(classes), None)
@@ -156,7 +207,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
             raise invalid("budget", 'be a number of labels for after_budget="average"', self.budget)
-        setting = Setting(
+        setting = StreamConfig(
             n_features=n_features,
             budget=budget,
             costs=class_costs(self.costs, y, classes),
@@ -165,7 +216,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             fit_intercept=bool(self.fit_intercept),
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
         )
-        self._engine = Engine(setting, update, query)
+        self._stream = BinaryStream(setting, update, query)
         self._adopt(classes)
 
     def _adopt(self, classes: NDArray[Any]) -> None:
@@ -173,9 +224,9 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         self._answers = tuple(classes)  # looked up once a decision
         self._truths = {label: bool(i) for i, label in enumerate(classes.tolist())}
 
-    def _running(self) -> Engine:
+    def _running(self) -> BinaryStream:
         try:
-            return self._engine
+            return self._stream
         except AttributeError:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
@@ -184,7 +235,18 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
     # -- one row at a time -------------------------------------------------------------------------------------------
 
     def decide(self, x: Any) -> Decision:
-        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
+        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            One row.
+
+        Returns
+        -------
+        Decision
+            Prediction, score and whether the label is wanted.
+        """
         engine = self._running()
         found = engine.stream.decide(x) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
@@ -194,6 +256,17 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Learn from one label that was asked for, at once or much later.
 
         ``cost`` of a mistake on this example wins over the costs by class; a sample weight is a factor to it.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            The row that was decided.
+        y : label
+            Its label.
+        cost : float or None
+            Cost of a mistake on this example; wins over the costs by class.
+        sample_weight : float
+            A factor to the cost.
         """
         engine = self._running()
         positive = self._truth(y)
@@ -211,7 +284,13 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             engine.learn(one_row(self, x), positive, value, whole)
 
     def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come."""
+        """Give back the reservation of labels that were asked for and will never come.
+
+        Parameters
+        ----------
+        count : int
+            Queried labels that will never come.
+        """
         self._running().stream.cancel_query(check_count("count", count))
 
     def _truth(self, y: Any) -> bool:
@@ -221,8 +300,8 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
             raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
     def _weight(self, sample_weight: float) -> float:
-        if not self._engine.update.uses_cost:
-            raise invalid("sample_weight", f"be 1 for {self._engine.update!r}, which is blind to costs", sample_weight)
+        if not self._stream.update.uses_cost:
+            raise invalid("sample_weight", f"be 1 for {self._stream.update!r}, which is blind to costs", sample_weight)
         return check_number("sample_weight", sample_weight, at_least=0)
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -230,7 +309,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
         engine = self._running()
-        return engine.scores(readable(self, X, reset=False)) - engine.setting.threshold
+        return engine.scores(check_stream_rows(self, X, reset=False)) - engine.setting.threshold
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The answer for every row."""
@@ -264,7 +343,7 @@ class OnlineClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[
         return int(self._running().stream.t)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_engine")
+        return hasattr(self, "_stream")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -30,8 +30,13 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     token come from its MurmurHash3 (32 bit, seed 0): |h| mod n_features and the sign of h, as in scikit-learn's
     FeatureHasher, so they are the same on every machine and there is nothing to fit.
 
-    Parameters: ``n_features`` >= 1, better a power of two well above the number of different tokens.
+    Parameters
+    ----------
+    n_features : int
+        Columns, >= 1; better a power of two well above the number of different tokens.
 
+    Examples
+    --------
     >>> rows = RecordHasher(64).transform([{"age": 31, "city": "Oslo"}, {"age": None, "city": "Oslo"}])
     >>> [sorted(row.data.tolist()) for row in rows]
     [[1.0, 31.0], [-1.0, 1.0]]
@@ -51,7 +56,18 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit(X, y)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
-        """One sparse row for every record."""
+        """One sparse row for every record.
+
+        Parameters
+        ----------
+        X : iterable of mappings, or frame
+            Records.
+
+        Returns
+        -------
+        csr_matrix of shape (n, n_features)
+            One sparse row for every record.
+        """
         width = self._width()
         _refuse_sparse(X)
         frame = nw.from_native(X, pass_through=True, eager_only=True)
@@ -70,7 +86,18 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The hasher as it was."""
+        """The hasher as it was.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state` gave.
+
+        Returns
+        -------
+        Self
+            The hasher as it was.
+        """
         return cls(state["n_features"])
 
     def __sklearn_is_fitted__(self) -> bool:

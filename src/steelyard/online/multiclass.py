@@ -6,19 +6,27 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
 from ..errors import StateError
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
-from ._engine import always_asked, check_query, one_row, readable
+from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._many import Floats, ManyEngine, ManySetting, ManyTruth, cheapest, check_many
-from ._storing import Saved, classes_read, classes_written, described, params_read, params_written
+from ._multiclass_stream import (
+    Floats,
+    MulticlassConfig,
+    MulticlassLabels,
+    MulticlassStream,
+    cheapest,
+    check_multiclass_update,
+)
+from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
 from .updates import CSOGD1, UpdateRule
 
@@ -27,7 +35,7 @@ __all__ = ["OnlineCostClassifier"]
 FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
-class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
     Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
@@ -37,12 +45,27 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     (``PA``, ``PA1``, ``PA2``) or the second (``CSOALPA``). With two classes it is ``OnlineClassifier(update)``, though
     the PA there are blind to costs; with unit costs, one such learner a class against the rest.
 
-    Parameters: ``update`` (default ``CSOGD1()``); ``query``, ``budget``: the score a rule looks at is how much dearer
-    the second best answer seems, with a minus where the answer is ``negative`` (default: the first class); ``costs``,
-    by class: a matrix C[true, predicted], a rule, ``AdaptiveBalanced()``, or None for 0 and 1; ``after_budget``,
-    ``fit_intercept`` and ``seed`` as in OnlineClassifier. Costs per example and sample weights, which are factors to
-    the costs of a row, go to fit, partial_fit and run.
+    Parameters
+    ----------
+    update : UpdateRule or None
+        What a label does to the weights; ``CSOGD1()`` if None.
+    query : QueryRule or None
+        Which labels are queried; ``AskAll()`` if None.
+    budget : int, float, Budget or None
+        Labels in all, or a rate below 1.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+    negative : label or None
+        The class that is no alarm; the first one if None.
+    after_budget : {"last", "average"}
+        Weights that answer once the budget is spent.
+    fit_intercept : bool
+        Learn with a constant feature 1.
+    seed : int
+        Of the draws of the query rule.
 
+    Examples
+    --------
     >>> X = np.eye(3)[[0, 1, 2] * 20]
     >>> OnlineCostClassifier().fit(X, ["low", "mid", "top"] * 20).predict(np.eye(3)).tolist()
     ['low', 'mid', 'top']
@@ -52,7 +75,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     FIELDS = ("params", "n_features", "counts", "labels", "feature_names")
     FORMAT, VERSION = FORMAT, VERSION
     classes_: NDArray[Any]
-    _engine: ManyEngine
+    _stream: MulticlassStream
 
     def __init__(
         self,
@@ -77,10 +100,10 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn afresh from one pass over the rows in their order."""
         with unchanged_on_error(self):
-            self.__dict__.pop("_engine", None)
+            self.__dict__.pop("_stream", None)
             self._learn(X, y, None, costs, sample_weight, whole=True)
         return self
 
@@ -97,12 +120,45 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        draws : array-like of shape (n,) or None
+            In place of the uniform numbers of the rounds.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        costs : Costs, cost rule, mapping, array-like or None
+            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        Trace
+            Score, prediction, query and truth of every round.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
 
     def start(self, n_features: int, classes: Any) -> Self:
-        """Begin a live stream of ``n_features`` features without any row yet."""
+        """Begin a live stream of ``n_features`` features without any row yet.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of a row.
+        classes : sequence of labels
+            All classes.
+
+        Returns
+        -------
+        Self
+            The estimator, ready to decide.
+        """
         with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
             self._begin(self.n_features_in_, np.unique(np.asarray(classes)), None)
@@ -111,8 +167,8 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def _learn(
         self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, whole: bool, draws: Any = None
     ) -> Trace:
-        new = not hasattr(self, "_engine")
-        rows = readable(self, X, reset=new)
+        new = not hasattr(self, "_stream")
+        rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         found, codes = check_labels(labels)
@@ -125,15 +181,15 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         if (positions < 0).any():
             at = int(np.argmax(positions[codes] < 0))
             raise invalid("y", f"hold the classes {self.classes_.tolist()}", labels[at], f"See row {at}.")
-        truth = ManyTruth(
+        truth = MulticlassLabels(
             positions[codes],
             None if costs is None else self._table(costs, labels),
             None if sample_weight is None else check_sample_weight(sample_weight, len(labels)),
             None if draws is None else uniform_draws(draws, len(labels)),
         )
-        gap, answer, query_probability, queried = self._engine.run(rows, truth)
+        gap, answer, query_probability, queried = self._stream.run(rows, truth)
         if query_probability is None or queried is None:
-            query_probability, queried = always_asked(len(labels))
+            query_probability, queried = all_queried(len(labels))
         return Trace(gap, self.classes_[answer], queried, query_probability, labels)
 
     def _table(self, per_example: Any, y: Any) -> Floats:
@@ -144,7 +200,10 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         """Zero weights, and everything that stays for the life of the stream."""
         if len(classes) < 2:
             raise invalid(
-                "y", "have two classes or more", classes.tolist(), "For one class in the first part give classes=."
+                "y",
+                "have two classes or more",
+                classes.tolist(),
+                "If the first batch has one class, pass classes=[...].",
             )
         adaptive = isinstance(self.costs, AdaptiveBalanced)
         costs = fixed_costs(None if adaptive else self.costs, y, classes)
@@ -153,14 +212,14 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     def _adopt(self, n_features: int, classes: NDArray[Any], costs: Floats) -> None:
         update = CSOGD1() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
-        check_many(update)
+        check_multiclass_update(update)
         check_query(query)
         budget = Budget.of(self.budget)
         averaged = check_choice("after_budget", self.after_budget, ("last", "average")) == "average"
         if averaged and not np.isfinite(budget.limit):
             raise invalid("budget", 'be a number of labels for after_budget="average"', self.budget)
         odds, plus = adaptive_odds(self.costs, classes) if isinstance(self.costs, AdaptiveBalanced) else (0.0, 1)
-        setting = ManySetting(
+        setting = MulticlassConfig(
             n_features=n_features,
             budget=budget,
             costs=costs,
@@ -171,7 +230,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             odds=odds,
             positive=plus,
         )
-        self._engine = ManyEngine(setting, update, query)
+        self._stream = MulticlassStream(setting, update, query)
         self.classes_ = classes
         self._answers = tuple(classes)  # looked up once a decision
         self._codes = {label: k for k, label in enumerate(classes.tolist())}
@@ -185,9 +244,9 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             raise invalid("negative", f"be one of the classes {classes.tolist()}", self.negative)
         return int(found[0])
 
-    def _running(self) -> ManyEngine:
+    def _running(self) -> MulticlassStream:
         try:
-            return self._engine
+            return self._stream
         except AttributeError:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call fit, run, partial_fit or start first."
@@ -196,14 +255,37 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
     # -- one row at a time -------------------------------------------------------------------------------------------
 
     def decide(self, x: Any) -> Decision:
-        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget."""
+        """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            One row.
+
+        Returns
+        -------
+        Decision
+            Prediction, score and whether the label is wanted.
+        """
         engine = self._running()
         found = engine.stream.decide(x) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
 
     def learn(self, x: Any, y: Any, *, costs: Any = None, sample_weight: float = 1.0) -> None:
-        """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win."""
+        """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,)
+            The row that was decided.
+        y : label
+            Its label.
+        costs : array-like of shape (K,) or None
+            Costs of all answers for this row; win over those by class.
+        sample_weight : float
+            A factor to the costs.
+        """
         engine = self._running()
         code = self._code(y)
         given = None if costs is None else self._table(np.atleast_2d(costs), np.asarray([y]))[0]
@@ -223,7 +305,13 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
     def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come."""
+        """Give back the reservation of labels that were asked for and will never come.
+
+        Parameters
+        ----------
+        count : int
+            Queried labels that will never come.
+        """
         self._running().stream.cancel_query(check_count("count", count))
 
     # -- answering ---------------------------------------------------------------------------------------------------
@@ -232,8 +320,18 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest.
 
         Rules that scale the slope estimate shares of the range of a row's costs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The estimates, columns as in ``classes_``.
         """
-        return self._running().estimates(readable(self, X, reset=False))
+        return self._running().estimates(check_stream_rows(self, X, reset=False))
 
     def decision_function(self, X: Any) -> Floats:
         """Minus the estimated costs; for two classes one column, positive for the second."""
@@ -292,7 +390,20 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **rules: Any) -> Self:
-        """The estimator as it was: it goes on with the same bits. A rule of your own is given by name, ``query=``."""
+        """The estimator as it was: it goes on with the same bits. A rule of your own is given by name, ``query=``.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state` gave.
+        **rules : Any
+            Rules of your own, by name, such as ``query=``.
+
+        Returns
+        -------
+        Self
+            The estimator as it was.
+        """
         if not isinstance(state, dict) or (state.get("format"), state.get("version")) != (FORMAT, VERSION):
             raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {described(state)}.")
         try:
@@ -303,7 +414,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
             if costs.shape != (len(classes), len(classes)) or made.n_features_in_ * len(classes) != len(vectors[0]):
                 raise StateError(f"state must have {made.n_features_in_} weights for each of {len(classes)} classes.")
             made._adopt(made.n_features_in_, classes_read(classes, state["labels"]), costs)
-            made._engine.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
+            made._stream.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
             names = list(state["feature_names"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
@@ -312,7 +423,7 @@ class OnlineCostClassifier(Saved, ClassifierMixin, BaseEstimator):  # type: igno
         return made
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_engine")
+        return hasattr(self, "_stream")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

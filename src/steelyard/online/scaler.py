@@ -27,8 +27,13 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     :meth:`run` is for streams: every row is scaled by what came strictly before it, so nothing of the future leaks, and
     no cutting of the stream changes a bit.
 
-    Parameters: ``unit_norm``, divide every scaled row by its Euclidean length (papers 000 and 001).
+    Parameters
+    ----------
+    unit_norm : bool
+        Divide every scaled row by its Euclidean length (papers 000 and 001).
 
+    Examples
+    --------
     >>> StreamScaler().run([[1.0], [3.0], [5.0]]).ravel()
     array([0., 0., 3.])
     """
@@ -47,13 +52,35 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         return self._learned(check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True), new=new)
 
     def transform(self, X: Any) -> Floats:
-        """Scale rows by what is known now."""
+        """Scale rows by what is known now.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The rows, scaled by what is known now.
+        """
         check_is_fitted(self, "counts_")
         rows = check_rows(self, X, reset=False, accept_sparse=False, allow_nan=True)
         return self._shortened(_scaled(rows.astype(np.float64), self.counts_, self.mean_, self.squares_))
 
     def run(self, X: Any) -> Floats:
-        """Scale every row by the rows before it, then learn from it."""
+        """Scale every row by the rows before it, then learn from it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The rows, each scaled by those before it.
+        """
         new = not hasattr(self, "counts_")
         rows = check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True)
         out = np.empty(rows.shape)
@@ -93,7 +120,18 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The scaler as it was."""
+        """The scaler as it was.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state` gave.
+
+        Returns
+        -------
+        Self
+            The scaler as it was.
+        """
         if not isinstance(state, dict) or (state.get("format"), state.get("version")) != ("steelyard.StreamScaler", 1):
             raise StateError(f"state must be one of steelyard.StreamScaler, version 1; got {type(state).__name__}.")
         try:

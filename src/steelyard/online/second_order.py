@@ -16,7 +16,19 @@ __all__ = ["ACOG", "AROW", "SCW1", "SCW2", "SecondOrderInput", "SecondOrderRule"
 
 
 class SecondOrderInput(NamedTuple):
-    """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x."""
+    """All that a second-order rule may look at: score before the update, truth (+1/-1), cost, and x' Sigma x.
+
+    Parameters
+    ----------
+    score : float
+        Score before the update.
+    y : float
+        Truth, +1 or -1.
+    cost : float
+        Cost of a mistake on the row.
+    variance : float
+        x' Sigma x.
+    """
 
     score: float
     y: float
@@ -33,7 +45,17 @@ def _full() -> Any:
 
 
 class SecondOrderStep(NamedTuple):
-    """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` by the new Sigma."""
+    """w <- w + add Sigma x;  Sigma^-1 <- Sigma^-1 + gain x x'. With ``after`` by the new Sigma.
+
+    Parameters
+    ----------
+    add : float
+        Multiple of Sigma x that is added to the weights.
+    gain : float
+        Multiple of x x' that is added to the inverse of Sigma.
+    after : bool
+        Whether the new Sigma makes the step.
+    """
 
     add: float = 0.0
     gain: float = 0.0
@@ -53,7 +75,18 @@ class SecondOrderRule(UpdateRule):
     full: bool = False  # the last parameter of every rule
 
     def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
-        """The step for one labelled example."""
+        """The step for one labelled example.
+
+        Parameters
+        ----------
+        doubt : SecondOrderInput
+            Score, truth, cost and variance.
+
+        Returns
+        -------
+        SecondOrderStep
+            What happens to weights and covariance.
+        """
         raise NotImplementedError
 
     def kernel(self) -> Any:
@@ -70,7 +103,13 @@ class SecondOrderRule(UpdateRule):
         super().validate()
 
     def check_width(self, n_features: int) -> None:
-        """Complain about more features than a whole matrix is kept for."""
+        """Complain about more features than a whole matrix is kept for.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of the stream; more than a full covariance is kept for are an error.
+        """
         if self.full and n_features > self.widest:
             raise invalid(
                 "X", f"have at most {self.widest} features for full=True", n_features, "Use full=False: the diagonal."

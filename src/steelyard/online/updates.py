@@ -30,7 +30,21 @@ __all__ = [
 
 
 class UpdateInput(NamedTuple):
-    """All that an update rule may look at: score before the update, truth (+1/-1), cost, \\|x\\|^2 and \\|w\\|^2."""
+    """All that an update rule may look at: score before the update, truth (+1/-1), cost, \\|x\\|^2 and \\|w\\|^2.
+
+    Parameters
+    ----------
+    score : float
+        Score before the update.
+    y : float
+        Truth, +1 or -1.
+    cost : float
+        Cost of a mistake on the row.
+    x2 : float
+        Squared length of the row.
+    w2 : float
+        Squared length of the weights.
+    """
 
     score: float
     y: float
@@ -48,7 +62,17 @@ class UpdateInput(NamedTuple):
 
 
 class Step(NamedTuple):
-    """w <- keep w + add x;  b <- keep b + shift."""
+    """w <- keep w + add x;  b <- keep b + shift.
+
+    Parameters
+    ----------
+    keep : float
+        Factor to the weights.
+    add : float
+        Multiple of the row that is added.
+    shift : float
+        What is added to the intercept.
+    """
 
     keep: float = 1.0
     add: float = 0.0
@@ -58,8 +82,16 @@ class Step(NamedTuple):
 class ClassInput(NamedTuple):
     """All that an update rule may look at for one class of many, on the scale of a binary margin.
 
-    ``margin``: how far the estimate falls short of a margin as large as the costs say; ``share``: the same with the
-    costs of the row divided by their ``range``, highest minus lowest; ``x2``: \\|x\\|^2.
+    Parameters
+    ----------
+    margin : float
+        How far the estimate falls short of a margin as large as the costs say.
+    share : float
+        The same with the costs of the row divided by their range.
+    range : float
+        The largest cost of the row minus the smallest.
+    x2 : float
+        Squared length of the row.
     """
 
     margin: float
@@ -79,11 +111,33 @@ class UpdateRule(Rule):
     has_bias: ClassVar[bool] = False  # True: the rule moves an intercept of its own through Step.shift
 
     def step(self, seen: UpdateInput) -> Step:
-        """The step for one labelled example."""
+        """The step for one labelled example.
+
+        Parameters
+        ----------
+        seen : UpdateInput
+            Score, truth, cost and lengths.
+
+        Returns
+        -------
+        Step
+            What happens to the weights.
+        """
         raise NotImplementedError
 
     def class_step(self, lack: ClassInput) -> float:
-        """How far the weights of one class go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks."""
+        """How far the weights of one class go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks.
+
+        Parameters
+        ----------
+        lack : ClassInput
+            How far the estimate of one answer falls short.
+
+        Returns
+        -------
+        float
+            Length of the step, 0 where nothing is missing.
+        """
         raise NotImplementedError
 
     def kernel(self) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..validation.arrays import check_takes_weight, take_rows
 from ..validation.values import check_jobs
-from .scheme import Cases, Floats, Plan, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 
 class Solution(Protocol):
@@ -35,7 +35,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Classified:
+class ClassifierSolution:
     """A two-class problem: the signed confidence of a classifier."""
 
     estimator: Any
@@ -50,7 +50,7 @@ class Classified:
 
 
 @dataclass(frozen=True)
-class Regressed:
+class RegressorSolution:
     """A cost estimate: the lower, the better."""
 
     estimator: Any
@@ -71,7 +71,7 @@ class Solutions:
         return np.column_stack([part.scores(X) for part in self.parts])
 
 
-def train(plan: Plan, X: Any, cases: Cases, estimator: Any, n_jobs: int | None) -> Solutions:
+def train(plan: ReductionScheme, X: Any, cases: CostExamples, estimator: Any, n_jobs: int | None) -> Solutions:
     """Solve all sub-problems, stage after stage; cases of no weight are dropped."""
     kept = np.flatnonzero(cases.weight > 0)
     X, cases = take_rows(X, kept), cases.take(kept)
@@ -98,7 +98,7 @@ def solve(estimator: Any, X: Any, problem: SubProblem) -> Solution:
         metadata["sample_weight"] = problem.weight
     rows = take_rows(X, problem.rows)
     if problem.target is None:
-        return Classified(clone(estimator).fit(rows, problem.sign.astype(int), **metadata))
+        return ClassifierSolution(clone(estimator).fit(rows, problem.sign.astype(int), **metadata))
     if has_fit_parameter(estimator, "side"):
         metadata["side"] = problem.sign.astype(int)
-    return Regressed(clone(estimator).fit(rows, problem.target, **metadata))
+    return RegressorSolution(clone(estimator).fit(rows, problem.target, **metadata))

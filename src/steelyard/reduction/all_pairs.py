@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..validation.values import check_choice
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import Cases, Floats, Plan, SubProblem, above
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem, vote
 
 WEIGHTINGS = ("integral", "difference")
 
@@ -28,7 +28,7 @@ def integral_weights(costs: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class AllPairs(Plan):
+class AllPairs(ReductionScheme):
     """One weighted two-class problem for each pair of classes; a win is a vote."""
 
     n_classes: int
@@ -39,16 +39,16 @@ class AllPairs(Plan):
         """All pairs of class codes, the smaller first."""
         return list(combinations(range(self.n_classes), 2))
 
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """For every pair: which is the cheaper answer, at the weight |v_i - v_j|?"""
         costs = cases.regret()
         value = integral_weights(costs) if self.weighting == "integral" else costs
-        return [SubProblem.preferring(value[:, i], value[:, j], cases.weight) for i, j in self.pairs]
+        return [SubProblem.comparing(value[:, i], value[:, j], cases.weight) for i, j in self.pairs]
 
     def preference(self, scores: Floats) -> Floats:
         """The number of wins of each class."""
         firsts, seconds = (np.eye(self.n_classes)[side] for side in self._sides())
-        wins = above(scores)
+        wins = vote(scores)
         return np.asarray(wins @ firsts + (1.0 - wins) @ seconds)
 
     def _sides(self) -> NDArray[np.intp]:

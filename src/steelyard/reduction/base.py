@@ -10,11 +10,12 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs.rules import as_learning_costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..margin.kernels import DTYPES, kernel_spec
 from ..validation.arrays import (
     check_base_rows,
@@ -29,18 +30,18 @@ from ..validation.arrays import (
 )
 from ..validation.values import check_choice, check_count, check_number, invalid
 from ._learners import Solution, train
-from .deduplication import Repeats
-from .scheme import Cases, Floats, Plan
+from .deduplication import Deduplication
+from .scheme import CostExamples, Floats, ReductionScheme
 from .svm_backend import ColumnCache, SharedGram
 
 PAPER_LAMS: Floats = 2.0 ** np.arange(17.0, -4.0, -2.0)  # paper 002, sec. 5
 DEFAULT_LAMS: Floats = 2.0 ** np.arange(17.0, -12.0, -2.0)
 
 
-class Machinery(Protocol):
+class SVMBackend(Protocol):
     """Something that trains support vector machines for all sub-problems of a plan, lam by lam."""
 
-    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Any]:
+    def path(self, plan: ReductionScheme, cases: CostExamples, lams: Sequence[float] | Floats) -> list[Any]:
         """Machines for every lam, trained on the cases that have weight."""
         ...
 
@@ -54,7 +55,7 @@ class Machinery(Protocol):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What all reductions share; a subclass brings its plan."""
 
     costs: Any = None
@@ -68,13 +69,13 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
 
     @abstractmethod
-    def _plan(self, classes: NDArray[Any]) -> Plan: ...
+    def _plan(self, classes: NDArray[Any]) -> ReductionScheme: ...
 
     @abstractmethod
-    def _learn(self, rows: Any, cases: Cases, plan: Plan) -> dict[str, Any]:
+    def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         """Solve for the cases; fitted attributes by name."""
 
-    def fit(self, X: Any, y: Any, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
         """Learn from rows, labels and costs; ``costs`` (n, K) or :class:`Costs` wins over the parameter."""
         with unchanged_on_error(self):
             rows = self._read(X, reset=True)
@@ -83,7 +84,9 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(classes) < 2:
                 raise invalid("y", "hold two or more classes", classes.tolist(), "With one class there is no choice.")
             weight = check_sample_weight(sample_weight, len(codes))
-            cases = Cases(as_learning_costs(self.costs, y, classes, per_example=costs).per_example(y), codes, weight)
+            cases = CostExamples(
+                as_learning_costs(self.costs, y, classes, per_example=costs).per_example(y), codes, weight
+            )
             plan = self._plan(classes)
             fitted = self._learn(rows, cases, plan)
             for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
@@ -105,14 +108,14 @@ class Reduction(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
-    def _machines(self, rows: Any, cases: Cases) -> tuple[Repeats, Machinery]:
+    def _machines(self, rows: Any, cases: CostExamples) -> tuple[Deduplication, SVMBackend]:
         if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
             raise invalid("X", "be a square kernel matrix at fit", f"shape {rows.shape}", "Or use another kernel=.")
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         itemsize = DTYPES[check_choice("dtype", self.dtype, tuple(DTYPES))].itemsize
         limit = check_number("cache_mb", self.cache_mb, above=0)
         tol = check_number("tol", self.tol, above=0)
-        repeats = Repeats.found(rows, cases) if spec.is_native else Repeats.none(len(cases))
+        repeats = Deduplication.found(rows, cases) if spec.is_native else Deduplication.none(len(cases))
         distinct = take_rows(rows, repeats.first)
         if spec.is_native and itemsize * distinct.shape[0] ** 2 > limit * 2**20:
             return repeats, ColumnCache(distinct, spec, dtype=self.dtype, tol=tol, cache_mb=limit)
@@ -132,7 +135,7 @@ class ReductionClassifier(Reduction):
     estimator: Any = field(default=None, kw_only=False)
     lam: float = field(default=1.0, kw_only=True)
 
-    def _learn(self, rows: Any, cases: Cases, plan: Plan) -> dict[str, Any]:
+    def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         if self.estimator is not None:
             return {"solution_": train(plan, rows, cases, self.estimator, self.n_jobs)}
         lam = check_number("lam", self.lam, above=0)
@@ -158,7 +161,7 @@ class ReductionClassifierCV(Reduction):
     lams: Any = field(default=None, kw_only=True)
     cv: Any = field(default=5, kw_only=True)
 
-    def _learn(self, rows: Any, cases: Cases, plan: Plan) -> dict[str, Any]:
+    def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         lams = read_lams(self.lams)
         folds = read_folds(self.cv, rows, cases.codes)
         repeats, machines = self._machines(rows, cases)
@@ -170,10 +173,10 @@ class ReductionClassifierCV(Reduction):
 
 
 def fold_costs(
-    machines: Machinery,
-    plan: Plan,
-    repeats: Repeats,
-    cases: Cases,
+    machines: SVMBackend,
+    plan: ReductionScheme,
+    repeats: Deduplication,
+    cases: CostExamples,
     lams: Floats,
     training: NDArray[np.intp],
     test: NDArray[np.intp],

@@ -12,35 +12,35 @@ from numpy.typing import NDArray
 
 from ..margin.kernels import csr_arrays, narrowed
 from ..validation.arrays import is_sparse
-from .scheme import Cases, Floats
+from .scheme import CostExamples, Floats
 
 
 @dataclass(frozen=True)
-class Repeats:
+class Deduplication:
     """``first``: where every distinct case appears first, in that order; ``of``: the distinct case of every example."""
 
     first: NDArray[np.intp]
     of: NDArray[np.intp]
 
     @staticmethod
-    def none(n: int) -> Repeats:
+    def none(n: int) -> Deduplication:
         """Each of n examples is a case of its own."""
-        return Repeats(np.arange(n), np.arange(n))
+        return Deduplication(np.arange(n), np.arange(n))
 
     @staticmethod
-    def found(rows: Any, cases: Cases) -> Repeats:
+    def found(rows: Any, cases: CostExamples) -> Deduplication:
         """Examples are the same case if all features, all costs and the class are equal."""
         told = np.column_stack([cases.table, cases.codes]) + 0.0  # -0.0 becomes 0.0
         seen: dict[bytes, int] = {}
         keys = (row + case.tobytes() for row, case in zip(_bytes_of(rows), told, strict=True))
         of = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.intp, len(cases))
-        return Repeats(np.unique(of, return_index=True)[1], of)
+        return Deduplication(np.unique(of, return_index=True)[1], of)
 
-    def merged(self, cases: Cases, among: NDArray[np.intp] | None = None) -> Cases:
+    def merged(self, cases: CostExamples, among: NDArray[np.intp] | None = None) -> CostExamples:
         """The distinct cases, each with the weight of its examples ``among`` these (all by default)."""
         counted = slice(None) if among is None else among
         weight: Floats = np.asarray(np.bincount(self.of[counted], cases.weight[counted], len(self.first)), float)
-        return Cases(cases.table[self.first], cases.codes[self.first], weight)
+        return CostExamples(cases.table[self.first], cases.codes[self.first], weight)
 
 
 def _bytes_of(rows: Any) -> Iterator[bytes]:

@@ -13,13 +13,13 @@ from ..errors import InvalidInputError
 from ..validation.arrays import check_random
 from ..validation.values import invalid
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import Cases, Floats, Plan, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 ADVICE = 'Use "random", "balanced" or nested pairs with every class once, e.g. (("a", "b"), "c").'
 
 
 @dataclass(frozen=True)
-class Match:
+class TournamentNode:
     """A node of the tournament: the classes that can reach it from either side, and its height above the leaves."""
 
     left: tuple[int, ...]
@@ -27,15 +27,15 @@ class Match:
     height: int
 
 
-def matches(tree: Any) -> list[Match]:
+def matches(tree: Any) -> list[TournamentNode]:
     """The matches of nested pairs of class codes, lower rounds first."""
-    found: list[Match] = []
+    found: list[TournamentNode] = []
 
     def visit(node: Any) -> tuple[tuple[int, ...], int]:
         if not isinstance(node, tuple):
             return (node,), 0
         (left, low), (right, high) = visit(node[0]), visit(node[1])
-        found.append(Match(left, right, max(low, high) + 1))
+        found.append(TournamentNode(left, right, max(low, high) + 1))
         return tuple(sorted(left + right)), max(low, high) + 1
 
     visit(tree)
@@ -50,7 +50,7 @@ def balanced(codes: list[int]) -> Any:
     return balanced(codes[:middle]), balanced(codes[middle:])
 
 
-class FilterTree(Plan):
+class FilterTree(ReductionScheme):
     """One weighted two-class problem for each match, between the winners of the rounds below."""
 
     def __init__(self, tree: Any) -> None:
@@ -58,7 +58,7 @@ class FilterTree(Plan):
         self.n_classes = len(self.matches) + 1
         self.n_stages = self.matches[-1].height
 
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """For every match of a round: which of the two that come up for this example is cheaper, and by how much?"""
         costs = cases.regret()
         so_far = self.preference(scores)
@@ -68,7 +68,7 @@ class FilterTree(Plan):
             return np.asarray(costs[every, np.asarray(side)[so_far[:, side].argmax(axis=1)]])
 
         return [
-            SubProblem.preferring(cost_of_winner(match.left), cost_of_winner(match.right), cases.weight)
+            SubProblem.comparing(cost_of_winner(match.left), cost_of_winner(match.right), cases.weight)
             for match in self.matches
             if match.height == stage + 1
         ]

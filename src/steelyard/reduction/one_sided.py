@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import Cases, Floats, Plan, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 
 @dataclass(frozen=True)
-class OneSided(Plan):
+class OneSided(ReductionScheme):
     """One one-sided regression of the cost for each class; the smallest estimate wins. Paper 002, Algorithm 1."""
 
     n_classes: int
     weighted = False
     one_sided = True
 
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """For every class: at most what does it cost where it is cheapest, at least what does it cost elsewhere?"""
         cheapest = cases.table == cases.table.min(axis=1, keepdims=True)
         side = np.where(cheapest, 1.0, -1.0)  # Z of eq. (2)

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import Cases, Floats, Plan, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 
 @dataclass(frozen=True)
-class OneVsAll(Plan):
+class OneVsAll(ReductionScheme):
     """One two-class problem for each class; the highest score wins."""
 
     n_classes: int
     weighted = False
 
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """For every class: is it the true one? The costs are wiped out. Paper 002, sec. 4."""
         return [SubProblem.of(np.where(cases.codes == k, 1.0, -1.0), cases.weight) for k in range(self.n_classes)]
 

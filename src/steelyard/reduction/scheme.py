@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Cases:
+class CostExamples:
     """Training examples as a reduction sees them: what each answer costs, the true class and the example's weight."""
 
     table: Floats
@@ -23,9 +23,9 @@ class Cases:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: NDArray[Any]) -> Cases:
+    def take(self, rows: NDArray[Any]) -> CostExamples:
         """The cases of these rows."""
-        return Cases(self.table[rows], self.codes[rows], self.weight[rows])
+        return CostExamples(self.table[rows], self.codes[rows], self.weight[rows])
 
     def regret(self) -> Floats:
         """Costs with the cheapest answer of every example at 0. Paper 002, sec. 2."""
@@ -53,7 +53,7 @@ class SubProblem:
         return SubProblem(rows, sign[rows], weight[rows], None if target is None else target[rows])
 
     @staticmethod
-    def preferring(first: Floats, second: Floats, weight: Floats) -> SubProblem:
+    def comparing(first: Floats, second: Floats, weight: Floats) -> SubProblem:
         """Which of two costs is the smaller? The difference is what a wrong answer costs."""
         return SubProblem.of(np.where(first < second, 1.0, -1.0), np.abs(first - second) * weight)
 
@@ -71,7 +71,7 @@ class SubProblem:
         return -float(self.target.min() if self.sign[0] > 0 else self.target.max())
 
 
-class Plan(ABC):
+class ReductionScheme(ABC):
     """A reduction for K classes. Sub-problems come in stages; a later stage may look at the scores of earlier ones."""
 
     n_stages = 1
@@ -79,7 +79,7 @@ class Plan(ABC):
     one_sided = False  # True: sub-problems have targets
 
     @abstractmethod
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """The sub-problems of a stage, given the scores (n, m) of all sub-problems of earlier stages on the cases."""
 
     @abstractmethod
@@ -91,6 +91,6 @@ class Plan(ABC):
         return np.asarray(self.preference(scores).argmax(axis=1))
 
 
-def above(scores: Floats) -> Floats:
+def vote(scores: Floats) -> Floats:
     """1 where a score is positive, 0 where negative; a score of 0 counts half for either side."""
     return np.heaviside(scores, 0.5)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..validation.values import check_count, invalid
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import Cases, Floats, Plan, SubProblem, above
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem, vote
 
 
 def hadamard_code(n_classes: int) -> NDArray[np.bool_]:
@@ -40,13 +40,13 @@ def read_code(code: Any, n_classes: int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class SECOC(Plan):
+class SECOC(ReductionScheme):
     """A weighted two-class problem for each group of classes and each threshold on its share of the cost."""
 
     code: NDArray[np.bool_]
     thresholds: Floats
 
-    def problems(self, stage: int, cases: Cases, scores: Floats) -> list[SubProblem]:
+    def problems(self, stage: int, cases: CostExamples, scores: Floats) -> list[SubProblem]:
         """For group s and threshold t: is c_s >= t |c|, at the weight |c_s - t |c||, with c_s = sum of c[k] in s?"""
         costs = cases.regret()
         group_costs = costs @ self.code.T
@@ -54,11 +54,11 @@ class SECOC(Plan):
         excess = group_costs[:, :, None] - self.thresholds * total[:, None, None]
         excess[np.abs(excess) <= 1e-12 * total[:, None, None]] = 0.0  # rounding is no evidence
         flat = excess.reshape(len(cases), -1)
-        return [SubProblem.preferring(-e, np.zeros_like(e), cases.weight) for e in flat.T]
+        return [SubProblem.comparing(-e, np.zeros_like(e), cases.weight) for e in flat.T]
 
     def preference(self, scores: Floats) -> Floats:
         """Minus the estimated cost of each class: how often its group is above a threshold, or the other group is."""
-        share = above(scores).reshape(-1, len(self.code), len(self.thresholds)).mean(axis=2)
+        share = vote(scores).reshape(-1, len(self.code), len(self.thresholds)).mean(axis=2)
         return np.asarray(-(share @ self.code + (1.0 - share) @ ~self.code) / len(self.code))
 
 

@@ -13,7 +13,7 @@ from ..margin import CSSVMClassifier, OneSidedSVR
 from ..margin.kernels import DTYPES, KernelSpec, LazyGram, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
 from ._learners import Solutions, train
-from .scheme import Cases, Floats, Plan, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 CELLS_AT_ONCE = 1 << 22  # kernel values held in double precision at a time while scoring
 WORTH_WAITING = 1 << 28  # bytes; a smaller matrix is made in less time than its rows one by one
@@ -81,7 +81,7 @@ class SharedGram:
             LazyGram.of(spec, X, dtype=dtype) if large and spec.is_native else gram_of(spec, X, dtype=dtype)
         )
 
-    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Machines]:
+    def path(self, plan: ReductionScheme, cases: CostExamples, lams: Sequence[float] | Floats) -> list[Machines]:
         """Machines for every lam, trained on the cases that have weight."""
         rows = np.flatnonzero(cases.weight > 0)
         cases = cases.take(rows)
@@ -160,7 +160,7 @@ class ColumnCache:
         self.X = X
         self.settings: dict[str, Any] = {**spec._asdict(), "dtype": dtype, "tol": tol, "cache_mb": cache_mb}
 
-    def path(self, plan: Plan, cases: Cases, lams: Sequence[float] | Floats) -> list[Solutions]:
+    def path(self, plan: ReductionScheme, cases: CostExamples, lams: Sequence[float] | Floats) -> list[Solutions]:
         """Machines for every lam, trained on the cases that have weight."""
         return [train(plan, self.X, cases, self._machine(plan, lam), n_jobs=None) for lam in lams]
 
@@ -172,7 +172,7 @@ class ColumnCache:
         """The machines as a fitted estimator keeps them."""
         return solutions
 
-    def _machine(self, plan: Plan, lam: float) -> Any:
+    def _machine(self, plan: ReductionScheme, lam: float) -> Any:
         if plan.one_sided:
             return OneSidedSVR(lam=lam, **self.settings)
         return CSSVMClassifier(C=1.0 / lam, **self.settings)

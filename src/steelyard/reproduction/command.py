@@ -2,31 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from ..errors import DataNotFoundError
-from .claims import Verdict, judge, read_claims
+from ..validation.values import invalid
+from .check import check_kept, write_checked
+from .claims import Evidence, Verdict, judge, read_claims
 from .figures import draw
 from .page import cells, write_page, write_verdicts
-from .recipe import Recipe, find_recipes
+from .recipe import Recipe, find_recipes, papers_folder
 from .requirements import check_requirements
-from .runs import read_runs, run_recipe
-from .tables import Line, lines_of, write_summary
+from .results import Results
+from .runs import Done, Wish, data_key, run_recipe
+from .tables import Line, write_summary
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of a paper: the lines of this run, its verdicts, what could not run and why, and the page."""
+    """What came of a paper: the lines of this run, its verdicts, what could not run, what is left, and the page."""
 
     lines: list[Line]
     verdicts: list[Verdict]
     skipped: dict[str, str]
-    page: Path
+    page: Path | None = None
+    left: dict[str, Done] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results go: a fresh folder, a folder to go on in, or the committed results."""
+
+    to: Path | None = None
+    resume: Path | None = None
+    keep: bool = False
+
+    def results(self, paper: str, recipes: Sequence[Recipe]) -> Results:
+        """The folder to work in; one that holds results is taken only if that was asked for."""
+        if self.keep:
+            if self.to is not None or self.resume is not None:
+                raise invalid("--keep", "not be combined with --to or --resume", str(self.to or self.resume))
+            return Results.committed(recipes[0])
+        if self.resume is not None:
+            if not self.resume.is_dir():
+                raise invalid("--resume", "name a folder of results", str(self.resume), "Start one by --to.")
+            return Results(self.resume)
+        results = Results(self.to or Path("steelyard-reproduce") / paper)
+        if not results.empty():
+            advice = f"Go on there by --resume {results.folder}, or choose another folder."
+            raise invalid("--to", "name a folder without results", str(results.folder), advice)
+        return results
 
 
 def reproduce(
@@ -34,55 +65,180 @@ def reproduce(
     *,
     item: str | None = None,
     data: str | None = None,
+    learners: Sequence[str] = (),
     runs: int | None = None,
     quick: bool = False,
+    hours: float | None = None,
     jobs: int = 1,
+    place: Place | None = None,
     console: Console | None = None,
 ) -> Reproduction:
-    """Run the recipes of a paper (all, or one table, figure or data set) and write what came of them."""
-    console = console or Console()
-    lines: list[Line] = []
-    skipped: dict[str, str] = {}
-    recipes = find_recipes(paper, item=item, data=data)
+    """Run the recipes of a paper and write what came of them.
+
+    Parameters
+    ----------
+    paper : str
+        ``000`` to ``004``.
+    item, data : str, optional
+        Only this table or figure, only this data set.
+    learners : sequence of str
+        Only these learners; all by default.
+    runs : int, optional
+        Another number of runs than the recipe's.
+    quick : bool
+        Fewer runs, and no recipe that takes long; claims are not judged on them.
+    hours : float, optional
+        Begin no run after this time, and say what is left.
+    jobs : int
+        Runs side by side.
+    place : Place, optional
+        Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
+    console : rich.console.Console, optional
+        Where to print.
+
+    Returns
+    -------
+    reproduction : Reproduction
+    """
+    console, place = console or Console(), place or Place()
+    recipes = _with_learners(find_recipes(paper, item=item, data=data), learners)
+    if quick and place.keep:
+        raise invalid("--keep", "not be combined with --quick", "--quick", "A part of a run is not a result.")
     check_requirements(recipes)
-    for recipe in recipes:
-        reason = _why_not(recipe, quick)
-        if reason is None:
-            try:
-                found = lines_of(recipe, run_recipe(recipe, runs=runs, quick=quick, jobs=jobs, console=console))
-            except DataNotFoundError as error:
-                reason = str(error)
-            else:
+    results = place.results(paper, recipes)
+    wish = Wish(tuple(learners), runs, quick, jobs, None if hours is None else time.monotonic() + hours * 3600)
+    with results.locked():
+        made = Reproduction([], [], {})
+        for recipe in sorted(recipes, key=data_key):  # those of one data set in a row: it is loaded once
+            _one_recipe(recipe, results, wish, made, console)
+        return _concluded(paper, results, made, quick=quick, console=console)
+
+
+def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction, console: Console) -> None:
+    """Run one recipe, print its cells and draw its figure; or say why not."""
+    reason = _why_not(recipe, wish.quick)
+    if reason is None:
+        try:
+            done = run_recipe(recipe, results, wish, console)
+        except DataNotFoundError as error:
+            reason = str(error)
+        else:
+            for note in done.notes:
+                console.print(f"[yellow]note[/] {note}")
+            found = Evidence.of(recipe, done.runs).lines
+            if found:
                 console.print(line_table(recipe, found))
-                write_summary(recipe.path.parent, found)
-                draw(recipe, found)
-                lines += found
-        if reason is not None:
-            skipped[recipe.name] = reason
-            console.print(f"[yellow]skipped[/] {recipe.claim}: {reason}")
-    return _concluded(paper, lines, skipped, console)
+                write_summary(results.folder, Evidence.of(recipe, results.runs(recipe)).lines)
+                draw(recipe, found, results)
+            made.lines.extend(found)
+            if done.left:
+                made.left[recipe.name] = done
+                console.print(f"[yellow]stopped[/] {recipe.claim}: {done.left} runs left, {_about(done.hours_left)}")
+    if reason is not None:
+        made.skipped[recipe.name] = reason
+        console.print(f"[yellow]skipped[/] {recipe.claim}: {reason}")
 
 
-def _concluded(paper: str, lines: list[Line], skipped: dict[str, str], console: Console) -> Reproduction:
-    """Judge every claim and write the page, from all that is kept: an earlier run counts as well."""
-    everything = find_recipes(paper)
-    folder = everything[0].path.parent
-    found = [(recipe, lines_of(recipe, kept)) for recipe in everything if (kept := read_runs(recipe))]
-    skipped |= {recipe.name: recipe.skip for recipe in everything if recipe.skip is not None}
-    kept_lines = [line for _, some in found for line in some]
-    verdicts = [judge(claim, kept_lines) for claim in read_claims(folder)]
+def show_committed(
+    paper: str, *, item: str | None = None, data: str | None = None, console: Console | None = None
+) -> Reproduction:
+    """Print the committed results of a paper; nothing is run and nothing written."""
+    console = console or Console()
+    console.print("The committed results are shown; nothing is run.")
+    chosen = find_recipes(paper, item=item, data=data)
+    evidence = _evidence(paper, Results.committed(chosen[0]), console)
+    names = {recipe.name for recipe in chosen}
+    lines = [line for each in evidence if each.recipe.name in names for line in each.lines]
+    for each in evidence:
+        if each.recipe.name in names and each.lines:
+            console.print(line_table(each.recipe, each.lines))
+    verdicts = [judge(claim, evidence) for claim in read_claims(chosen[0].path.parent)]
     console.print(verdict_table(verdicts))
-    (folder / "results").mkdir(exist_ok=True)
-    write_verdicts(folder, verdicts)
-    page = write_page(folder, found, verdicts, skipped)
+    return Reproduction(lines, verdicts, {r.name: r.skip for r in chosen if r.skip is not None})
+
+
+def _evidence(paper: str, results: Results, console: Console) -> list[Evidence]:
+    """Everything a folder holds of a paper, with a note on each line that cannot be trusted."""
+    evidence = []
+    for recipe in find_recipes(paper):
+        notes: list[str] = []
+        evidence.append(Evidence.of(recipe, results.runs(recipe, notes=notes)))
+        for note in notes:
+            console.print(f"[yellow]note[/] {note}")
+    return evidence
+
+
+def _concluded(paper: str, results: Results, made: Reproduction, *, quick: bool, console: Console) -> Reproduction:
+    """Judge every claim and write the page, from all that the folder holds: an earlier run counts as well."""
+    evidence = _evidence(paper, results, console)
+    skipped = made.skipped | {e.recipe.name: e.recipe.skip for e in evidence if e.recipe.skip is not None}
+    claims = read_claims(evidence[0].recipe.path.parent)
+    verdicts = [judge(claim, evidence, quick=quick) for claim in claims]
+    console.print(verdict_table(verdicts))
+    write_verdicts(results, verdicts)
+    page = write_page(paper, results, [(e.recipe, e.lines) for e in evidence if e.lines], verdicts, skipped)
+    if made.left:
+        runs, hours = (sum(each) for each in zip(*((d.left, d.hours_left) for d in made.left.values()), strict=True))
+        console.print(f"Time is up: {runs:g} runs left, {_about(hours)}. Go on by --resume {results.folder}.")
     console.print(f"The whole of paper {paper} so far: {page}")
-    return Reproduction(lines, verdicts, skipped, page)
+    return Reproduction(made.lines, verdicts, skipped, page, made.left)
+
+
+def run_reproduce(
+    papers: Sequence[str],
+    part: Mapping[str, Any],
+    wish: Mapping[str, Any],
+    *,
+    to: Path | None,
+    resume: Path | None,
+    keep: bool,
+    show: bool,
+    check: bool,
+    share: float | None,
+) -> None:
+    """Answer ``steelyard reproduce``: show, check or compute each paper; exit 1 if a check finds a difference."""
+    if share is not None and not check:
+        raise invalid("SHARE", "be given with --check only", share)
+    if show and (check or keep or to is not None or resume is not None):
+        raise invalid("--show", "stand alone: it runs and writes nothing", "other options")
+    several = len(papers) > 1
+    different = False
+    for paper in papers:
+        if show:
+            show_committed(paper, **part)
+        elif check:
+            limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
+            found = check_kept(paper, 0.02 if share is None else share, **part, **limits)
+            different |= bool(found.different)
+            if keep:
+                write_checked(papers_folder(), paper, found)
+        else:
+            folder = {"to": to, "resume": resume}
+            place = Place(**{k: v / paper if v is not None and several else v for k, v in folder.items()}, keep=keep)
+            reproduce(paper, **part, **wish, place=place)
+    if different:
+        raise SystemExit(1)
+
+
+def _with_learners(recipes: list[Recipe], learners: Sequence[str]) -> list[Recipe]:
+    """The recipes that have one of the learners; a name that none has is an error."""
+    known = {str(spec["name"]) for recipe in recipes for spec in recipe.learners}
+    for name in learners:
+        if name not in known:
+            raise invalid("--learner", f"be one of {', '.join(sorted(known))}", name)
+    return [r for r in recipes if not learners or any(spec["name"] in learners for spec in r.learners)]
 
 
 def _why_not(recipe: Recipe, quick: bool) -> str | None:
     if recipe.skip is not None:
         return recipe.skip
     return str(recipe.quick["skip"]) if quick and "skip" in recipe.quick else None
+
+
+def _about(hours: float) -> str:
+    if hours >= 1:
+        return f"about {hours:.1f} hours"
+    return f"about {hours * 60:.0f} minutes" if hours * 60 >= 1 else f"about {hours * 3600:.0f} seconds"
 
 
 def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:

@@ -12,23 +12,23 @@ import numpy as np
 from ..files import write_atomically
 from ..validation.values import require
 from .recipe import Recipe
-from .runs import read_curves
+from .results import Curves, Results
 from .tables import Line
 
 
-def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
+def draw(recipe: Recipe, lines: Sequence[Line], results: Results) -> list[Path]:
     """Draw what the recipe's ``figure`` asks for (a dot plot of ours and the printed by default), as PNG and SVG."""
     pyplot = require("matplotlib.pyplot", why="drawing a figure")
     wanted: Mapping[str, Any] = recipe.figure or {"kind": "dots"}
     with pyplot.style.context({"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": recipe.name}):
-        figure = _KINDS[str(wanted["kind"])](pyplot, recipe, wanted, lines)
+        figure = _KINDS[str(wanted["kind"])](pyplot, wanted, lines, results.curves(recipe))
         if figure is None:
             return []
         title = textwrap.fill(f"Paper {recipe.paper}, {recipe.claim}", round(11 * figure.get_figwidth()))
         figure.suptitle(title, fontsize="medium")
         foot = 0.35 / figure.get_figheight() if figure.legends else 0.0  # a legend of the whole figure stands below it
         figure.tight_layout(rect=(0, foot, 1, 1))
-        paths = [recipe.results.with_suffix(suffix) for suffix in (".png", ".svg")]
+        paths = [results.path(recipe).with_suffix(suffix) for suffix in (".png", ".svg")]
         for path in paths:
             # No dates or versions inside, so that the same numbers give the same file.
             silent = {"Date": None} if path.suffix == ".svg" else {"Software": None}
@@ -38,7 +38,7 @@ def draw(recipe: Recipe, lines: Sequence[Line]) -> list[Path]:
     return paths
 
 
-def _dots(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
+def _dots(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves: Curves) -> Any:
     """One panel a measure, one row a learner: our mean with its standard error, the printed one beside it."""
     measures = list(dict.fromkeys(line.measure for line in lines))
     if not measures:
@@ -65,14 +65,15 @@ def _dots(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequenc
     return figure
 
 
-def _curves(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
+def _curves(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves: Curves) -> Any:
     """Mean over runs against the first column of the kept curves, with a band of one standard error."""
-    curves = read_curves(recipe)
     if not curves:
         return None
     x, columns = str(wanted["x"]), [str(c) for c in wanted["y"]]
     figure, axes = pyplot.subplots(1, len(columns), figsize=(5.2 * len(columns), 3.6), squeeze=False)
-    for ax, column in zip(axes.flat, columns, strict=True):
+    labels = wanted.get("y_label", columns)
+    labels = [labels] * len(columns) if isinstance(labels, str) else labels
+    for ax, column, label in zip(axes.flat, columns, labels, strict=True):
         for number, (learner, runs) in enumerate(curves.items()):
             at = np.array(next(iter(runs.values()))[x])
             values = np.array([run[column] for run in runs.values() if len(run[column]) == len(at)])
@@ -81,7 +82,7 @@ def _curves(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Seque
             (drawn,) = ax.plot(at, mean, style, label=learner, lw=1.3)
             ax.fill_between(at, mean - error, mean + error, alpha=0.15, color=drawn.get_color(), lw=0)
         ax.set_xlabel(str(wanted.get("x_label", x)))
-        ax.set_ylabel(f"{wanted.get('y_label', column)} (mean and s.e.)")
+        ax.set_ylabel(f"{label} (mean and s.e.)")
         ax.grid(alpha=0.3)
         if wanted.get("log"):
             ax.set_xscale("log")
@@ -92,9 +93,8 @@ def _curves(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Seque
     return figure
 
 
-def _regions(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
+def _regions(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves: Curves) -> Any:
     """The answer of each learner over a plane: columns ``x``, ``y`` and ``answer`` of the kept curves of run 0."""
-    curves = read_curves(recipe)
     if not curves:
         return None
     figure, axes = pyplot.subplots(1, len(curves), figsize=(3.6 * len(curves), 3.6), squeeze=False)
@@ -109,9 +109,8 @@ def _regions(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequ
     return figure
 
 
-def _sweep(pyplot: Any, recipe: Recipe, wanted: Mapping[str, Any], lines: Sequence[Line]) -> Any:
+def _sweep(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves: Curves) -> Any:
     """Every kept column against the moved parameter: training solid, test dashed, one colour a measure."""
-    curves = read_curves(recipe)
     if not curves:
         return None
     figure, axes = pyplot.subplots(1, len(curves), figsize=(6.4 * len(curves), 4), squeeze=False)

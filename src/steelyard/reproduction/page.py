@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..files import write_atomically
 from ..report import Report
 from .claims import Verdict
 from .recipe import Recipe
-from .tables import Line
+from .results import Results
+from .tables import Line, write_rows
 
 COLUMNS = ["learner", "measure", "ours", "+-", "runs", "printed", "+- printed", "difference", "equal"]
 
@@ -26,36 +24,33 @@ def cells(line: Line) -> list[str]:
 
 
 def write_page(
-    folder: Path,
+    paper: str,
+    results: Results,
     found: Sequence[tuple[Recipe, Sequence[Line]]],
     verdicts: Sequence[Verdict],
     skipped: Mapping[str, str],
 ) -> Path:
-    """Write ``results/index.html`` of a paper from what its recipes gave."""
+    """Write ``index.html`` of a folder of results from what the recipes gave."""
     report = Report(
-        f"Paper {folder.name[:3]}: ours beside the printed",
+        f"Paper {paper}: ours beside the printed",
         subtitle="A difference is in standard errors of the difference between our mean and the paper's.",
-        footer=f"Made by: steelyard reproduce {folder.name[:3]}",
+        footer=f"Made by: steelyard reproduce {paper}",
     )
     claims = [{"item": v.item, "claim": v.claim, "verdict": v.word, "because": v.reason} for v in verdicts]
     report.section("What holds").table(claims)
     for recipe, lines in found:
         section = report.section(recipe.claim)
-        picture = recipe.results.with_suffix(".png")
+        picture = results.path(recipe).with_suffix(".png")
         if picture.exists():
             section.figure(picture.read_bytes(), alt=recipe.claim)
         section.table([[line.learner, line.measure, *cells(line)] for line in lines], columns=COLUMNS)
     if skipped:
         rows = [{"recipe": name, "why": why} for name, why in skipped.items()]
         report.section("Not run here").table(rows)
-    return report.write(folder / "results" / "index.html")
+    return report.write(results.folder / "index.html")
 
 
-def write_verdicts(folder: Path, verdicts: Sequence[Verdict]) -> None:
-    """``results/verdicts.csv``: one line a claim."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["item", "claim", "verdict", "because"])
-    writer.writerows([v.item, v.claim, v.word, v.reason] for v in verdicts)
-    with write_atomically(folder / "results" / "verdicts.csv") as file:
-        file.write(text.getvalue().encode())
+def write_verdicts(results: Results, verdicts: Sequence[Verdict]) -> None:
+    """Write ``verdicts.csv``: one line a claim."""
+    rows = [[v.item, v.claim, v.word, v.reason] for v in verdicts]
+    write_rows(results.folder / "verdicts.csv", ["item", "claim", "verdict", "because"], rows)

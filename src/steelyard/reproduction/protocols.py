@@ -18,9 +18,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from ..costs import Costs, as_costs, random_costs
 from ..data import load_orders
 from ..data.gaussians import make_three_gaussians, rotating_costs, three_gaussians_posterior
+from ..evaluate import f_score, prequential_curve
 from ..trace import Trace
 from ..validation.arrays import take_rows
-from .recipe import build, named
+from .names import named
+from .recipe import build
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,10 @@ class Outcome:
 class RunProtocol(Protocol):
     """The shape of a protocol: a number of runs, each of which can be done alone."""
 
-    runs: int
+    @property
+    def runs(self) -> int:
+        """How many runs make the experiment."""
+        ...
 
     def ready(self, task: Task) -> Task:
         """The task with everything done that all runs share."""
@@ -81,7 +86,7 @@ def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs
     values = {}
     for spec in specs:
         function = named(str(spec["use"]))
-        extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale", "item")}
+        extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale", "item", "shown")}
         if "costs" in inspect.signature(function).parameters:
             extra["costs"] = costs
         values[str(spec.get("name", spec["use"]))] = float(function(y, predicted, **extra)) * spec.get("scale", 1)
@@ -90,7 +95,7 @@ def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs
 
 def estimator_of(learner: Mapping[str, Any], costs: Costs | None, seed: int) -> Any:
     """A learner's estimator; it gets the costs and the seed of the run where it takes them and the recipe is silent."""
-    made = build({k: v for k, v in learner.items() if k != "name"})
+    made = build({k: v for k, v in learner.items() if k not in ("name", "runs")})
     takes = made.get_params(deep=False)
     given = {"costs": costs, "seed": seed, "random_state": seed}
     return made.set_params(**{k: v for k, v in given.items() if k in takes and k not in learner})
@@ -101,7 +106,8 @@ class Stream:
     """One pass over the data in a random or given order: predict, count, then update. Papers 000 and 001.
 
     ``orders`` names the published permutations; without it run r shuffles by ``seed + r``. ``held_out`` streams only a
-    random part of that size. ``shown`` says what counts as a positive answer. ``points`` of F1 over time are kept.
+    random part of that size. ``shown``, of the protocol or of a measure, says what counts as a positive answer.
+    ``points`` of F1 over time are kept.
     Preparation sees the whole data set, as the papers' does: it looks into the future, which reproduction needs and a
     live stream must not do.
     """
@@ -129,8 +135,10 @@ class Stream:
         start = time.perf_counter()
         trace: Trace = estimator.run(rows, y)
         seconds = time.perf_counter() - start
-        answered = self._answers(trace, costs)
-        return Outcome(measured(task.measures, y, answered, costs), seconds, self._curve(trace, answered, costs))
+        values: dict[str, float] = {}
+        for spec in task.measures:
+            values |= measured((spec,), y, self._answers(trace, costs, str(spec.get("shown", self.shown))), costs)
+        return Outcome(values, seconds, self._curve(trace, costs, task.measures))
 
     def _order(self, n: int, run: int) -> NDArray[np.intp]:
         if self.orders is not None:
@@ -138,23 +146,26 @@ class Stream:
         order = np.random.default_rng(self.seed + run).permutation(n)
         return order if self.held_out is None else order[: round(n * self.held_out)]
 
-    def _answers(self, trace: Trace, costs: Costs) -> NDArray[Any]:
+    @staticmethod
+    def _answers(trace: Trace, costs: Costs, shown: str) -> NDArray[Any]:
         """What the user is shown as positive: the predicted ones, and in push-and-query also those asked about."""
-        if self.shown == "push":
+        if shown == "push":
             return trace.prediction
         assert costs.classes is not None
         return np.where(trace.queried, costs.classes[costs.positive_index()], trace.prediction)
 
-    def _curve(self, trace: Trace, answered: NDArray[Any], costs: Costs) -> dict[str, NDArray[Any]]:
+    def _curve(self, trace: Trace, costs: Costs, measures: tuple[Mapping[str, Any], ...]) -> dict[str, NDArray[Any]]:
+        """F1 and labels over time, once for everything that a measure counts as shown to the user."""
         if not self.points:
             return {}
         assert costs.classes is not None
         positive = costs.classes[costs.positive_index()]
-        true, shown = trace.y == positive, answered == positive
-        found, wrong = np.cumsum(true & shown), np.cumsum(true ^ shown)
-        at = np.unique(np.linspace(0, len(true) - 1, self.points).round().astype(int))
-        f1 = 2 * found[at] / np.maximum(2 * found[at] + wrong[at], 1)
-        return {"examples": at + 1, "f1": f1, "labels": np.cumsum(trace.queried)[at]}
+        at = np.unique(np.linspace(0, len(trace.y) - 1, self.points).round().astype(int))
+        curve = {"examples": at + 1}
+        for shown in dict.fromkeys(str(spec.get("shown", self.shown)) for spec in measures):
+            name = "f1" if shown == "push" else f"f1 {shown}"
+            curve[name] = prequential_curve(f_score, trace, shown=shown, at=at + 1, positive=positive)
+        return {**curve, "labels": np.cumsum(trace.queried)[at]}
 
 
 @lru_cache

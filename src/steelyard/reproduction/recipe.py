@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
 import os
@@ -13,27 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..costs import Costs
 from ..errors import InvalidInputError
 from ..validation.values import invalid
+from .names import named
 
-_ROOTS = ("steelyard", "sklearn", "imblearn")
 _NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired")  # changing these leaves the numbers as they are
-
-
-def named(name: str) -> Any:
-    """The public object a recipe or a command line names: ``CSOGD2`` or ``sklearn.svm.SVC``."""
-    path, _, attribute = name.rpartition(".")
-    if path == "Costs":
-        return getattr(Costs, attribute)
-    module = path or "steelyard"
-    if module.partition(".")[0] not in _ROOTS or any(part.startswith("_") for part in name.split(".")):
-        raise invalid("use", f"name something public of {', '.join(_ROOTS)}", name)
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError):
-        raise invalid("use", f"name something public of {module}", name, "Check the spelling.") from None
-    return found
 
 
 def build(spec: Any) -> Any:
@@ -43,6 +26,8 @@ def build(spec: Any) -> Any:
         if "use" not in spec:
             return parts
         thing = named(str(spec["use"]))
+        if "memory" in parts:
+            raise invalid("memory", "be left out: a cache runs what it finds in its folder", parts["memory"])
         try:
             inspect.signature(thing).bind_partial(**parts)
         except TypeError as error:
@@ -95,11 +80,6 @@ class Recipe:
         """The table a measure stands in."""
         return next((str(m["item"]) for m in self.measures if m.get("name") == measure and "item" in m), self.item)
 
-    @property
-    def results(self) -> Path:
-        """Where the runs of this recipe are kept."""
-        return self.path.parent / "results" / f"{self.name}.csv"
-
 
 def read_recipe(path: Path) -> Recipe:
     """Read one recipe; a key that is missing or unknown is an error that names it."""
@@ -149,23 +129,24 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _canonical(spec: Any) -> Any:
-    """What a recipe says without where its classes live: a module that moves leaves the digest as it is."""
+    """What a recipe says without where its classes live or how often it is run: neither changes what a run gives."""
     if isinstance(spec, Mapping):
-        return {k: str(v).rpartition(".")[2] if k == "use" else _canonical(v) for k, v in spec.items()}
+        said = {k: v for k, v in spec.items() if k != "runs"}
+        return {k: str(v).rpartition(".")[2] if k == "use" else _canonical(v) for k, v in said.items()}
     return [_canonical(value) for value in spec] if isinstance(spec, list) else spec
 
 
 def papers_folder() -> Path:
-    """The folder of recipes: ``STEELYARD_PAPERS``, or ``papers/`` here or beside the sources."""
-    places = [Path("papers"), Path(__file__).parents[3] / "papers"]
-    if os.environ.get("STEELYARD_PAPERS"):
-        places = [Path(os.environ["STEELYARD_PAPERS"])]
-    for place in places:
-        if any(place.glob("*/*.toml")):
-            return place
+    """The folder of recipes: what ``STEELYARD_PAPERS`` names, or ``papers/`` beside the sources.
+
+    The current directory is not searched: who runs a command in a strange folder does not ask for its recipes.
+    """
+    place = Path(os.environ.get("STEELYARD_PAPERS") or Path(__file__).parents[3] / "papers")
+    if any(place.glob("*/*.toml")):
+        return place
     raise InvalidInputError(
-        "the folder papers/ with the recipes must be at hand; it is part of the source tree, not of the package. "
-        "Run this in a clone of the repository or set STEELYARD_PAPERS."
+        f"{place} must hold the recipes; they are part of the source tree, not of the package. "
+        "Name the folder: STEELYARD_PAPERS=papers in a clone of the repository."
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -20,81 +21,155 @@ from ..errors import InvalidInputError
 from ..validation.arrays import take_rows
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Sweep, Task, ThreeGaussians
 from .recipe import Recipe, build
+from .results import Results, Run
 
-PROTOCOLS = {kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)}
-_FIXED = ["recipe", "data", "commit", "learner", "run", "took"]
+PROTOCOLS: dict[str, Callable[..., RunProtocol]] = {
+    kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)
+}
 
 
 @dataclass(frozen=True)
-class Run:
-    """One learner's finished run as it is kept on disk."""
+class Wish:
+    """How much of a recipe is wanted: some learners, another number of runs, a part, and until when."""
 
-    learner: str
-    run: int
-    seconds: float
-    values: Mapping[str, float]
+    learners: tuple[str, ...] = ()
+    runs: int | None = None
+    quick: bool = False
+    jobs: int = 1
+    deadline: float | None = None
+
+    def runs_of(self, recipe: Recipe) -> dict[str, int]:
+        """Number the runs of every wanted learner."""
+        full = full_runs(recipe)
+        chosen = {name: n for name, n in full.items() if not self.learners or name in self.learners}
+        if self.runs is not None:
+            return dict.fromkeys(chosen, self.runs)
+        if self.quick:
+            return {name: min(n, int(recipe.quick.get("runs", 3))) for name, n in chosen.items()}
+        return chosen
+
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
 
-def protocol_of(recipe: Recipe, *, runs: int | None = None, quick: bool = False) -> RunProtocol:
-    """The recipe's protocol; ``runs`` and the recipe's own ``quick`` shorten it."""
+@dataclass
+class Done:
+    """What came of a recipe: its runs, how many of those wanted are left, for how long, and notes on its files."""
+
+    runs: list[Run]
+    left: int = 0
+    hours_left: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+def full_runs(recipe: Recipe) -> dict[str, int]:
+    """How many runs of each learner make the experiment; a learner's own ``runs`` wins over the protocol's."""
+    runs = protocol_of(recipe).runs
+    return {str(spec["name"]): int(spec.get("runs", runs)) for spec in recipe.learners}
+
+
+def protocol_of(recipe: Recipe) -> RunProtocol:
+    """Build the recipe's protocol."""
     kind = str(recipe.protocol.get("use"))
     if kind not in PROTOCOLS:
         raise InvalidInputError(f"recipe {recipe.path} must use one of {', '.join(PROTOCOLS)}; got {kind!r}.")
-    made: Any = PROTOCOLS[kind](**{k: v for k, v in recipe.protocol.items() if k != "use"})
-    wanted = runs if runs is not None else recipe.quick.get("runs", min(made.runs, 3)) if quick else made.runs
-    return replace(made, runs=min(int(wanted), made.runs) if runs is None else int(wanted))  # type: ignore[no-any-return]
+    return PROTOCOLS[kind](**{k: v for k, v in recipe.protocol.items() if k != "use"})
 
 
 def task_of(recipe: Recipe) -> tuple[Task, str]:
-    """The recipe's data and measures, and the digest of the rows and labels they were run on."""
+    """Prepare what all runs of a recipe share, and digest the rows and labels they are run on."""
+    task = Task(None, np.empty(0), recipe.prepare, build(recipe.costs), recipe.measures)
+    protocol = protocol_of(recipe)
     if recipe.data.get("generated"):
-        return Task(None, np.empty(0), recipe.prepare, build(recipe.costs), recipe.measures), "generated"
-    dataset = load_dataset(**{k: v for k, v in recipe.data.items() if k not in ("label", "dense", "rows")})
+        return protocol.ready(task), "generated"
+    X, y, digest = _loaded(data_key(recipe))
+    if isinstance(protocol, Stream) and recipe.prepare:  # all runs, and all recipes on these data, share the rows
+        prepared = _prepared(data_key(recipe), json.dumps(recipe.prepare))
+        return protocol.ready(replace(task, X=prepared, y=y, prepare=())), digest
+    return protocol.ready(replace(task, X=X, y=y)), digest
+
+
+def data_key(recipe: Recipe) -> str:
+    """Which rows and labels a recipe reads, whatever the paper calls them: recipes of one key share one load."""
+    return json.dumps({k: v for k, v in recipe.data.items() if k != "label"}, sort_keys=True)
+
+
+@lru_cache(maxsize=1)
+def _loaded(key: str) -> tuple[Any, NDArray[Any], str]:
+    data = json.loads(key)
+    dataset = load_dataset(**{k: v for k, v in data.items() if k not in ("dense", "rows")})
     X, y = dataset.X, np.asarray(dataset.y)
-    if "rows" in recipe.data:  # a random part of a data set too large to use whole
-        chosen = np.sort(np.random.default_rng(0).choice(len(y), int(recipe.data["rows"]), replace=False))
+    if "rows" in data:  # a random part of a data set too large to use whole
+        chosen = np.sort(np.random.default_rng(0).choice(len(y), int(data["rows"]), replace=False))
         X, y = take_rows(X, chosen), y[chosen]
-    task = Task(X.toarray() if recipe.data.get("dense") else X, y, recipe.prepare, build(recipe.costs), recipe.measures)
-    return task, data_digest(X, y)
+    return X.toarray() if data.get("dense") else X, y, data_digest(X, y)
 
 
-def run_recipe(
-    recipe: Recipe, *, runs: int | None = None, quick: bool = False, jobs: int = 1, console: Console | None = None
-) -> list[Run]:
+@lru_cache(maxsize=1)
+def _prepared(key: str, steps: str) -> Any:
+    rows = _loaded(key)[0]
+    for step in json.loads(steps):
+        rows = build(step).fit_transform(rows)
+    return rows
+
+
+def run_recipe(recipe: Recipe, results: Results, wish: Wish | None = None, console: Console | None = None) -> Done:
     """Do what of a recipe is not done yet, keep every run as it ends, and return all of them."""
-    protocol = protocol_of(recipe, runs=runs, quick=quick)
+    wish = wish or Wish()
+    wanted = wish.runs_of(recipe)
     task, data = task_of(recipe)
-    task = protocol.ready(task)
-    learners = {str(spec["name"]): spec for spec in recipe.learners}
-    done = [run for run in read_runs(recipe, data) if run.learner in learners and run.run < protocol.runs]
-    finished = {(run.learner, run.run) for run in done}
-    left = [(name, r) for r in range(protocol.runs) for name in learners if (name, r) not in finished]
+    notes = results.mend(recipe, data)
+    kept = results.runs(recipe, data)
+    finished = {(run.learner, run.run) for run in kept}
+    todo = [(name, r) for r in range(max(wanted.values(), default=0)) for name in wanted if r < wanted[name]]
+    left = [pair for pair in todo if pair not in finished]
+    protocol, learners = protocol_of(recipe), {str(spec["name"]): spec for spec in recipe.learners}
     with _progress(console) as progress:
-        bar = progress.add_task(f"{recipe.paper} {recipe.item}, {recipe.data_name}", total=len(done) + len(left))
-        progress.advance(bar, len(done))
-        for (name, r), outcome in _outcomes(protocol, task, learners, left, jobs):
-            values = {**outcome.values, "seconds": outcome.seconds} if recipe.timed else outcome.values
-            run = Run(name, r, outcome.seconds, values)
-            _append(recipe, data, [run])
-            keep_curve(recipe, run, outcome)
-            done.append(run)
+        bar = progress.add_task(f"{recipe.paper} {recipe.item}, {recipe.data_name}", total=len(todo))
+        progress.advance(bar, len(todo) - len(left))
+        for (name, r), outcome in outcomes(protocol, task, learners, left, wish):
+            run = run_of(recipe, name, r, outcome)
+            results.append(recipe, data, run, outcome.curve)
+            finished.add((name, r))
             progress.advance(bar)
-    return sorted(done, key=lambda run: (run.run, list(learners).index(run.learner)))
+    results.tidy(recipe)
+    runs = [run for run in results.runs(recipe, data) if run.learner in wanted and run.run < wanted[run.learner]]
+    missing = [pair for pair in left if pair not in finished]
+    return Done(runs, len(missing), hours_of(missing, runs), notes)
 
 
-def _outcomes(
+def run_of(recipe: Recipe, name: str, r: int, outcome: Outcome) -> Run:
+    """Turn a protocol's outcome into what is kept of it."""
+    values = {**outcome.values, "seconds": outcome.seconds} if recipe.timed else outcome.values
+    return Run(name, r, outcome.seconds, values)
+
+
+def hours_of(missing: Sequence[tuple[str, int]], runs: Sequence[Run]) -> float:
+    """How long the missing runs will take by what the others took; a learner without any counts as the slowest."""
+    seconds: dict[str, list[float]] = {}
+    for run in runs:
+        seconds.setdefault(run.learner, []).append(run.seconds)
+    means = {name: sum(some) / len(some) for name, some in seconds.items()}
+    return sum(means.get(name, max(means.values(), default=0.0)) for name, _ in missing) / 3600
+
+
+def outcomes(
     protocol: RunProtocol,
     task: Task,
     learners: Mapping[str, Mapping[str, Any]],
-    left: list[tuple[str, int]],
-    jobs: int,
+    left: Sequence[tuple[str, int]],
+    wish: Wish,
 ) -> Iterator[tuple[tuple[str, int], Outcome]]:
-    if jobs == 1:
+    """Do runs one after another or side by side, none begun after the deadline."""
+    if wish.jobs == 1:
         for name, r in left:
+            if wish.over():
+                return
             yield (name, r), protocol.one(task, learners[name], r)
         return
-    calls = (delayed(_tagged)(protocol, task, learners[name], name, r) for name, r in left)
-    yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+    calls = (delayed(_tagged)(protocol, task, learners[name], name, r) for name, r in left if not wish.over())
+    yield from Parallel(n_jobs=wish.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(calls)
 
 
 def _tagged(
@@ -106,83 +181,3 @@ def _tagged(
 def _progress(console: Console | None) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console or Console(stderr=True), transient=True)
-
-
-# -- what is kept -----------------------------------------------------------------------------------------------------
-
-
-def read_runs(recipe: Recipe, data: str | None = None) -> list[Run]:
-    """The kept runs that belong to this very recipe (and data): others are left out."""
-    if not recipe.results.exists():
-        return []
-    with recipe.results.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["recipe"] == recipe.digest and data in (None, row["data"])]
-    return [
-        Run(
-            row["learner"],
-            int(row["run"]),
-            float(row["took"]),
-            {k: float(v) for k, v in row.items() if k not in _FIXED and v},
-        )
-        for row in rows
-    ]
-
-
-def _append(recipe: Recipe, data: str, runs: Iterable[Run]) -> None:
-    path = recipe.results
-    path.parent.mkdir(exist_ok=True)
-    if path.exists() and not _same_recipe(path, recipe, data):
-        path.unlink()  # the recipe or the data changed: its old runs say nothing about it
-        _curve_path(recipe).unlink(missing_ok=True)
-    commit = _commit()
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for run in runs:
-            if fresh:
-                writer.writerow([*_FIXED, *run.values])
-                fresh = False
-            fixed = [recipe.digest, data, commit, run.learner, run.run, f"{run.seconds:.4g}"]
-            writer.writerow([*fixed, *(repr(round(v, 10)) for v in run.values.values())])
-
-
-def _same_recipe(path: Path, recipe: Recipe, data: str) -> bool:
-    with path.open(newline="") as file:
-        first = next(csv.DictReader(file), None)
-    return first is None or (first["recipe"], first["data"]) == (recipe.digest, data)
-
-
-def _commit() -> str:
-    answer = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unknown"
-
-
-def _curve_path(recipe: Recipe) -> Path:
-    return recipe.results.with_suffix(".curves.csv")
-
-
-def keep_curve(recipe: Recipe, run: Run, outcome: Outcome) -> None:
-    """Append a run's curve, one line a point, beside its results."""
-    if not outcome.curve:
-        return
-    path = _curve_path(recipe)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(["learner", "run", *outcome.curve])
-        for point in zip(*outcome.curve.values(), strict=True):
-            writer.writerow([run.learner, run.run, *(f"{v:.6g}" for v in point)])
-
-
-def read_curves(recipe: Recipe) -> dict[str, dict[int, dict[str, list[float]]]]:
-    """The kept curves: learner -> run -> column -> values."""
-    curves: dict[str, dict[int, dict[str, list[float]]]] = {}
-    path = _curve_path(recipe)
-    if path.exists():
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                columns = curves.setdefault(row.pop("learner"), {}).setdefault(int(row.pop("run")), {})
-                for name, value in row.items():
-                    columns.setdefault(name, []).append(float(value))
-    return curves

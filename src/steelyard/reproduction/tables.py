@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.stats import ttest_1samp
 
 from ..files import write_atomically
 from .recipe import Recipe
-from .runs import Run
+from .results import Run
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Line:
     std: float
     runs: int
     printed: Printed | None
+    values: Mapping[int, float] = field(default_factory=dict, repr=False)
 
     @property
     def standard_error(self) -> float:
@@ -112,11 +113,12 @@ def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
     for learner in dict.fromkeys(run.learner for run in runs):
         mine = [run for run in runs if run.learner == learner]
         for measure in mine[0].values:
-            values = [run.values[measure] for run in mine if not math.isnan(run.values[measure])]
+            by_run = {run.run: run.values[measure] for run in mine if not math.isnan(run.values[measure])}
+            values = list(by_run.values())
             mean = math.fsum(values) / len(values)
             std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
             key = (recipe.item_of(measure), data, learner, measure)
-            lines.append(Line(*key, mean, std, len(values), printed.get(key)))
+            lines.append(Line(*key, mean, std, len(values), printed.get(key), by_run))
     return lines + paired_lines(recipe, runs, printed)
 
 
@@ -134,7 +136,7 @@ def paired_lines(
     by_learner: dict[str, dict[int, float]] = {}
     for run in runs:
         by_learner.setdefault(run.learner, {})[run.run] = run.values[measure]
-    reference = by_learner.pop(str(recipe.paired["reference"]))
+    reference = by_learner.pop(str(recipe.paired["reference"]), {})
     lines = []
     for learner, values in by_learner.items():
         key = (str(recipe.paired["item"]), recipe.data_name, learner, "reference better")
@@ -151,10 +153,9 @@ def paired_lines(
     return lines
 
 
-def write_summary(folder: Path, lines: Sequence[Line]) -> None:
-    """``results/summary.csv``: one line a cell, replacing the cells these lines speak of."""
-    path = folder / "results" / "summary.csv"
-    path.parent.mkdir(exist_ok=True)
+def write_summary(results: Path, lines: Sequence[Line]) -> None:
+    """Write ``summary.csv`` of a folder of results: one line a cell, replacing the cells these lines speak of."""
+    path = results / "summary.csv"
     header = ["item", "data", "learner", "measure", "ours", "std", "runs", "printed", "printed_spread", "gap", "equal"]
     kept: dict[tuple[str, ...], list[str]] = {}
     if path.exists():
@@ -169,16 +170,21 @@ def write_summary(folder: Path, lines: Sequence[Line]) -> None:
         else:
             shown += ["", "", "", ""]
         kept[key] = [*key, *shown]
+    write_rows(path, header, [kept[key] for key in sorted(kept)])
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Write a small CSV file, whole or not at all."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(kept[key] for key in sorted(kept))
+    writer.writerows(rows)
     with write_atomically(path) as file:
         file.write(text.getvalue().encode())
 
 
 def read_summary(folder: Path) -> list[dict[str, str]]:
-    """The lines of ``results/summary.csv``."""
+    """Read the committed ``results/summary.csv`` of a paper's folder."""
     path = folder / "results" / "summary.csv"
     if not path.exists():
         return []

@@ -7,17 +7,27 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_random, check_same_length
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
-from .objective import Candidate, Judge, Split, class_costs, normalised, paper_splits, read_measure, stratified_splits
-from .plan import RUNGS, SAMPLERS, Plan
+from .objective import (
+    Candidate,
+    Objective,
+    Split,
+    class_costs,
+    normalised,
+    paper_splits,
+    read_measure,
+    stratified_splits,
+)
+from .plan import POWERS, SAMPLERS, SearchPlan
 
 Codes = NDArray[np.intp]
 
@@ -26,15 +36,16 @@ def _can(method: str) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "best_estimator_", None) or self._searched(), method))
 
 
-class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the class costs with which an estimator does best on validation rows, and fits it with them.
 
     ``estimator``: anything with a parameter named ``parameter`` (None: AdaC2.M1 on C4.5).
     ``scoring``: "g_mean", "f:CLASS", costs (whose mean is minimised), or a scikit-learn scorer or its name.
-    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "ladder" tries c_k = (n_min / n_k)^gamma for
+    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "power_grid" tries
+    c_k = (n_min / n_k)^gamma for
     16 gammas in 0 ... 1.5 only. All others begin with five of these. On held-out data none is reliably better.
-    ``splits``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
-    ``n_trials``: vectors judged, those found in ``storage`` included; ``timeout``: seconds after which no more begin.
+    ``cv``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
+    ``n_trials``: vectors judged, those found in ``storage`` included; ``time_limit``: seconds after which none starts.
     ``protocol="paper"``: mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
     ``storage``, ``study_name``: journal file, database URL or Optuna storage to resume from and to share.
     ``validation_fitness_`` is what the search maximised: it flatters. :func:`nested_evaluate` tells what to expect.
@@ -43,7 +54,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC2M1Classifier(DecisionTreeClassifier(max_depth=2), random_state=0)
-    >>> search = CostSearchCV(model, sampler="ladder", splits=2, random_state=0).fit(*load_iris(return_X_y=True))
+    >>> search = CostSearchCV(model, sampler="power_grid", cv=2, random_state=0).fit(*load_iris(return_X_y=True))
     >>> search.best_costs_.class_costs().shape
     (3,)
     """
@@ -54,9 +65,9 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         *,
         scoring: Any = "g_mean",
         sampler: str = "genetic",
-        splits: Any = 5,
+        cv: Any = 5,
         n_trials: int = 100,
-        timeout: float | None = None,
+        time_limit: float | None = None,
         protocol: str | None = None,
         storage: Any = None,
         study_name: str | None = None,
@@ -68,9 +79,9 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.estimator = estimator
         self.scoring = scoring
         self.sampler = sampler
-        self.splits = splits
+        self.cv = cv
         self.n_trials = n_trials
-        self.timeout = timeout
+        self.time_limit = time_limit
         self.protocol = protocol
         self.storage = storage
         self.study_name = study_name
@@ -103,7 +114,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                judge = Judge(candidate, measure, rows, classes[codes], splits, jobs)
+                judge = Objective(candidate, measure, rows, classes[codes], splits, jobs)
                 _study.run(study, one, judge, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
@@ -126,25 +137,25 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise invalid("estimator", "be an estimator with get_params and fit, or None", self.estimator)
         return self.estimator
 
-    def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> Plan:
+    def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> SearchPlan:
         sampler = check_choice("sampler", self.sampler, SAMPLERS)
         check_choice("protocol", self.protocol, (None, "paper"))
         n_trials = check_count("n_trials", self.n_trials)
-        timeout = None if self.timeout is None else check_number("timeout", self.timeout, above=0)
+        time_limit = None if self.time_limit is None else check_number("time_limit", self.time_limit, above=0)
         estimator = self._searched()
         if self.parameter not in estimator.get_params():
             raise invalid("estimator", f"have a parameter {self.parameter!r}", estimator)
         counts = np.bincount(codes).astype(float)
         if len(counts) < 2:
             raise invalid("y", "hold two or more classes", f"{len(counts)} class" + "es" * (len(counts) != 1))
-        return Plan(
+        return SearchPlan(
             sampler=sampler,
             names=[f"cost of {label}" for label in classes.tolist()],
             counts=counts,
             seeded=self.protocol is None,
             seed=seed,
-            n_trials=len(RUNGS) if sampler == "ladder" else n_trials,
-            timeout=timeout,
+            n_trials=len(POWERS) if sampler == "power_grid" else n_trials,
+            time_limit=time_limit,
         )
 
     def _searches(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[tuple[str | None, list[Split]]]:
@@ -156,11 +167,11 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return [(name, [cut]) for name, cut in zip(names, cuts, strict=True)]
 
     def _splits(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[Split]:
-        if hasattr(self.splits, "split") and not isinstance(self.splits, str):
-            return [Split(*cut) for cut in self.splits.split(X, classes[codes])]
-        return stratified_splits(check_count("splits", self.splits, at_least=2), codes, seed)
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+            return [Split(*cut) for cut in self.cv.split(X, classes[codes])]
+        return stratified_splits(check_count("cv", self.cv, at_least=2), codes, seed)
 
-    def _about(self, estimator: Any, plan: Plan) -> dict[str, Any]:
+    def _about(self, estimator: Any, plan: SearchPlan) -> dict[str, Any]:
         """What makes a stored study the same search: costs belong to their estimator, its rounds and the splits."""
         if self.storage is not None and not isinstance(self.random_state, numbers.Integral):
             raise invalid(
@@ -175,7 +186,7 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             "rounds": None if rounds is None else int(rounds),
             "scoring": self.scoring if isinstance(self.scoring, str) else repr(self.scoring),
             "sampler": plan.sampler,
-            "splits": repr(self.splits),
+            "cv": repr(self.cv),
             "seed": plan.seed,
             "classes": dict(zip(plan.names, plan.counts.tolist(), strict=True)),
         }
@@ -206,7 +217,18 @@ class CostSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return int(self.best_estimator_.n_features_in_)
 
     def plot_convergence(self, ax: Any = None) -> Any:
-        """The best validation fitness so far over the vectors judged, one line a study; returns the axes."""
+        """The best validation fitness so far over the vectors judged, one line a study; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib axes
+            Where it was drawn.
+        """
         check_is_fitted(self)
         from .study import history
 

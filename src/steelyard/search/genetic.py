@@ -30,7 +30,7 @@ def genes_of(costs: Floats) -> Genes:
     return np.asarray(levels, dtype=np.int64)
 
 
-def stranger(n_classes: int, random: np.random.Generator) -> Genes:
+def random_individual(n_classes: int, random: np.random.Generator) -> Genes:
     """An individual of the first generation."""
     return random.integers(LEVELS, size=n_classes)
 

@@ -24,10 +24,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class NestedEvaluation:
-    """Held-out values of a search and of its rivals on the same splits, beside what the search itself believed.
+    """Held-out values of a search and of its baselines on the same splits, beside what the search itself believed.
 
-    ``scores["search"]`` and ``scores[rival]`` hold one value per outer split, ``validation_fitness`` what the search
-    maximised inside each, ``costs`` what it chose.
+    Parameters
+    ----------
+    scores : dict of str to ndarray
+        One value per outer split, for "search" and for every baseline.
+    validation_fitness : ndarray
+        What the search maximised inside each split.
+    costs : list of Costs
+        What it chose.
+    test_share : float
+        Share of test rows.
     """
 
     scores: dict[str, Floats]
@@ -36,12 +44,38 @@ class NestedEvaluation:
     test_share: float  # test rows per training row of an outer split
 
     def interval(self, name: str = "search", confidence: float = 0.95) -> Interval:
-        """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction)."""
+        """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction).
+
+        Parameters
+        ----------
+        name : str
+            "search" or a baseline.
+        confidence : float
+            Coverage of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Mean over the outer splits.
+        """
         return self._of(self.scores[name], confidence)
 
-    def difference(self, rival: str, confidence: float = 0.95) -> Interval:
-        """How much better the search is than a rival, paired by split."""
-        return self._of(self.scores["search"] - self.scores[rival], confidence)
+    def difference(self, baseline: str, confidence: float = 0.95) -> Interval:
+        """How much better the search is than a baseline, paired by split.
+
+        Parameters
+        ----------
+        baseline : str
+            Name of a baseline.
+        confidence : float
+            Coverage of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Mean difference, positive where the search is better.
+        """
+        return self._of(self.scores["search"] - self.scores[baseline], confidence)
 
     def _of(self, values: Floats, confidence: float) -> Interval:
         level = check_number("confidence", confidence, above=0, below=1)
@@ -61,36 +95,56 @@ def nested_evaluate(
     X: Any,
     y: Any,
     *,
-    splits: int = 10,
+    cv: int = 10,
     test_size: float = 0.2,
-    rivals: Mapping[str, Any] | None = None,
+    baselines: Mapping[str, Any] | None = None,
     random_state: Any = None,
 ) -> NestedEvaluation:
     """Search anew on the training rows of every outer split and score the result on its test rows.
 
-    ``splits``: number of stratified random outer splits, >= 2; ``test_size``: share of test rows, in (0, 1).
-    ``rivals``: estimators fitted and scored on the same splits, e.g. AdaC2.M1 with its default costs. The measure is
-    the search's ``scoring``. Storage is not used: every split searches for itself.
+    Parameters
+    ----------
+    search : CostSearchCV
+        The search; its ``scoring`` is the measure, its storage is not used: every split searches for itself.
+    X : array-like or sparse matrix of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    cv : int
+        Stratified random outer splits, >= 2.
+    test_size : float
+        Share of test rows, in (0, 1).
+    baselines : mapping of str to estimator, or None
+        Fitted and scored on the same splits, e.g. AdaC2.M1 with its default costs.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
 
+    Returns
+    -------
+    NestedEvaluation
+        Values per split.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from steelyard import AdaC2M1Classifier
     >>> model = AdaC2M1Classifier(n_estimators=2)
-    >>> found = nested_evaluate(CostSearchCV(model, sampler="ladder", splits=2), *load_iris(return_X_y=True), splits=2,
-    ...                         rivals={"default": model}, random_state=0)
+    >>> found = nested_evaluate(CostSearchCV(model, sampler="power_grid", cv=2), *load_iris(return_X_y=True), cv=2,
+    ...                         baselines={"default": model}, random_state=0)
     >>> sorted(found.scores)
     ['default', 'search']
     """
     classes, codes = check_labels(y)
     check_same_length(X=X, y=codes)
     X, labels = (X.tocsr() if hasattr(X, "tocsr") else X), classes[codes]
-    n_splits = check_count("splits", splits, at_least=2)
+    n_splits = check_count("cv", cv, at_least=2)
     if np.bincount(codes).min() < 2:
         raise invalid("y", "have two or more rows of every class to test on", "n_samples=1", "Drop or merge classes.")
     share = check_number("test_size", test_size, above=0, below=1)
     random = check_random(random_state)
     cutter = StratifiedShuffleSplit(n_splits, test_size=share, random_state=random.randint(2**31 - 1))
     measure = read_measure(search.scoring, labels, classes)
-    contestants: dict[str, Any] = {"search": search, **(rivals or {})}
+    contestants: dict[str, Any] = {"search": search, **(baselines or {})}
     scores: dict[str, list[float]] = {name: [] for name in contestants}
     fitness, costs = [], []
     for cut in cutter.split(codes, codes):

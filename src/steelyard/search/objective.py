@@ -88,7 +88,7 @@ def f_measure(confusion: NDArray[np.intp], k: int) -> float:
     return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
 
 
-class Judge:
+class Objective:
     """The fitness of cost vectors for one estimator on one set of splits."""
 
     def __init__(

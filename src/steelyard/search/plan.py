@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from . import genetic
 
 Floats = NDArray[np.float64]
-SAMPLERS = ("genetic", "tpe", "cmaes", "random", "ladder")
-RUNGS = np.linspace(0.0, 1.5, 16)  # gamma of the ladder
+SAMPLERS = ("genetic", "tpe", "cmaes", "random", "power_grid")
+POWERS = np.linspace(0.0, 1.5, 16)  # gamma of the power grid
 SEEDS = (0.0, 0.25, 0.5, 0.75, 1.0)  # gamma of the vectors every other search starts from
 BATCH = 20  # vectors drawn before the first of them is judged, where the sampler leaves it open
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """One study."""
 
     sampler: str
@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     seeded: bool
     seed: int
     n_trials: int
-    timeout: float | None
+    time_limit: float | None
 
 
 def power_family(counts: Floats, gamma: float) -> Floats:
@@ -34,8 +34,8 @@ def power_family(counts: Floats, gamma: float) -> Floats:
 
 
 def seeds(sampler: str, counts: Floats) -> list[Floats]:
-    """The vectors a search starts from; for the ladder these are all."""
-    family = [power_family(counts, gamma) for gamma in (RUNGS if sampler == "ladder" else SEEDS)]
+    """The vectors a search starts from; for the power grid these are all."""
+    family = [power_family(counts, gamma) for gamma in (POWERS if sampler == "power_grid" else SEEDS)]
     return [genetic.costs_of(genetic.genes_of(c)) for c in family] if sampler == "genetic" else family
 
 

@@ -13,7 +13,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from . import genetic
-from .plan import RUNGS, Plan, power_family, seeds
+from .plan import POWERS, SearchPlan, power_family, seeds
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
         if len(parents):
             individual = genetic.child(parents, fitness, random)
         else:
-            individual = genetic.stranger(len(self.names), random)
+            individual = genetic.random_individual(len(self.names), random)
         return dict(zip(self.names, genetic.costs_of(individual).tolist(), strict=True))
 
     def _parents(self, study: Any, generation: int) -> tuple[genetic.Genes, Floats]:
@@ -70,14 +70,14 @@ def level_distribution() -> FloatDistribution:
 
 
 def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, FloatDistribution]:
-    """The range of every cost. Ratios matter, so all but the genes are logarithmic, and wide enough for the ladder."""
+    """The range of every cost. Ratios matter, so all but the genes are logarithmic, wide enough for the power grid."""
     if sampler == "genetic":
         return {name: level_distribution() for name in names}
-    floor = min(1 / genetic.LEVELS, float(power_family(counts, RUNGS[-1]).min()))
+    floor = min(1 / genetic.LEVELS, float(power_family(counts, POWERS[-1]).min()))
     return {name: FloatDistribution(floor, 1.0, log=True) for name in names}
 
 
-class StartedSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+class WarmStartSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
     """Gives the first trials of a study the vectors it starts from, and leaves the others to a sampler of this process.
 
     Both hang on numbers of trials, which no two processes share: processes that open a study at the same moment repeat
@@ -128,17 +128,17 @@ class StartedSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
             drawn.after_trial(study, trial, state, values)
 
 
-def make_sampler(plan: Plan) -> Any:
+def make_sampler(plan: SearchPlan) -> Any:
     """The Optuna sampler of a plan."""
-    first = seeds(plan.sampler, plan.counts) if plan.seeded or plan.sampler == "ladder" else []
-    return StartedSampler(
+    first = seeds(plan.sampler, plan.counts) if plan.seeded or plan.sampler == "power_grid" else []
+    return WarmStartSampler(
         [dict(zip(plan.names, costs.tolist(), strict=True)) for costs in first],
         distributions(plan.sampler, plan.names, plan.counts),
-        None if plan.sampler == "ladder" else partial(_drawing_sampler, plan),
+        None if plan.sampler == "power_grid" else partial(_drawing_sampler, plan),
     )
 
 
-def _drawing_sampler(plan: Plan, n_before: int) -> Any:
+def _drawing_sampler(plan: SearchPlan, n_before: int) -> Any:
     if plan.sampler == "genetic":
         return GeneticSampler(plan.names, plan.seed)
     later = (plan.seed + n_before) % 2**32  # the same seed again would draw the same vectors again

@@ -15,13 +15,13 @@ from optuna.trial import TrialState
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import StateError
-from .plan import Plan, batch_size
+from .plan import SearchPlan, batch_size
 from .samplers import distributions, make_sampler
 
 Floats = NDArray[np.float64]
 
 
-def open_study(plan: Plan, storage: Any, name: str | None, about: Mapping[str, Any]) -> Any:
+def open_study(plan: SearchPlan, storage: Any, name: str | None, about: Mapping[str, Any]) -> Any:
     """A new study, or the stored one of that name if it searches for the same thing."""
     with _quiet():
         study = optuna.create_study(
@@ -48,13 +48,13 @@ def open_storage(storage: Any) -> Any:
     return storage
 
 
-def run(study: Any, plan: Plan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
+def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
     """Go on until the study holds ``n_trials`` judged vectors or the time is over."""
     space = distributions(plan.sampler, plan.names, plan.counts)
     batch = batch_size(plan.sampler, len(plan.names))
     start = time.monotonic()
     while (left := plan.n_trials - n_judged(study)) > 0:
-        if plan.timeout is not None and time.monotonic() - start >= plan.timeout and n_judged(study):
+        if plan.time_limit is not None and time.monotonic() - start >= plan.time_limit and n_judged(study):
             return
         trials = [study.ask(space) for _ in range(min(left, batch))]
         try:

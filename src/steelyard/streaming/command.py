@@ -16,12 +16,15 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..data import Dataset, iter_chunks
+from ..data.formats import FORMATS
 from ..files import check_paths, lock_file
+from ..validation.text import printable
 from ..validation.values import check_choice, invalid
 from .decision_log import DecisionLog
 from .session import Session
 from .settings import StreamSettings, new_session, resume_session
 
+WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
 SYNC = ("never", "state", "chunk")
 
@@ -42,6 +45,8 @@ class Places:
         What to do with a log that the state does not know.
     sync : {"never", "state", "chunk"}
         When the log is synced to the disk: never, before each save of the state, or after each chunk.
+    safe_csv : bool
+        Whether labels in a CSV log that a spreadsheet would take for formulas get a ``'``.
     """
 
     source: str
@@ -49,6 +54,7 @@ class Places:
     state: Path | None = None
     existing: str = "refuse"
     sync: str = "state"
+    safe_csv: bool = False
 
     def check(self, costs: str | None) -> None:
         """Raise unless every path can be used and no two outputs, or an output and an input, are one file."""
@@ -88,10 +94,13 @@ def run_stream(
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
     if places.source == "-" and "format" not in reader:
-        raise invalid("--format", "be csv, libsvm, jsonl or parquet where rows come from standard input", None)
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
     places.check(settings.costs)
     session = new_session(settings)
     console = Console(stderr=True, quiet=quiet)
+    if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
+        size = f"{8 * 2**settings.hash_bits / 1e9:.1f} GB"
+        console.print(f"--hash-bits {settings.hash_bits} needs {size} of memory for each vector of weights.")
     with places.locked():
         state = places.state
         if state is not None and state.exists():
@@ -99,8 +108,9 @@ def run_stream(
         source = sys.stdin.buffer if places.source == "-" else places.source
         chunks = skip_rows(iter_chunks(source, rows=chunk, **reader), session.rounds if skip_seen else 0)
         log = DecisionLog(places.decisions, session.mark, rounds=session.rounds, existing=places.existing)
+        log.safe_csv = places.safe_csv
         for note in log.notes:
-            Console(stderr=True).print(note, highlight=False, markup=False, soft_wrap=True)
+            Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
         _Pass(session, log, places, console).run(chunks, settings.positive)
     if session.rounds == 0:
         raise invalid("the stream", "hold at least one row", "none")
@@ -139,7 +149,9 @@ class _Pass:
                         saving = saved - began
         except KeyboardInterrupt:
             kept = "" if self.state is None else f" What was learned is in {self.state}."
-            self.console.print(f"stopped after {session.rounds:,} rows.{kept}", highlight=False, markup=False)
+            self.console.print(
+                f"stopped after {session.rounds:,} rows.{printable(kept)}", highlight=False, markup=False
+            )
             raise
         finally:
             try:
@@ -220,5 +232,5 @@ def print_summary(session: Session, as_json: bool, *, to_stderr: bool, quiet: bo
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return "  ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        return "  ".join(f"{printable(name)} {_shown(inner)}" for name, inner in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)

@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import StateError
 from ..files import sync_folder, write_atomically
 from ..trace import Trace
+from ..validation.text import safe_cell
 from ..validation.values import invalid
 
 COLUMNS = ("t", "score", "decision", "query_probability", "queried")
@@ -77,6 +78,7 @@ class DecisionLog:
 
     def __init__(self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse") -> None:
         self.as_csv = path is not None and path.lower().endswith(".csv")
+        self.safe_csv = False  # whether a label that a spreadsheet would take for a formula gets a '
         self.mark = mark
         self.notes: list[str] = []
         self._handle: int | None = None
@@ -196,9 +198,11 @@ class DecisionLog:
             np.asarray(trace.query_probability).tolist(),
             np.asarray(trace.queried).tolist(),
         )
-        rows = ((start + i, *cells) for i, cells in enumerate(zip(*columns, strict=True)))
+        rows: Iterator[tuple[Any, ...]] = ((start + i, *cells) for i, cells in enumerate(zip(*columns, strict=True)))
         text = io.StringIO()
         if self.as_csv:
+            if self.safe_csv:
+                rows = ((*row[:2], safe_cell(row[2]), *row[3:]) for row in rows)
             writer = csv.writer(text, lineterminator="\n")
             if self.mark.bytes == 0:
                 writer.writerow(COLUMNS)

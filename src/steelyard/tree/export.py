@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from .encoding import Encoding
-from .model import Test, Tree, first_largest
+from .model import SplitKind, Tree, first_largest
 
 
 class LeafRule(NamedTuple):
@@ -78,10 +78,10 @@ def answer_of(tree: Tree, encoding: Encoding, parent: int, child: int) -> str:
     """The answer that leads from a node to its child, e.g. ``<= 30``."""
     first = child == tree.first_child[parent]
     column = int(tree.column[parent])
-    match Test(tree.test[parent]):
-        case Test.AT_MOST:
+    match SplitKind(tree.test[parent]):
+        case SplitKind.AT_MOST:
             return f"{'<=' if first else '>'} {_shown(tree.threshold[parent])}"
-        case Test.EQUALS:
+        case SplitKind.EQUALS:
             return f"{'=' if first else '!='} {_shown(encoding.category(column, tree.threshold[parent]))}"
         case _:
             return f"= {_shown(encoding.category(column, tree.branch[child]))}"

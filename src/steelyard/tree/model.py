@@ -13,7 +13,7 @@ from .._native import tree_predict
 from ..errors import StateError
 
 
-class Test(IntEnum):
+class SplitKind(IntEnum):
     """What a node asks; the numbers are the kernel's."""
 
     LEAF = 0
@@ -49,7 +49,7 @@ class Tree:
 
     def is_leaf(self, node: int) -> bool:
         """True if the node asks nothing."""
-        return bool(self.test[node] == Test.LEAF)
+        return bool(self.test[node] == SplitKind.LEAF)
 
     def probabilities(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Class probabilities of encoded rows."""
@@ -85,7 +85,7 @@ class Tree:
         share = np.where(self.weight > 0, self.weight, 1.0) / total[:, None]
         bits = -(self.weight * np.log2(share)).sum(axis=1)
         saved = np.zeros(n_features)
-        for node in np.flatnonzero(self.test != Test.LEAF):
+        for node in np.flatnonzero(self.test != SplitKind.LEAF):
             below = self.children(int(node))
             saved[self.column[node]] += max(bits[node] - bits[below.start : below.stop].sum(), 0.0)
         return saved / saved.sum() if saved.sum() > 0 else saved

@@ -102,7 +102,7 @@ def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: 
 def test_the_positive_class_is_heeded_whatever_the_costs(steelyard, tmp_path: Path) -> None:
     table().to_csv(tmp_path / "data.csv", index=False)
     (tmp_path / "costs.csv").write_text("true,bad,good\nbad,0,5\ngood,1,0\n")
-    for costs in ((), ("--costs", "costs.csv"), ("--costs", "fn=5")):
+    for costs in ((), ("--costs", "costs.csv"), ("--costs", "fn=5,fp=1"), ("--costs", "5:1"), ("--costs", "Balanced")):
         for positive in ("bad", "good"):
             chosen = ("--positive", positive)
             code, shown, complaint = steelyard(
@@ -179,10 +179,11 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", [f"{i},{i + 0.5}" for i in range(30)], (), "classes, not numbers"),
         ("a,y", [f"{i},{i}" for i in range(30)], (), "classes, not numbers|at least 2 rows"),
         ("a,y", XZ, ("--costs", "costs.csv"), "every class"),
-        ("a,y", XZ, ("--costs", "fn=much"), "numbers"),
-        ("a,y", XZ, ("--costs", "fn=5", "--positive", "q"), "--positive"),
+        ("a,y", XZ, ("--costs", "fn=much,fp=1"), "numbers"),
+        ("a,y", XZ, ("--costs", "fn=5,fp=1", "--positive", "q"), "--positive"),
         ("a,y", XZ, ("--positive", "q"), "--positive"),
         ("a,y", XZ, ("--costs", "fn=5,fn=6"), "--costs"),
+        ("a,y", XZ, ("--costs", "fn=8"), "fp is missing"),
         ("a,y", XZ, ("--fn-cost-column", "price"), "cost column"),
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "fn=5"), "--costs"),
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "costs.csv"), "--costs"),
@@ -250,13 +251,16 @@ def test_a_full_disk_is_a_sentence_and_exit_code_2(steelyard, tmp_path: Path) ->
     table().to_csv(tmp_path / "data.csv", index=False)
     assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS)[0] == 0
     code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--out", "/dev/full")
-    assert (code, complaint) == (2, "steelyard: the output cannot be used: No space left on device.\n")
+    assert (code, complaint) == (
+        2,
+        "steelyard: /dev/full cannot be used: No space left on device. Free some space, or write elsewhere.\n",
+    )
 
 
 def test_labels_that_look_like_markup_are_printed_as_they_are(steelyard, tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(40) % 7, "y": ["[/good]"] * 35 + ["[bold]bad"] * 5})
     frame.to_csv(tmp_path / "data.csv", index=False)
-    code, shown, complaint = steelyard("compare", "data.csv", "--target", "y", "--costs", "fn=1", *SETTINGS)
+    code, shown, complaint = steelyard("compare", "data.csv", "--target", "y", "--costs", "fn=1,fp=1", *SETTINGS)
     assert code == 0, complaint
     assert "A miss (fn) is about class '[bold]bad'" in shown
     assert "Answer '[/good]' whatever" in shown

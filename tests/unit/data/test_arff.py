@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import DataFileError, Dataset, InvalidInputError, read_arff
+from steelyard import DataFileError, Dataset, InvalidInputError, iter_chunks, read_arff
+from steelyard.data import arff
 
 WEKA = b"""% comment
 @RELATION 'odd name'
@@ -112,3 +113,30 @@ def test_wrong_arguments() -> None:
         read(KEEL, target="nothing")
     with pytest.raises(InvalidInputError, match="drop must name columns that exist"):
         read(KEEL, drop=["nothing"])
+
+
+def test_chunks_add_up() -> None:
+    head = b"@relation r\n@attribute a {x, y}\n@attribute n real\n@attribute class {0, 1}\n@data\n"
+    text = head + b"".join(b"%s, %d, %d\n" % (b"xy"[i % 2 : i % 2 + 1], i, i % 2) for i in range(25))
+    parts = list(iter_chunks(io.BytesIO(text), rows=10, format="arff"))
+    assert [len(part.X) for part in parts] == [10, 10, 5]
+    assert [n for part in parts for n in part.X["n"].tolist()] == list(range(25))
+    assert [label for part in parts for label in part.y.tolist()] == [i % 2 for i in range(25)]
+    assert [value for part in parts for value in part.X["a"].tolist()] == ["x", "y"] * 12 + ["x"]
+
+
+def test_declared_values_are_looked_up_not_searched() -> None:
+    class Counting(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counting.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    attribute = arff.Attribute("a", tuple(Counting(f"v{i}") for i in range(5000)))
+    for i in range(5000):
+        arff._value("file", 1, attribute, f"v{i}")
+    assert Counting.compared <= 3 * 5000

@@ -86,4 +86,4 @@ def test_the_contest_costs() -> None:
     costs = load_costs("kdd99")
     assert isinstance(costs, Costs)
     assert costs.classes.tolist() == ["normal", "probe", "dos", "u2r", "r2l"]
-    assert costs.table(["r2l", "normal"]).tolist() == [[4, 2, 2, 2, 0], [0, 1, 2, 2, 2]]
+    assert costs.per_example(["r2l", "normal"]).tolist() == [[4, 2, 2, 2, 0], [0, 1, 2, 2, 2]]

@@ -90,7 +90,10 @@ def test_json_fields_can_be_given() -> None:
         (b'{"a": [1]}', "expected a finite number in field a; got [1]"),
         (b'{"a": 1e999}', "expected a finite number in field a"),
         (b'{"a": 1, "z": 2}', "expected the fields a; got 'z'. Give all fields with features="),
-        (b'{"a": 1, "y": [2]}', "expected a label in field y"),
+        (b'{"a": 1, "y": [2]}', "expected text or a finite number as label in field y; got [2]"),
+        (b'{"a": 1, "y": 1e400}', "expected text or a finite number as label in field y; got inf"),
+        (b'{"a": 1, "y": 9223372036854775808}', "expected text or a finite number as label in field y"),
+        (b'{"a": 1, "y": "\\ud800"}', "expected a JSON object; got 'utf-8' codec can't encode"),
         (b"\xff", "expected a JSON object"),
         (b"[" * 100_000, "expected a JSON object"),
     ],
@@ -187,7 +190,7 @@ def test_memory_does_not_grow_with_the_stream(format: str, head: bytes, line: by
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(InvalidInputError, match="format must be one of libsvm, csv, jsonl, parquet"):
+    with pytest.raises(InvalidInputError, match=r"the file must end in one of .csv .* got 'rows.xlsx'"):
         iter_chunks("rows.xlsx")
     with pytest.raises(InvalidInputError, match="rows must be a whole number >= 1"):
         iter_chunks("rows.csv", rows=0)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from steelyard import DataFileError, Dataset, InvalidInputError, read_csv, read_table
+from steelyard import DataFileError, Dataset, InvalidInputError, iter_chunks, read_csv, read_table
 
 MIXED = b'size,colour,flag,kind\n1.5,"red, dark",1,a\n ,blue,0,b\n2,?,1,a\n'
 
@@ -95,7 +95,7 @@ def test_labels_keep_their_kind() -> None:
         (b"1,1_000,3\n", "expected a finite number in column b; got '1_000'"),
         (b"1,0x1F,3\n", "expected a finite number in column b; got '0x1F'"),
         (b"1,\xff,3\n", r"expected UTF-8 text; got b'\xff'"),
-        (b'1,2,"open\n', "expected delimited text; unexpected end of data"),
+        (b'1,2,"open\n', "expected a closing quote within 1,000 lines and 1 MB; got none for the quote in this line"),
     ],
 )
 def test_malformed_lines_say_file_line_and_what_was_expected(
@@ -153,3 +153,26 @@ def test_a_column_of_late_text_is_read_when_named() -> None:
 
 def test_a_header_alone_is_an_empty_table() -> None:
     assert read(b"a,b\n").X.shape == (0, 2)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found_out(separator: str) -> None:
+    text = "age;'a b';y\n1;2;0\n3;4;1\n".replace(";", separator).encode()
+    assert read_csv(io.BytesIO(text), target="y").X.tolist() == [[1, 2], [3, 4]]
+    (chunk,) = iter_chunks(io.BytesIO(text), format="csv", target="y")
+    assert chunk.features == ("age", "'a b'")
+
+
+def test_another_separator_is_asked_about() -> None:
+    with pytest.raises(DataFileError, match=r"expected a column 'y'; got one column 'a:y'. Is the separator ':'\?"):
+        read_csv(io.BytesIO(b"a:y\n1:0\n"), target="y")
+    with pytest.raises(DataFileError, match=r"Is the separator ';'\?"):
+        read_csv(io.BytesIO(b"a;y\n1;0\n"), target="y", delimiter=",")
+
+
+def test_two_stray_quotes_do_not_hide_half_a_file() -> None:
+    text = b"a,b\n" + b"1,x\n" * 10 + b'1,"x\n' + b"1,x\n" * 20_000 + b'1,x"\n' + b"1,x\n" * 10
+    with pytest.raises(DataFileError, match="line 12: expected a closing quote within 1,000 lines"):
+        read_csv(io.BytesIO(text))
+    with pytest.raises(DataFileError, match="line 12: expected a closing quote within 1,000 lines"):
+        list(iter_chunks(io.BytesIO(text), rows=100, format="csv"))

@@ -3,12 +3,14 @@
 import gzip
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from steelyard import DataFileError, InvalidInputError, read_csv
-from steelyard.data.files import blocks, opened, suffix_of
+from steelyard import DataFileError, InvalidInputError, iter_chunks, read_csv
+from steelyard.data import files, libsvm
+from steelyard.data.files import blocks, open_source, suffix_of
 
 
 def test_the_suffix_before_the_compression_counts() -> None:
@@ -46,8 +48,36 @@ def test_a_folder_and_text_streams_are_refused(tmp_path: Path) -> None:
 def test_a_live_stream_is_not_held_back() -> None:
     receiving, sending = os.pipe()
     os.write(sending, b"first line\n")
-    with open(receiving, "rb") as live, opened(live) as content:
+    with open(receiving, "rb") as live, open_source(live) as content:
         arriving = blocks(content)
         assert next(arriving) == b"first line\n"
         os.close(sending)
         assert list(arriving) == []
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_max_bytes_counts_what_comes_out(packed: Callable[[bytes], bytes]) -> None:
+    text = b"a\n" + b"1\n" * 5000
+    assert len(read_csv(io.BytesIO(packed(text)), max_bytes=len(text)).X) == 5000
+    with pytest.raises(DataFileError, match="expected at most 10,001 bytes of uncompressed content; got more"):
+        read_csv(io.BytesIO(packed(text)), max_bytes=len(text) - 1)
+    with pytest.raises(InvalidInputError, match="max_bytes must be a whole number >= 1"):
+        read_csv(io.BytesIO(text), max_bytes=0)
+
+
+def test_a_compressed_file_may_not_unpack_to_very_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(b"a\n" + b"1\n" * 2_000_000)
+    assert len(read_csv(io.BytesIO(packed)).X) == 2_000_000  # below the size that is always allowed
+    monkeypatch.setattr(files, "SMALL_TEXT", 1 << 20)
+    with pytest.raises(DataFileError, match=r"bytes of uncompressed content; got more. Pass max_bytes="):
+        read_csv(io.BytesIO(packed))
+    assert len(read_csv(io.BytesIO(packed), max_bytes=10**7).X) == 2_000_000
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "libsvm", "arff", "whitespace"])
+def test_a_line_without_an_end_is_an_error(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (files, libsvm):
+        monkeypatch.setattr(module, "MAX_LINE", 1 << 16)
+    options = {"n_features": 1} if format == "libsvm" else {}
+    with pytest.raises(DataFileError, match="line 1: expected lines of at most"):
+        list(iter_chunks(io.BytesIO(b"1" * (1 << 17)), format=format, **options))

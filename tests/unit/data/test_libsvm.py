@@ -50,8 +50,15 @@ def test_options() -> None:
     assert read_libsvm(io.BytesIO(b"")).X.shape == (0, 0)
 
 
+def test_a_mistyped_index_does_not_make_the_table_wide() -> None:
+    for index in (b"2147483648", b"4000000000", b"999999999999999999"):
+        with pytest.raises(DataFileError, match=r"line 1: expected an index of at most 2,147,483,647.*--n-features"):
+            read_libsvm(io.BytesIO(b"1 %s:5" % index))
+    assert read_libsvm(io.BytesIO(b"1 2147483647:5")).X.shape == (1, 2147483647)
+
+
 def test_a_huge_index_costs_no_memory() -> None:
-    rows = read_libsvm(io.BytesIO(b"1 100000000000000000:5"))
+    rows = read_libsvm(io.BytesIO(b"1 100000000000000000:5"), n_features=10**17)
     assert rows.X.shape == (1, 10**17)
     assert rows.X.indices.dtype == np.int64
     assert "100000000000000000 features" in repr(rows)

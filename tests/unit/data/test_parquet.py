@@ -1,12 +1,13 @@
 """Parquet and Arrow files: kinds of columns, nulls and damaged files."""
 
+import os
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from steelyard import DataFileError, InvalidInputError, MissingDependencyError, read_parquet, read_table
+from steelyard import DataFileError, InvalidInputError, MissingDependencyError, iter_chunks, read_parquet, read_table
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -96,3 +97,71 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_wrong_arguments(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="target must be a column name"):
         read_parquet(saved(tmp_path, a=[1]), target="z")
+
+
+def test_integers_that_no_float_can_hold_are_an_error(tmp_path: Path) -> None:
+    path = saved(tmp_path, id=[2**53 + 1, 1], a=[1, 2])
+    for read in (read_parquet, lambda path: list(iter_chunks(path))):
+        with pytest.raises(DataFileError, match=r"expected numbers within 2\^53 in column id; got .*drop=\['id'\]"):
+            read(path)
+    assert read_parquet(path, drop=["id"]).X.tolist() == [[1], [2]]
+    assert read_parquet(path, nominal=["id"]).nominal == {"id": ("1", "9007199254740993")}
+
+
+def test_a_flipped_bit_is_found_where_the_file_has_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    values = np.random.default_rng(0).normal(size=5000)
+    parquet.write_table(
+        pa.table({"a": values}), path, write_page_checksum=True, use_dictionary=False, compression="none"
+    )
+    whole = path.read_bytes()
+    for at in range(1000, 39_000, 2000):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        path.write_bytes(bytes(damaged))
+        for read in (read_parquet, lambda path: list(iter_chunks(path))):
+            with pytest.raises(DataFileError, match="expected a whole Parquet or Arrow file"):
+                read(path)
+
+
+def test_a_row_group_is_not_held_whole(tmp_path: Path) -> None:
+    def most(rows: int) -> int:
+        path = tmp_path / f"{rows}.parquet"
+        columns = {f"c{j}": np.random.default_rng(j).normal(size=rows) for j in range(4)}
+        pages = {"use_dictionary": False, "data_page_size": 1 << 16, "row_group_size": rows}
+        parquet.write_table(pa.table(columns), path, **pages)
+        start = pa.total_allocated_bytes()
+        return max(pa.total_allocated_bytes() - start for _ in iter_chunks(path, rows=1000))
+
+    assert most(400_000) < 1.5 * most(50_000)
+
+
+def test_max_bytes_counts_decoded_columns(tmp_path: Path) -> None:
+    path = saved(tmp_path, a=np.zeros(1_000_000))  # a few KB on disk
+    assert path.stat().st_size < 100_000
+    for read in (read_parquet, lambda path, max_bytes: list(iter_chunks(path, max_bytes=max_bytes))):
+        with pytest.raises(DataFileError, match="expected at most 1,000,000 bytes of decoded columns; got more"):
+            read(path, max_bytes=1_000_000)
+    assert len(read_parquet(path, max_bytes=10_000_000).X) == 1_000_000
+
+
+def test_dropped_columns_are_not_decoded(tmp_path: Path) -> None:
+    path = saved(tmp_path, both=pa.array([[1, 2]]), a=[1])
+    assert [chunk.X.tolist() for chunk in iter_chunks(path, drop=["both"])] == [[[1]]]
+
+
+def test_rows_straight_from_arrow(tmp_path: Path) -> None:
+    path = saved(tmp_path, a=pa.array([1.5, None], pa.float32()), b=[1, 2], c=[None, True], y=["p", None])
+    (chunk,) = iter_chunks(path, target="y", dtype=np.float32)
+    assert chunk.X.dtype == np.float32
+    assert np.array_equal(chunk.X, np.array([[1.5, 1, np.nan], [np.nan, 2, 1]]), equal_nan=True)
+    assert chunk.y.tolist() == ["p", None]
+
+
+def test_a_stream_that_cannot_be_searched(tmp_path: Path) -> None:
+    path = saved(tmp_path, a=[1, 2])
+    receiving, sending = os.pipe()
+    with open(sending, "wb") as out:
+        out.write(path.read_bytes())
+    with open(receiving, "rb") as live:
+        assert [chunk.X.tolist() for chunk in iter_chunks(live, format="parquet")] == [[[1], [2]]]

@@ -1,6 +1,7 @@
 """Bootstrap intervals: against scipy, against the slow way, and their coverage."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn import metrics
@@ -136,3 +137,34 @@ def test_shown_as_text_and_html() -> None:
     found = sy.Interval(0.5, 0.4, 0.61, 0.95, 0.05)
     assert str(found) == "0.5 [0.4, 0.61]"
     assert "95% BCa" in found._repr_html_()
+
+
+def test_weights_go_by_position_whatever_index_they_have() -> None:
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    weight = rng.random(60)
+
+    def own(y_true, y_pred, sample_weight):  # type: ignore[no-untyped-def]
+        return float(np.average(y_true == y_pred, weights=sample_weight))
+
+    expected = sy.bootstrap_interval(own, y, p, sample_weight=weight, n_resamples=100, random_state=0)
+    for given in (
+        pd.Series(weight, index=rng.permutation(60)),
+        pd.Series(weight, index=range(100, 160)),
+        weight.tolist(),
+    ):
+        assert sy.bootstrap_interval(own, y, p, sample_weight=given, n_resamples=100, random_state=0) == expected
+        assert (
+            sy.bootstrap_interval(
+                own, pd.Series(y, index=range(60, 0, -1)), p, sample_weight=given, n_resamples=100, random_state=0
+            )
+            == expected
+        )
+
+
+def test_huge_costs_give_finite_intervals_or_a_sentence() -> None:
+    y, p = [0, 0, 1, 1] * 10, [0, 1, 1, 0, 0] * 8
+    found = sy.bootstrap_interval(sy.mean_cost, y, p, costs={0: 1e300, 1: 1.0}, n_resamples=100, random_state=0)
+    assert np.isfinite([found.value, found.low, found.high]).all()
+    with pytest.raises(sy.CostsError, match=r"must be at most 1e\+300; got 1e\+308. Divide all costs"):
+        sy.mean_cost(y, p, costs={0: 1e308, 1: 1.0})

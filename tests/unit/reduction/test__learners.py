@@ -17,7 +17,7 @@ from steelyard import (
     OneVsAllClassifier,
     SECOCClassifier,
 )
-from steelyard.reduction._learners import Classified, Constant, Regressed
+from steelyard.reduction._learners import ClassifierSolution, Constant, RegressorSolution
 from steelyard.validation.arrays import take_rows
 
 rng = np.random.default_rng(0)
@@ -54,10 +54,10 @@ def test_any_classifier_serves(cls: type, base: object) -> None:
 def test_scores_of_solutions() -> None:
     signs = np.where(Y == "a", 1, -1)
     logistic, tree = LogisticRegression().fit(X, signs), DecisionTreeClassifier(max_depth=1).fit(X, signs)
-    np.testing.assert_allclose(Classified(logistic).scores(X), logistic.decision_function(X))
-    np.testing.assert_allclose(Classified(tree).scores(X), tree.predict_proba(X)[:, 1] - 0.5)
+    np.testing.assert_allclose(ClassifierSolution(logistic).scores(X), logistic.decision_function(X))
+    np.testing.assert_allclose(ClassifierSolution(tree).scores(X), tree.predict_proba(X)[:, 1] - 0.5)
     line = LinearRegression().fit(X, X[:, 0])
-    np.testing.assert_allclose(Regressed(line).scores(X), -X[:, 0])
+    np.testing.assert_allclose(RegressorSolution(line).scores(X), -X[:, 0])
     assert Constant(2.0).scores(X).tolist() == [2.0] * 60
 
 

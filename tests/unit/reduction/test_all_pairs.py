@@ -4,7 +4,7 @@ from scipy.integrate import quad
 
 from steelyard import AllPairsClassifier, InvalidInputError
 from steelyard.reduction.all_pairs import AllPairs, integral_weights
-from steelyard.reduction.scheme import Cases
+from steelyard.reduction.scheme import CostExamples
 
 
 def test_integral_weights_are_the_integral() -> None:
@@ -28,7 +28,7 @@ def test_votes_are_counted_and_ties_go_to_the_first_class() -> None:
 
 
 def test_difference_weighting_weighs_by_the_cost_difference() -> None:
-    cases = Cases(np.array([[2.0, 5.0, 9.0]]), np.array([0]), np.array([1.0]))
+    cases = CostExamples(np.array([[2.0, 5.0, 9.0]]), np.array([0]), np.array([1.0]))
     weights = [p.weight.tolist() for p in AllPairs(3, "difference").problems(0, cases, np.empty((1, 0)))]
     assert weights == [[3.0], [7.0], [4.0]]
 

@@ -7,28 +7,28 @@ from scipy import sparse
 from steelyard import OneSidedClassifier, OneSidedClassifierCV, OneVsAllClassifier, OneVsAllClassifierCV
 from steelyard.margin.kernels import gram
 from steelyard.reduction._learners import Solutions
-from steelyard.reduction.deduplication import Repeats
-from steelyard.reduction.scheme import Cases
+from steelyard.reduction.deduplication import Deduplication
+from steelyard.reduction.scheme import CostExamples
 from steelyard.reduction.svm_backend import KernelMachines
 
 rng = np.random.default_rng(0)
 FINE = {"tol": 1e-8, "dtype": "float64"}
 
 
-def cases_of(codes: list[int], weight: Any = None) -> Cases:
+def cases_of(codes: list[int], weight: Any = None) -> CostExamples:
     table = 1.0 - np.eye(3)[codes]
-    return Cases(table, np.array(codes), np.ones(len(codes)) if weight is None else np.asarray(weight, float))
+    return CostExamples(table, np.array(codes), np.ones(len(codes)) if weight is None else np.asarray(weight, float))
 
 
 def test_distinct_cases_stand_in_the_order_of_their_first_appearance() -> None:
-    repeats = Repeats.found(np.array([[5.0], [1.0], [5.0], [3.0], [1.0]]), cases_of([0, 1, 0, 2, 1]))
+    repeats = Deduplication.found(np.array([[5.0], [1.0], [5.0], [3.0], [1.0]]), cases_of([0, 1, 0, 2, 1]))
     assert repeats.first.tolist() == [0, 1, 3]
     assert repeats.of.tolist() == [0, 1, 0, 2, 1]
 
 
 def test_without_repeats_nothing_changes() -> None:
     cases = cases_of([0, 1, 2, 0], rng.uniform(size=4))
-    for repeats in (Repeats.found(rng.normal(size=(4, 2)), cases), Repeats.none(4)):
+    for repeats in (Deduplication.found(rng.normal(size=(4, 2)), cases), Deduplication.none(4)):
         assert repeats.first.tolist() == repeats.of.tolist() == [0, 1, 2, 3]
         assert repeats.merged(cases).table.tolist() == cases.table.tolist()
         assert repeats.merged(cases).codes.tolist() == cases.codes.tolist()
@@ -36,19 +36,19 @@ def test_without_repeats_nothing_changes() -> None:
 
 
 def test_equal_rows_of_another_class_or_other_costs_are_other_cases() -> None:
-    cases = Cases(np.array([[0.0, 1], [0, 1], [0, 2], [0, 1]]), np.array([0, 1, 0, 0]), np.ones(4))
-    assert Repeats.found(np.ones((4, 2)), cases).of.tolist() == [0, 1, 2, 0]
+    cases = CostExamples(np.array([[0.0, 1], [0, 1], [0, 2], [0, 1]]), np.array([0, 1, 0, 0]), np.ones(4))
+    assert Deduplication.found(np.ones((4, 2)), cases).of.tolist() == [0, 1, 2, 0]
 
 
 def test_negative_zero_is_zero_and_sparse_rows_are_compared_by_position() -> None:
     X = np.array([[0.0, 1.0, 0.0], [-0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     for rows in (X, X.astype(np.float32), sparse.csr_array(X), sparse.csr_matrix(X.astype(np.float32))):
-        assert Repeats.found(rows, cases_of([0] * 5)).of.tolist() == [0, 0, 1, 0, 2]
+        assert Deduplication.found(rows, cases_of([0] * 5)).of.tolist() == [0, 0, 1, 0, 2]
 
 
 def test_weights_add_up_over_the_examples_asked_for() -> None:
     cases = cases_of([0, 1, 0, 0], [1.0, 2.0, 0.0, 4.0])
-    repeats = Repeats.found(np.array([[5.0], [1.0], [5.0], [5.0]]), cases)
+    repeats = Deduplication.found(np.array([[5.0], [1.0], [5.0], [5.0]]), cases)
     assert repeats.merged(cases).weight.tolist() == [5.0, 2.0]
     assert repeats.merged(cases, np.array([3, 2])).weight.tolist() == [4.0, 0.0]
     assert repeats.merged(cases, np.array([3, 3, 1])).weight.tolist() == [8.0, 2.0]

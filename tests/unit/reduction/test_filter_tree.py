@@ -5,15 +5,15 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import FilterTreeClassifier, InvalidInputError
-from steelyard.reduction.filter_tree import FilterTree, Match, balanced, matches, read_tournament
-from steelyard.reduction.scheme import Cases
+from steelyard.reduction.filter_tree import FilterTree, TournamentNode, balanced, matches, read_tournament
+from steelyard.reduction.scheme import CostExamples
 
 
 def test_matches_come_lower_rounds_first() -> None:
     assert matches((2, (0, (3, 1)))) == [
-        Match((3,), (1,), 1),
-        Match((0,), (1, 3), 2),
-        Match((2,), (0, 1, 3), 3),
+        TournamentNode((3,), (1,), 1),
+        TournamentNode((0,), (1, 3), 2),
+        TournamentNode((2,), (0, 1, 3), 3),
     ]
 
 
@@ -27,7 +27,7 @@ def test_balanced_trees_are_low_and_complete(n_classes: int) -> None:
 
 def test_upper_matches_are_between_the_winners_below() -> None:
     plan = FilterTree(((0, 1), (2, 3)))
-    cases = Cases(np.array([[0.0, 1.0, 2.0, 5.0]] * 2), np.array([0, 0]), np.ones(2))
+    cases = CostExamples(np.array([[0.0, 1.0, 2.0, 5.0]] * 2), np.array([0, 0]), np.ones(2))
     lower = plan.problems(0, cases, np.empty((2, 0)))
     assert [p.weight.tolist() for p in lower] == [[1.0, 1.0], [3.0, 3.0]]
     scores = np.array([[1.0, 1.0], [-1.0, -1.0]])  # 0 and 2 come up for the first example, 1 and 3 for the second

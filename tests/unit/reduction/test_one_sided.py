@@ -6,11 +6,11 @@ from sklearn.linear_model import LinearRegression
 
 from steelyard import OneSidedClassifier
 from steelyard.reduction.one_sided import OneSided, to_unit_interval
-from steelyard.reduction.scheme import Cases
+from steelyard.reduction.scheme import CostExamples
 
 
 def test_sides_and_labels_of_algorithm_1() -> None:
-    cases = Cases(np.array([[10.0, 20.0, 10.0], [30.0, 10.0, 15.0]]), np.array([0, 1]), np.ones(2))
+    cases = CostExamples(np.array([[10.0, 20.0, 10.0], [30.0, 10.0, 15.0]]), np.array([0, 1]), np.ones(2))
     problems = OneSided(3).problems(0, cases, np.empty((2, 0)))
     assert [p.sign.tolist() for p in problems] == [[1, -1], [-1, 1], [1, -1]]
     assert [p.target.tolist() for p in problems if p.target is not None] == [[0, 1], [0.5, 0], [0, 0.25]]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from steelyard.reduction.scheme import Cases, SubProblem, above
+from steelyard.reduction.scheme import CostExamples, SubProblem, vote
 
 
 def test_rows_of_no_weight_are_dropped() -> None:
@@ -13,7 +13,7 @@ def test_rows_of_no_weight_are_dropped() -> None:
 
 
 def test_preferring_says_which_cost_is_smaller_and_by_how_much() -> None:
-    problem = SubProblem.preferring(np.array([1.0, 5.0, 2.0]), np.array([4.0, 3.0, 2.0]), np.array([1.0, 10.0, 1.0]))
+    problem = SubProblem.comparing(np.array([1.0, 5.0, 2.0]), np.array([4.0, 3.0, 2.0]), np.array([1.0, 10.0, 1.0]))
     assert problem.rows.tolist() == [0, 1]
     assert problem.sign.tolist() == [1.0, -1.0]
     assert problem.weight.tolist() == [3.0, 20.0]
@@ -38,11 +38,11 @@ def test_a_question_with_one_side_has_a_constant_answer_without_loss(
 
 
 def test_cases_are_cut_and_calibrated_together() -> None:
-    cases = Cases(np.array([[1.0, 4.0], [3.0, 2.0]]), np.array([0, 1]), np.array([1.0, 2.0]))
+    cases = CostExamples(np.array([[1.0, 4.0], [3.0, 2.0]]), np.array([0, 1]), np.array([1.0, 2.0]))
     assert cases.regret().tolist() == [[0.0, 3.0], [1.0, 0.0]]
     cut = cases.take(np.array([1]))
     assert (len(cut), cut.codes.tolist(), cut.weight.tolist()) == (1, [1], [2.0])
 
 
 def test_a_score_of_zero_counts_half() -> None:
-    assert above(np.array([-2.0, 0.0, 0.1])).tolist() == [0.0, 0.5, 1.0]
+    assert vote(np.array([-2.0, 0.0, 0.1])).tolist() == [0.0, 0.5, 1.0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from steelyard import InvalidInputError, SECOCClassifier
-from steelyard.reduction.scheme import Cases
+from steelyard.reduction.scheme import CostExamples
 from steelyard.reduction.secoc import SECOC, hadamard_code
 
 
@@ -19,7 +19,7 @@ def test_every_group_divides_the_classes_and_tells_any_two_apart(n_classes: int)
 
 def test_questions_ask_for_the_share_of_the_cost() -> None:
     plan = SECOC(np.array([[True, False, True]]), np.array([0.25, 0.75]))
-    cases = Cases(np.array([[1.0, 3.0, 0.0], [2.0, 2.0, 2.0]]), np.array([2, 0]), np.array([10.0, 1.0]))
+    cases = CostExamples(np.array([[1.0, 3.0, 0.0], [2.0, 2.0, 2.0]]), np.array([2, 0]), np.array([10.0, 1.0]))
     low, high = plan.problems(0, cases, np.empty((2, 0)))
     assert low.rows.tolist() == []  # share 1/4 is on the threshold; equal costs weigh nothing
     assert high.rows.tolist() == [0]

@@ -4,9 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.reproduction import runs as lab_runs
+from steelyard.reproduction import runs as runs_module
 from steelyard.reproduction.recipe import Recipe, read_recipe
-from steelyard.reproduction.runs import Run, read_runs, run_recipe
+from steelyard.reproduction.results import Results, Run
+from steelyard.reproduction.runs import Wish, hours_of, run_recipe
 from steelyard.reproduction.tables import Printed, lines_of, paired_lines, read_summary, write_summary
 
 from .test_recipe import RECIPE, write
@@ -22,11 +23,17 @@ def recipe(tmp_path: Path) -> Recipe:
     return read_recipe(write(tmp_path, RECIPE))
 
 
-def test_runs_are_kept_and_not_done_again(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run_recipe(recipe)
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    (tmp_path / "results").mkdir()
+    return Results(tmp_path / "results")
+
+
+def test_runs_are_kept_and_not_done_again(recipe: Recipe, results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_recipe(recipe, results).runs
     assert [(run.learner, run.run) for run in first] == [("tree", 0), ("tree", 1)]
-    monkeypatch.setattr(lab_runs, "_outcomes", lambda *a: iter([]) if not a[3] else pytest.fail("ran again"))
-    again = run_recipe(recipe)
+    monkeypatch.setattr(runs_module, "outcomes", lambda *a: iter([]) if not a[3] else pytest.fail("ran again"))
+    again = run_recipe(recipe, results).runs
     for kept, done in zip(again, first, strict=True):
         assert dict(kept.values) == pytest.approx(dict(done.values))
 
@@ -43,35 +50,50 @@ def test_a_paired_test_takes_as_many_runs_as_the_paper(recipe: Recipe) -> None:
     assert (over_four.mean, over_four.runs) == (0.0, 4)
 
 
-def test_an_interrupted_job_resumes_where_it_stopped(recipe: Recipe) -> None:
-    run_recipe(recipe, runs=1)
-    assert len(read_runs(recipe)) == 1
-    assert len(run_recipe(recipe, runs=3)) == 3
+def test_an_interrupted_job_resumes_where_it_stopped(recipe: Recipe, results: Results) -> None:
+    run_recipe(recipe, results, Wish(runs=1))
+    assert len(results.runs(recipe)) == 1
+    assert len(run_recipe(recipe, results, Wish(runs=3)).runs) == 3
 
 
-def test_a_changed_recipe_starts_anew(recipe: Recipe) -> None:
-    run_recipe(recipe, runs=1)
+def test_a_changed_recipe_starts_anew_and_sets_the_old_lines_aside(recipe: Recipe, results: Results) -> None:
+    run_recipe(recipe, results, Wish(runs=1))
     changed = replace(recipe, digest="another")
-    assert read_runs(changed) == []
-    assert len(run_recipe(changed, runs=1)) == 1
-    assert read_runs(recipe) == []
+    assert results.runs(changed) == []
+    done = run_recipe(changed, results, Wish(runs=1))
+    assert len(done.runs) == 1
+    assert done.notes == ["table9-german.csv: 1 lines of another recipe or other data: set aside."]
+    assert results.runs(recipe) == []
+    assert results.path(recipe).with_suffix(".aside").read_text().startswith(recipe.digest)
 
 
 def test_runs_do_not_depend_on_the_number_of_jobs(recipe: Recipe, tmp_path: Path) -> None:
-    alone = run_recipe(recipe, runs=2)
-    recipe.results.unlink()
-    together = run_recipe(recipe, runs=2, jobs=2)
-    assert [dict(r.values) for r in together] == [dict(r.values) for r in alone]
+    alone, beside = Results(tmp_path / "one"), Results(tmp_path / "two")
+    for results, jobs in ((alone, 1), (beside, 2)):
+        results.folder.mkdir()
+        run_recipe(recipe, results, Wish(runs=2, jobs=jobs))
+    assert [dict(r.values) for r in alone.runs(recipe)] == [dict(r.values) for r in beside.runs(recipe)]
 
 
-def test_lines_join_ours_with_the_printed(recipe: Recipe) -> None:
-    lines = {line.measure: line for line in lines_of(recipe, run_recipe(recipe))}
+def test_time_that_is_up_leaves_runs_and_says_how_many(recipe: Recipe, results: Results) -> None:
+    done = run_recipe(recipe, results, Wish(deadline=0.0))
+    assert (done.runs, done.left) == ([], 2)
+
+
+def test_hours_left_go_by_what_each_learner_took() -> None:
+    runs = [Run("a", 0, 3600.0, {}), Run("a", 1, 7200.0, {}), Run("b", 0, 36.0, {})]
+    assert hours_of([("a", 2), ("b", 1)], runs) == pytest.approx(1.51)
+    assert hours_of([("c", 0)], runs) == pytest.approx(1.5)
+
+
+def test_lines_join_ours_with_the_printed(recipe: Recipe, results: Results) -> None:
+    lines = {line.measure: line for line in lines_of(recipe, run_recipe(recipe, results).runs)}
     assert lines["error"].item == "Table 10"
     assert lines["error"].printed is not None
     assert lines["error"].printed.mean == 25.0
-    values = [run.values["error"] for run in read_runs(recipe)]
+    values = [run.values["error"] for run in results.runs(recipe)]
     assert lines["error"].mean == pytest.approx(np.mean(values))
     assert lines["error"].std == pytest.approx(np.std(values, ddof=1))
-    write_summary(recipe.path.parent, list(lines.values()))
-    write_summary(recipe.path.parent, list(lines.values()))
+    write_summary(results.folder, list(lines.values()))
+    write_summary(results.folder, list(lines.values()))
     assert [row["measure"] for row in read_summary(recipe.path.parent)] == ["error", "mean_cost"]

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from steelyard.reproduction.claims import judge
+from steelyard.reproduction.claims import weigh
 from steelyard.reproduction.tables import Line, Printed
 
 
@@ -34,32 +34,32 @@ def claim(kind: str, **other: object) -> dict[str, object]:
 
 def test_equal_claim_counts_numbers() -> None:
     good, bad = line(printed=printed(1.0)), line(mean=2.0, printed=printed(1.0))
-    assert judge(claim("equal"), [good, good]).word == "holds"
-    assert judge(claim("equal"), [good]).reason == "2 of 2 printed numbers equal"
-    assert judge(claim("equal"), [good, bad]).word == "does not hold"
-    assert judge(claim("equal"), []).word == "not testable here"
+    assert weigh(claim("equal"), [good, good]).word == "holds"
+    assert weigh(claim("equal"), [good]).reason == "2 of 2 printed numbers equal"
+    assert weigh(claim("equal"), [good, bad]).word == "does not hold"
+    assert weigh(claim("equal"), []).word == "not testable here"
 
 
 def test_within_claim() -> None:
     near, far = line(mean=1.1, printed=printed(1.0)), line(mean=1.5, printed=printed(1.0))
-    assert judge(claim("within"), [near]).word == "holds"
-    assert judge(claim("within"), [near, far]).word == "does not hold"
-    assert judge(claim("within", se=10), [near, far]).word == "holds"
-    assert "1 of 2 cells within 2 standard errors, the others by up to" in judge(claim("within"), [near, far]).reason
+    assert weigh(claim("within"), [near]).word == "holds"
+    assert weigh(claim("within"), [near, far]).word == "does not hold"
+    assert weigh(claim("within", se=10), [near, far]).word == "holds"
+    assert "1 of 2 cells within 2 standard errors, the others by up to" in weigh(claim("within"), [near, far]).reason
     hopeless = line(mean=1e6, printed=printed(1.0))
-    assert "the others by 100 and more, first" in judge(claim("within"), [near, hopeless]).reason
+    assert "the others by 100 and more, first" in weigh(claim("within"), [near, hopeless]).reason
 
 
 def test_better_claim_on_every_data_set_and_in_its_direction() -> None:
     up, down = line("A", 2.0), line("B", 1.0)
-    assert judge(claim("better", better=["A"], worse=["B"]), [up, down]).word == "holds"
-    assert judge(claim("better", better=["A"], worse=["B"], lower=True), [up, down]).word == "does not hold"
-    assert judge(claim("better", better=["A"], worse=["B"]), [up, down]).reason == "toy A 2 against B 1"
+    assert weigh(claim("better", better=["A"], worse=["B"]), [up, down]).word == "holds"
+    assert weigh(claim("better", better=["A"], worse=["B"], lower=True), [up, down]).word == "does not hold"
+    assert weigh(claim("better", better=["A"], worse=["B"]), [up, down]).reason == "toy A 2 against B 1"
     elsewhere = [line("A", 1.0, data="other"), line("B", 1.5, data="other")]
-    assert judge(claim("better", better=["A"], worse=["B"]), [up, down, *elsewhere]).word == "does not hold"
-    assert judge(claim("better", better=["A"], worse=["B"], data=["toy"]), [up, down, *elsewhere]).word == "holds"
+    assert weigh(claim("better", better=["A"], worse=["B"]), [up, down, *elsewhere]).word == "does not hold"
+    assert weigh(claim("better", better=["A"], worse=["B"], data=["toy"]), [up, down, *elsewhere]).word == "holds"
 
 
 def test_untestable_says_why() -> None:
-    verdict = judge(claim("untestable", reason="the data are private"), [])
+    verdict = weigh(claim("untestable", reason="the data are private"), [])
     assert (verdict.word, verdict.reason) == ("not testable here", "the data are private")

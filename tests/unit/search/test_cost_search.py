@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
 from steelyard.errors import InvalidInputError, MissingDependencyError, StateError
-from steelyard.search.plan import RUNGS, power_family
+from steelyard.search.plan import POWERS, power_family
 from steelyard.search.study import history, open_storage
 
 
@@ -27,22 +27,22 @@ def blobs():
 
 
 def searched(blobs, **options):
-    options = {"n_trials": 25, "splits": 3, "random_state": 0, **options}
+    options = {"n_trials": 25, "cv": 3, "random_state": 0, **options}
     return CostSearchCV(AdaC2M1Classifier(n_estimators=4), **options).fit(*blobs)
 
 
-@pytest.mark.parametrize("sampler", ["genetic", "tpe", "cmaes", "random", "ladder"])
+@pytest.mark.parametrize("sampler", ["genetic", "tpe", "cmaes", "random", "power_grid"])
 def test_every_sampler_beats_its_own_first_guess(blobs, sampler):
     search = searched(blobs, sampler=sampler)
     values = history(search.study_)
-    assert len(values) == (16 if sampler == "ladder" else 25)
+    assert len(values) == (16 if sampler == "power_grid" else 25)
     assert search.validation_fitness_ == values.max() >= values[0]
     assert search.best_costs_.class_costs().max() == pytest.approx(2)  # two other classes, largest cost 1
     assert search.n_rounds_ == 4
 
 
 def test_the_fitness_is_the_mean_over_the_splits(blobs):
-    search = searched(blobs, sampler="ladder")
+    search = searched(blobs, sampler="power_grid")
     X, y = blobs
     from steelyard.evaluate import g_mean_score
     from steelyard.search.objective import stratified_splits
@@ -60,9 +60,9 @@ def test_searches_begin_with_the_power_family(blobs):
     first = [list(t.params.values()) for t in search.study_.trials]
     counts = np.array([120.0, 30.0, 15.0])
     np.testing.assert_allclose(first, [power_family(counts, g) for g in (0, 0.25, 0.5, 0.75, 1)])
-    ladder = searched(blobs, sampler="ladder")
+    ladder = searched(blobs, sampler="power_grid")
     last = list(ladder.study_.trials[-1].params.values())
-    np.testing.assert_allclose(last, power_family(counts, RUNGS[-1]))
+    np.testing.assert_allclose(last, power_family(counts, POWERS[-1]))
 
 
 def test_the_paper_takes_the_mean_of_twenty_normalised_winners(blobs):
@@ -100,7 +100,7 @@ rows = np.load(sys.argv[1], allow_pickle=False)
 print("ready", flush=True)
 sys.stdin.readline()  # both start at the same time
 search = CostSearchCV(
-    AdaC2M1Classifier(n_estimators=4), splits=3, random_state=0, n_trials=60, study_name="shared",
+    AdaC2M1Classifier(n_estimators=4), cv=3, random_state=0, n_trials=60, study_name="shared",
     storage=sys.argv[2], sampler=sys.argv[3]
 )
 search.fit(rows["X"], rows["y"])
@@ -108,7 +108,7 @@ print(search.validation_fitness_, len(search.study_.trials))
 """
 
 
-@pytest.mark.parametrize("sampler", ["genetic", "random", "ladder"])
+@pytest.mark.parametrize("sampler", ["genetic", "random", "power_grid"])
 def test_two_processes_share_one_study(blobs, tmp_path, sampler):
     rows, journal = tmp_path / "rows.npz", tmp_path / "journal.log"
     np.savez(rows, X=blobs[0], y=blobs[1].astype(str))
@@ -130,11 +130,11 @@ def test_two_processes_share_one_study(blobs, tmp_path, sampler):
     study = optuna.load_study(study_name="shared", storage=open_storage(journal))
     judged = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
     assert len(judged) == len(study.trials)
-    wanted, batch = (16, 16) if sampler == "ladder" else (60, 20)
+    wanted, batch = (16, 16) if sampler == "power_grid" else (60, 20)
     assert wanted <= len(judged) <= wanted + batch  # a batch that the other had begun is brought to its end
     assert max(float(fitness) for fitness, _ in answers) == study.best_value
     drawn = {tuple(t.params.values()) for t in judged}
-    if sampler == "ladder":
+    if sampler == "power_grid":
         assert len(drawn) == 16  # every rung, whoever judged it
     else:
         assert len(drawn) > 0.8 * len(judged)  # they do not repeat each other
@@ -147,19 +147,19 @@ def test_a_stored_search_for_something_else_is_refused(blobs, tmp_path):
     stored = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "car", "n_trials": 5}
     searched(blobs, **stored)
     with pytest.raises(StateError, match="differs in rounds"):
-        CostSearchCV(AdaC2M1Classifier(n_estimators=7), splits=3, random_state=0, **stored).fit(*blobs)
+        CostSearchCV(AdaC2M1Classifier(n_estimators=7), cv=3, random_state=0, **stored).fit(*blobs)
     with pytest.raises(InvalidInputError, match="random_state must be a whole number when storage is given"):
         searched(blobs, **{**stored, "random_state": None})
 
 
 def test_measures(blobs):
     X, y = blobs
-    cheap = searched(blobs, scoring=Costs.from_classes({"big": 1.0, "mid": 1.0, "rare": 50.0}), sampler="ladder")
+    cheap = searched(blobs, scoring=Costs.from_classes({"big": 1.0, "mid": 1.0, "rare": 50.0}), sampler="power_grid")
     assert cheap.validation_fitness_ < 0
-    best_f = searched(blobs, scoring="f:rare", sampler="ladder")
+    best_f = searched(blobs, scoring="f:rare", sampler="power_grid")
     assert 0 < best_f.validation_fitness_ <= 1
-    accuracy = searched(blobs, scoring="accuracy", sampler="ladder")
-    by_hand = searched(blobs, scoring=lambda m, X, y: float(np.mean(m.predict(X) == y)), sampler="ladder")
+    accuracy = searched(blobs, scoring="accuracy", sampler="power_grid")
+    by_hand = searched(blobs, scoring=lambda m, X, y: float(np.mean(m.predict(X) == y)), sampler="power_grid")
     assert accuracy.validation_fitness_ == pytest.approx(by_hand.validation_fitness_)
     # what is searched for is what is got
     assert np.mean(cheap.predict(X)[y == "rare"] == "rare") >= np.mean(accuracy.predict(X)[y == "rare"] == "rare")
@@ -183,12 +183,12 @@ def test_any_estimator_with_costs_and_any_splitter(blobs):
             return super().fit(X, y, sample_weight=[c[k] for k in y])
 
     search = CostSearchCV(
-        Weighted(), parameter="price", sampler="ladder", splits=ShuffleSplit(3, random_state=0), random_state=0
+        Weighted(), parameter="price", sampler="power_grid", cv=ShuffleSplit(3, random_state=0), random_state=0
     ).fit(X, y)
     assert search.n_rounds_ is None
     assert search.predict_proba(X).shape == (165, 3)
     two = CostSearchCV(
-        AdaC2Classifier(DecisionTreeClassifier(max_depth=2), 2), sampler="ladder", splits=2, random_state=0
+        AdaC2Classifier(DecisionTreeClassifier(max_depth=2), 2), sampler="power_grid", cv=2, random_state=0
     )
     assert set(two.fit(X, y == "rare").predict(X)) == {True, False}
 
@@ -206,7 +206,7 @@ def test_answers_are_those_of_the_refitted_estimator(blobs):
 
 
 def test_time_can_be_the_limit(blobs):
-    search = searched(blobs, sampler="random", n_trials=100_000, timeout=0.05)
+    search = searched(blobs, sampler="random", n_trials=100_000, time_limit=0.05)
     assert 1 <= len(history(search.study_)) < 100_000
 
 
@@ -214,7 +214,7 @@ def test_a_class_of_one_row_is_trained_on_only(blobs):
     X, y = blobs
     y = y.astype("U8")
     y[0] = "lonely"
-    search = CostSearchCV(AdaC2M1Classifier(n_estimators=3), sampler="ladder", random_state=0).fit(X, y)
+    search = CostSearchCV(AdaC2M1Classifier(n_estimators=3), sampler="power_grid", random_state=0).fit(X, y)
     assert search.validation_fitness_ > 0
 
 
@@ -224,12 +224,12 @@ def test_a_class_of_one_row_is_trained_on_only(blobs):
         ({"sampler": "grid"}, "sampler must be one of 'genetic'"),
         ({"protocol": "honest"}, "protocol must be one of None, 'paper'"),
         ({"n_trials": 0}, "n_trials must be a whole number >= 1"),
-        ({"splits": 1}, "splits must be a whole number >= 2"),
+        ({"cv": 1}, "cv must be a whole number >= 2"),
         ({"scoring": "f:nobody"}, "name one of the classes big, mid, rare"),
         ({"scoring": "beauty"}, "scoring must be"),
-        ({"timeout": 0}, "timeout must be"),
+        ({"time_limit": 0}, "time_limit must be"),
         ({"parameter": "wishes"}, "have a parameter 'wishes'"),
-        ({"splits": "x"}, "splits must be a whole number >= 2; got 'x'"),
+        ({"cv": "x"}, "cv must be a whole number >= 2; got 'x'"),
         ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0; got 0"),
     ],
 )
@@ -270,6 +270,6 @@ def test_quick_and_general_path_judge_alike(blobs):
     class Same(C45Classifier):
         """A subclass, so that nothing is shared between cost vectors."""
 
-    quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
-    general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, splits=3, random_state=0).fit(*blobs)
+    quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
+    general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     np.testing.assert_array_equal(history(quick.study_), history(general.study_))

@@ -58,7 +58,7 @@ def test_crossover_joins_a_head_and_a_tail(monkeypatch):
 def test_selection_climbs():
     target = np.array([10, 200, 77])
     random = np.random.default_rng(1)
-    population = np.array([genetic.stranger(3, random) for _ in range(20)])
+    population = np.array([genetic.random_individual(3, random) for _ in range(20)])
 
     def fitness(rows):
         return -np.abs(rows - target).sum(axis=1).astype(float)

@@ -17,7 +17,7 @@ def noise(n=120):
 def test_on_noise_the_search_believes_more_than_it_gets():
     model = AdaC2M1Classifier(n_estimators=3)
     found = nested_evaluate(
-        CostSearchCV(model, splits=2, n_trials=40), *noise(), splits=6, rivals={"default": model}, random_state=1
+        CostSearchCV(model, cv=2, n_trials=40), *noise(), cv=6, baselines={"default": model}, random_state=1
     )
     assert found.validation_fitness.mean() > found.scores["search"].mean() + 0.03
     assert len(found.costs) == 6
@@ -25,8 +25,8 @@ def test_on_noise_the_search_believes_more_than_it_gets():
 
 
 def test_same_seed_same_values():
-    search = CostSearchCV(AdaC2M1Classifier(n_estimators=2), sampler="ladder", splits=2)
-    one, two = (nested_evaluate(search, *noise(), splits=3, random_state=4) for _ in range(2))
+    search = CostSearchCV(AdaC2M1Classifier(n_estimators=2), sampler="power_grid", cv=2)
+    one, two = (nested_evaluate(search, *noise(), cv=3, random_state=4) for _ in range(2))
     np.testing.assert_array_equal(one.scores["search"], two.scores["search"])
 
 

@@ -8,10 +8,11 @@ from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
 from ...validation.values import check_choice, invalid
 from ..kernels import Gamma
@@ -35,7 +36,7 @@ class Point(NamedTuple):
     rho: float
 
 
-class CSLDMClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`CSLDMClassifier` over a grid of (lambda1, lambda2, C, rho), scored on folds. Paper 004, sec. 5.2.
 
     One eigendecomposition a fold serves the whole grid: lambda1 changes only its weights, the rest only the box.

@@ -124,7 +124,7 @@ class Polishable(Protocol):
         ...
 
 
-def polished(problem: Polishable, found: Solution, box: Box) -> Solution:
+def refine(problem: Polishable, found: Solution, box: Box) -> Solution:
     """The solution with margins of 1 at all free coordinates, as far as that lowers the gap."""
     for _ in range(ROUNDS):
         nu, free = _settled(found, box)

@@ -9,16 +9,17 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import Rows, check_rows, unchanged_on_error
 from ...validation.values import invalid
 from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
-from .dual import Examples, Floats, Solution, polished, primal_objective
+from .dual import Examples, Floats, Solution, primal_objective, refine
 from .inputs import (
     Ready,
     Settings,
@@ -32,7 +33,7 @@ from .inputs import (
     training_rows,
     two_classes,
 )
-from .sgd import PairRows, PairSgd, Pulls
+from .sgd import LossScale, PairRows, PairSgd
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
@@ -41,7 +42,7 @@ SWEEP_TOL = 1e-3  # relative gap while rho is sought
 NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the recalls; rows that are quick to solve
 
 
-class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
 
     min 1/2 |w|^2 + lambda1 variance - (lambda2 / m) sum_i theta_i gamma_i + C sum_i theta_i max(0, 1 - gamma_i), with
@@ -127,7 +128,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rho, interval, _ = self._balanced(ready, data, problem)
         found = ready.solve(problem, self.solver, ready.examples, rho, None, ready.settings.tol)
         if found.solver != "sdca":
-            found = polished(problem, found, ready.settings.box(ready.examples, rho))
+            found = refine(problem, found, ready.settings.box(ready.examples, rho))
         self._warn_unless_converged(found, ready.settings)
         self.rho_, self.rho_interval_ = rho, interval
         self.solver_, self.n_iter_ = found.solver, max(1, found.n_iter)
@@ -174,7 +175,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
         count = len(data.sign)
         stream = PairSgd.start(np.zeros(data.width), average_from=count)
-        pulls = Pulls(examples.size, settings.C, settings.lambda1, settings.lambda2)
+        pulls = LossScale(examples.size, settings.C, settings.lambda1, settings.lambda2)
         packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
         w = stream.average()
         terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
@@ -204,7 +205,7 @@ class CSLDMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
         count = len(data.sign)
         stream = self._stream(data.width, count)
-        pulls = Pulls(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
+        pulls = LossScale(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
         rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
         with overflow_named():
             stream.run(data, pulls, examples.weight, count, rng)

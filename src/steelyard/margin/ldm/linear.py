@@ -173,7 +173,7 @@ class MetricProblem:
             made = newton(path, tol, max_iter - steps, whole.delta)
             steps += made
             whole = self._path(slice(None), cost, pull, path.w)
-            whole.bend(path.delta)
+            whole.smoothing(path.delta)
             if made == 0 or not path.gap_parts()[2].holds(tol):
                 certificate = whole.gap_parts()[2]
                 break
@@ -187,7 +187,7 @@ class MetricProblem:
         else:
             rows = self.native if whole else self.native.part(np.arange(len(cost), dtype=np.int32)[some].copy())
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
-        return NewtonPath(Part(rows, sign, cost), Metric(self.metric, self.lower_factor), pull, w)
+        return NewtonPath(RowSubset(rows, sign, cost), Metric(self.metric, self.lower_factor), pull, w)
 
     def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)
@@ -297,7 +297,7 @@ HALVINGS = 10
 PATIENCE = 30  # steps without a smaller gap: for large C the bend gets too narrow for Newton's steps to find their way
 
 
-class Part(NamedTuple):
+class RowSubset(NamedTuple):
     """Rows whose hinge counts, as the kernels read them, with sign and cost; those left out have margins above 1."""
 
     rows: Floats | LdmCsr
@@ -330,7 +330,7 @@ class Metric(NamedTuple):
 class NewtonPath:
     """Iterates w with their margins and products, for one box: |w|_M^2 / 2 - lower_pull'w + sum cost_i hinge_i."""
 
-    def __init__(self, part: Part, metric: Metric, lower_pull: Floats, w: Floats) -> None:
+    def __init__(self, part: RowSubset, metric: Metric, lower_pull: Floats, w: Floats) -> None:
         self.part, self.metric, self.lower_pull = part, metric, lower_pull
         self.w = w
         self.metric_w = metric.matrix @ w
@@ -338,7 +338,7 @@ class NewtonPath:
         self.delta = np.inf  # not bent yet
         self.pull, self.curvature = np.zeros(len(w)), np.zeros((len(w), len(w)))
 
-    def bend(self, delta: float) -> None:
+    def smoothing(self, delta: float) -> None:
         """Pull and curvature of the smoothed hinge at w."""
         self.delta = delta
         self.pull.fill(0.0)
@@ -374,11 +374,11 @@ class NewtonPath:
         self.margins = self.margins + t * change
         return t > 0 and bool(np.abs(t * move).max() > 1e-14 * (1e-300 + np.abs(self.w).max()))
 
-    def _search(self, slope: float, bend: float, change: Floats) -> float:
+    def _search(self, slope: float, smoothing: float, change: Floats) -> float:
         """The minimum along the step: its derivative slope + t bend - hinge slope rises with t."""
 
         def derivative(t: float) -> float:
-            return slope + t * bend - ldm_smooth_hinge_slope(self.margins, change, self.part.cost, self.delta, t)
+            return slope + t * smoothing - ldm_smooth_hinge_slope(self.margins, change, self.part.cost, self.delta, t)
 
         if derivative(1.0) <= 0:
             return 1.0
@@ -392,7 +392,7 @@ class NewtonPath:
 def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -> int:
     """Follow the minimiser as the bend narrows, until the gap is small enough or no step helps; the steps made."""
     if path.delta != delta:
-        path.bend(delta)
+        path.smoothing(delta)
     least, found_at = np.inf, 0
     for made in range(max_iter):
         astray, bent, certificate = path.gap_parts()
@@ -403,11 +403,11 @@ def newton(path: NewtonPath, tol: float, max_iter: int, delta: float = WIDEST) -
             return made
         if bent > 0.6 * goal and astray < max(2.0 * bent, goal):
             # The bent part falls with the square of delta: aim at half the goal, but keep within Newton's reach.
-            path.bend(path.delta * min(0.7, max(0.5, float(np.sqrt(0.5 * goal / bent)))))
+            path.smoothing(path.delta * min(0.7, max(0.5, float(np.sqrt(0.5 * goal / bent)))))
         moved = path.step()
-        path.bend(path.delta)
+        path.smoothing(path.delta)
         if not moved:
             if bent <= 0.6 * goal:
                 return made + 1
-            path.bend(0.5 * path.delta)
+            path.smoothing(0.5 * path.delta)
     return max_iter

@@ -22,7 +22,7 @@ WINDOW = 1 << 14  # values in the rows that are drawn from at a time: two such w
 STEPS_AT_ONCE = 1 << 20  # drawn and made by one native call, so that a long run can be interrupted
 
 
-class Pulls(NamedTuple):
+class LossScale(NamedTuple):
     """Objective (18): the slopes common to all rows, and m."""
 
     size: float
@@ -124,24 +124,24 @@ class PairSgd:
             return self.weights.copy()
         return np.asarray(self.sums / (self.steps - self.average_from))
 
-    def run(self, data: PairRows, pulls: Pulls, weight: Floats, steps: int, rng: np.random.Generator) -> Packed:
+    def run(self, data: PairRows, pulls: LossScale, weight: Floats, steps: int, rng: np.random.Generator) -> Packed:
         """So many steps of Algorithm 2, the rows of a pair chosen independently by weight; the rows as packed."""
         packed = data.packed(rng)
         if self.eta0 == 0.0:
             self.eta0 = self._first_step(packed, packed.first_costs(SAMPLE), pulls, rng)
-        draw = _Drawer(weight, packed.place, packed.window, rng)
+        draw = PairSampler(weight, packed.place, packed.window, rng)
         while steps > 0:
             now = min(steps, STEPS_AT_ONCE, len(weight))
             self._steps(packed, pulls, draw.in_turn(now), draw.at_random(now))
             steps -= now
         return packed
 
-    def _steps(self, packed: Packed, pulls: Pulls, i_of: NDArray[np.int32], j_of: NDArray[np.int32]) -> None:
+    def _steps(self, packed: Packed, pulls: LossScale, i_of: NDArray[np.int32], j_of: NDArray[np.int32]) -> None:
         clock = self.eta0, self.steps, self.average_from
         packed.native.run(pulls.native(), i_of, j_of, *clock, self.weights, self.sums)
         self.steps += len(i_of)
 
-    def _first_step(self, packed: Packed, theta: Floats, pulls: Pulls, rng: np.random.Generator) -> float:
+    def _first_step(self, packed: Packed, theta: Floats, pulls: LossScale, rng: np.random.Generator) -> float:
         """eta0 by halving on a sample, from 1 down until the averaged weights there have got worse twice."""
         count = len(theta)
         i_of, j_of = (np.tile(rng.permutation(count), 2).astype(np.int32) for _ in range(2))
@@ -166,7 +166,7 @@ class PairSgd:
         return best
 
 
-class _Drawer:
+class PairSampler:
     """The two rows of every pair, as eq. (19) asks: independent of each other, each in proportion to its weight.
 
     The first goes through the shuffled rows in turn, as a pass of stochastic gradient descent does: memory that is read

@@ -58,8 +58,8 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     test = fields.wholes("test", "nodes", low=_LEAF, high=_EQUALS, dtypes="B")
     leaf = test == _LEAF
     column = fields.wholes("column", "nodes", low=-1, high=n_features - 1, dtypes="i")
-    if (column[~leaf] < 0).any():
-        fields.refuse("column", "exists where it is tested", -1)
+    if ((column < 0) != leaf).any():
+        fields.refuse("column", "exists where it is tested, and only there", int(column.max()))
     threshold = fields.floats("threshold", "nodes", nan=True)
     if not np.isfinite(threshold[(test == _AT_MOST) | (test == _EQUALS)]).all():
         fields.refuse("threshold", "is finite where it is compared with", "NaN")
@@ -97,7 +97,7 @@ def _check_tree(fields: Fields, tree: Tree) -> None:
     if count[inner].sum() != n - 1:
         fields.refuse("n_children", f"adds up to {n - 1}", int(count[inner].sum()))
     below = np.concatenate([np.arange(a, a + k) for a, k in zip(first[inner], count[inner], strict=True)] or [inner])
-    if (np.bincount(below, minlength=n)[1:] != 1).any():
+    if not np.array_equal(np.sort(below), np.arange(1, n)):
         fields.refuse("first_child", "gives every node one parent", "another number")
     for node in np.flatnonzero(each).tolist():
         branches = tree.branch[first[node] : first[node] + count[node]]

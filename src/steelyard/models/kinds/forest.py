@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._native import Forest
 from ...errors import StateError
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...files import Fields, Node, write_labels
 from .foreign_trees import from_hist_gradient_boosting, from_lightgbm, from_sklearn_forest
 from .kind import Kind, State, Write, feature_params, fitted_features
@@ -23,7 +25,7 @@ LINKS = ("mean", "logistic", "softmax")
 _NODE_ARRAYS = ("column", "threshold", "left", "right", "flags", "tree_ends", "set_ends", "words", "values")
 
 
-class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ForestClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted forest or fitted boosted trees, whoever grew them; it answers as the original did and cannot learn.
 
     Parameters
@@ -95,6 +97,12 @@ class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self.forest_.add(np.ascontiguousarray(rows), out)
         return out
+
+    @available_if(lambda self: self.link != "mean")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The sum of the boosted trees: (n,) for two classes, positive for the second, else (n, K)."""
+        raw = self.raw_predict(X)
+        return raw[:, 0] if self.link == "logistic" else raw
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, columns as in ``classes_``."""

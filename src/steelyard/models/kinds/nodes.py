@@ -156,12 +156,11 @@ def _check_shape(
     fields: Fields, here: NDArray[np.intp], left: NDArray[Any], right: NDArray[Any], ends: NDArray[np.int64]
 ) -> None:
     """Every node but the roots has one parent; no tree is deeper than can be walked."""
-    below = np.stack([here + left[here], here + right[here]])
-    parents = np.bincount(below.ravel(), minlength=len(left))
+    below = np.concatenate([here + left[here], here + right[here]])
     roots = np.concatenate([[0], ends[:-1]])
-    parents[roots] += 1
-    if (parents != 1).any():
-        fields.refuse("left and right", "give every node one parent", f"{int(parents.max())} at a node")
+    others = np.delete(np.arange(len(left)), roots)
+    if not np.array_equal(np.sort(below), others):
+        fields.refuse("left and right", "give every node one parent", "another number")
     firsts = np.where(left != 0, np.arange(len(left)) + left, 0)
     counts = np.where(left != 0, 1, 0)
     seconds = np.where(left != 0, np.arange(len(left)) + right, 0)

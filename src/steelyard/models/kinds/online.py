@@ -58,7 +58,7 @@ def _check_hasher(fields: Fields) -> State:
 
 def _write_encoder(model: RecordEncoder, write: Write) -> Node:
     params: dict[str, Any] = {"scale": model.scale, "hash_bits": model.hash_bits}
-    params["columns"] = None if model.columns is None else list(model.columns)
+    params["columns"] = list(model.columns) if isinstance(model.columns, tuple) else model.columns
     return Node("RecordEncoder/1", params, {}, [] if model.scaler is None else [write(model.scaler)])
 
 
@@ -67,10 +67,11 @@ def _check_encoder(fields: Fields) -> State:
     bits, columns = state["hash_bits"], fields.param("columns")
     if bits is not None and (type(bits) is not int or not 1 <= bits <= _WIDEST):
         fields.refuse("hash_bits", f"lies within [1, {_WIDEST}]", bits)
-    if columns is not None and (not isinstance(columns, list) or not all(isinstance(name, str) for name in columns)):
-        fields.refuse("columns", "are texts", columns)
+    named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    if columns is not None and not named and not (type(columns) is int and columns >= 0):
+        fields.refuse("columns", "are texts or their number", columns)
     fields.done(parts=min(fields.parts, 1))
-    return state | {"columns": None if columns is None else tuple(columns)}
+    return state | {"columns": tuple(columns) if named else columns}
 
 
 def _build_encoder(state: State, parts: list[Any]) -> RecordEncoder:

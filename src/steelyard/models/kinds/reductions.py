@@ -22,7 +22,7 @@ from ...reduction import (
     SECOCClassifier,
     SECOCClassifierCV,
 )
-from ...reduction._learners import Classified, Constant, Regressed, Solutions
+from ...reduction._learners import ClassifierSolution, Constant, RegressorSolution, Solutions
 from ...reduction.svm_backend import KernelMachines
 from .kind import Kind, State, Write, feature_params, fitted_features
 from .support_vectors import check_kernel, write_kernel
@@ -121,7 +121,9 @@ def _build(state: State, parts: list[Any], kind: type) -> Any:
     if isinstance(solution, KernelMachines):
         _check_width(solution, state["features"])
     elif hasattr(made, "estimator"):
-        made.estimator = next((p.estimator for p in solution.parts if isinstance(p, (Classified, Regressed))), None)
+        made.estimator = next(
+            (p.estimator for p in solution.parts if isinstance(p, (ClassifierSolution, RegressorSolution))), None
+        )
     made.classes_, made.solution_ = state["classes"], solution
     made.plan_ = made._plan(state["classes"])
     made.plan_.preference(np.zeros((1, _n_scores(solution))))  # refuses another number of scores than it needs
@@ -175,7 +177,7 @@ def _check_machines(fields: Fields) -> State:
     return state
 
 
-_PARTS: dict[str, Any] = {"classified": Classified, "regressed": Regressed}
+_PARTS: dict[str, Any] = {"classified": ClassifierSolution, "regressed": RegressorSolution}
 
 
 def _write_solutions(model: Solutions, write: Write) -> Node:

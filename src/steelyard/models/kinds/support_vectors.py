@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ...errors import StateError
+from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...files import Fields, Node, plain_settings, write_labels, write_rows
 from ...margin import CSLDMClassifier, CSSVMClassifier, OneSidedSVR
 from ...margin.kernels import DTYPES, NATIVE, KernelSpec, gram_of
@@ -148,7 +149,7 @@ def _check_ldm(fields: Fields) -> State:
 # -- scikit-learn's --------------------------------------------------------------------------------------------------
 
 
-class SupportVectorClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SupportVectorClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted scikit-learn SVC; it decides as the original did and cannot learn.
 
     Every two classes have a machine over the support rows of both (Chang and Lin's layout: ``dual_coef_[j - 1]`` holds

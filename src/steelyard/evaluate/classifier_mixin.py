@@ -1,0 +1,35 @@
+"""``score`` of every classifier of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+
+from ..costs.rules import CostsLike
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
+from .measures import mean_cost
+from .scorers import predict_with_costs
+
+
+class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
+    """scikit-learn's ClassifierMixin with a score in terms of cost."""
+
+    def score(
+        self, X: MatrixLike, y: LabelsLike, *, costs: CostsLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the mean cost of the decisions where costs are known, else their accuracy; higher is better.
+
+        Parameters
+        ----------
+        X, y : rows and their labels
+        costs : of these rows, by class or one for each; handed to ``predict`` where that takes costs. Left out, the
+            constructor's ``costs`` count; where there are none either, the score is the accuracy.
+        sample_weight : weights of the rows
+        """
+        answers: Any = predict_with_costs(self, X, costs)
+        known = getattr(self, "costs", None) if costs is None else costs
+        if known is None:
+            return float(accuracy_score(y, answers, sample_weight=sample_weight))
+        return -mean_cost(y, answers, costs=known, sample_weight=sample_weight)

@@ -1,0 +1,176 @@
+"""``steelyard reproduce --check``: kept runs computed again by today's code, every digit compared."""
+
+from __future__ import annotations
+
+import math
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from ..errors import DataNotFoundError
+from ..files import write_atomically
+from ..validation.values import check_number
+from .provenance import provenance
+from .recipe import Recipe, find_recipes
+from .results import Results, Run
+from .runs import Wish, data_key, outcomes, protocol_of, run_of, task_of
+
+QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring come on top
+
+
+@dataclass
+class Checked:
+    """What a check found: cells and curve points compared, those that differ, and what was left out and why."""
+
+    cells: int = 0
+    points: int = 0
+    different: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        wrong = len(self.different)
+        text = f"{self.cells - wrong:,} of {self.cells:,} cells equal"
+        return f"{text}, {self.points:,} of them points of curves" if self.points else text
+
+
+def check_kept(
+    paper: str,
+    share: float = 0.02,
+    *,
+    item: str | None = None,
+    data: str | None = None,
+    quick: bool = False,
+    hours: float | None = None,
+    jobs: int = 1,
+    console: Console | None = None,
+) -> Checked:
+    """Compute kept runs of a paper again and compare every digit.
+
+    Parameters
+    ----------
+    paper : str
+        ``000`` to ``004``.
+    share : float
+        Share of the kept runs, above 0 and at most 1; at least one run of every learner of every recipe.
+    item, data : str, optional
+        Only this table or figure, only this data set.
+    quick : bool
+        Leave out runs that took long when they were kept, so that learning takes about a minute.
+    hours : float, optional
+        Begin no run after this time.
+    jobs : int
+        Runs side by side.
+    console : rich.console.Console, optional
+        Where to print.
+
+    Returns
+    -------
+    checked : Checked
+    """
+    share = check_number("SHARE", share, above=0, at_most=1)
+    console, checked = console or Console(), Checked()
+    deadline = None if hours is None else time.monotonic() + hours * 3600
+    recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
+    chosen = {r.name: _chosen(r, Results.committed(r).runs(r), share) for r in recipes if r.skip is None}
+    limit = _limit([run.seconds for runs in chosen.values() for run in runs]) if quick else math.inf
+    for recipe in recipes:
+        if recipe.skip is not None:
+            checked.left_out[recipe.name] = recipe.skip
+            continue
+        some = [run for run in chosen[recipe.name] if run.seconds <= limit]
+        if len(some) < len(chosen[recipe.name]):
+            checked.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
+        try:
+            _check_recipe(recipe, some, Wish(jobs=jobs, deadline=deadline), checked)
+        except DataNotFoundError as error:
+            checked.left_out[recipe.name] = str(error)
+    for name, reason in checked.left_out.items():
+        console.print(f"[yellow]not checked[/] {name}: {reason}")
+    for line in checked.different:
+        console.print(f"[red]different[/] {line}")
+    console.print(str(checked))
+    return checked
+
+
+def _chosen(recipe: Recipe, runs: Sequence[Run], share: float) -> list[Run]:
+    """One run of every learner, and a share of all; which ones changes with the package, so that all get their turn."""
+    order = np.random.default_rng(int(provenance().package, 16)).permutation(len(runs))
+    by_learner: dict[str, list[Run]] = {}
+    for k in order:
+        by_learner.setdefault(runs[k].learner, []).append(runs[k])
+    each = [some[: max(1, math.ceil(share * len(some)))] for some in by_learner.values()]
+    return sorted((run for some in each for run in some), key=lambda run: (run.run, run.learner))
+
+
+def _limit(seconds: Sequence[float]) -> float:
+    """The longest run that still fits when the shortest are taken first."""
+    total, limit = 0.0, 0.0
+    for each in sorted(seconds):
+        total += each
+        if total > QUICK_SECONDS:
+            break
+        limit = each
+    return limit
+
+
+def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, checked: Checked) -> None:
+    if not runs:
+        return
+    results = Results.committed(recipe)
+    kept = {(run.learner, run.run): run for run in runs}
+    task, data = task_of(recipe)
+    if len(results.runs(recipe, data)) < len(results.runs(recipe)):
+        checked.different.append(f"{recipe.name}: the data are not those of the kept runs")
+        checked.cells += 1
+        return
+    learners = {str(spec["name"]): spec for spec in recipe.learners}
+    curves = results.curves(recipe)
+    before, wrong = checked.cells, len(checked.different)
+    for (name, r), outcome in outcomes(protocol_of(recipe), task, learners, list(kept), wish):
+        where = f"{recipe.name}, {name}, run {r}"
+        now = run_of(recipe, name, r, outcome).values
+        for measure, value in kept.pop((name, r)).values.items():
+            if not (recipe.timed and measure == "seconds"):
+                _compare(checked, f"{where}, {measure}", value, round(now.get(measure, math.nan), 10))
+        for column, values in curves.get(name, {}).get(r, {}).items():
+            checked.points += len(values)
+            again = [float(f"{v:.6g}") for v in outcome.curve.get(column, [])]
+            again += [math.nan] * (len(values) - len(again))
+            for at, (value, second) in enumerate(zip(values, again, strict=False)):
+                _compare(checked, f"{where}, {column} at point {at}", value, second)
+    if kept:
+        checked.left_out[recipe.name] = f"time is up, {len(kept)} runs left"
+    elif len(checked.different) == wrong:
+        checked.passed[recipe.name] = checked.cells - before
+
+
+def _compare(checked: Checked, where: str, kept: float, now: float) -> None:
+    checked.cells += 1
+    if kept != now and not (math.isnan(kept) and math.isnan(now)):
+        checked.different.append(f"{where}: kept {kept!r}, now {now!r}")
+
+
+def write_checked(papers: Path, paper: str, checked: Checked) -> Path:
+    """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are."""
+    path = papers / "CHECKED.toml"
+    known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    now = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
+    mine = known.setdefault(paper, {})
+    for name, cells in checked.passed.items():
+        mine[name] = {**now, "cells": cells}
+    lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]
+    lines.append("# Written by: steelyard reproduce NNN --check --keep")
+    for each in sorted(known):
+        lines.append(f'\n["{each}"]')
+        for name, entry in sorted(known[each].items()):
+            pairs = ", ".join(f"{k} = {v}" if isinstance(v, int) else f'{k} = "{v}"' for k, v in entry.items())
+            lines.append(f"{name} = {{ {pairs} }}")
+    with write_atomically(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+    return path

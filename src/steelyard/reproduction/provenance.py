@@ -1,0 +1,62 @@
+"""Where a number comes from: the package that computed it, down to its bytes, its commit and its libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[1]
+
+
+class Provenance(NamedTuple):
+    """What stands on every kept line beside the digests of recipe and data."""
+
+    package: str
+    commit: str
+    dirty: str
+    numpy: str
+    scipy: str
+    scikit_learn: str
+
+
+@lru_cache(maxsize=1)
+def provenance() -> Provenance:
+    """Describe the package at work: digest of its files, commit and state of its source tree, libraries."""
+    commit, dirty = source_commit()
+    return Provenance(package_digest(), commit, dirty, *(version(name) for name in ("numpy", "scipy", "scikit-learn")))
+
+
+def package_digest(folder: Path = PACKAGE) -> str:
+    """Digest the installed package: every Python file and the extension, by name and content."""
+    hasher = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".so", ".pyd", ".toml")):
+        hasher.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+        hasher.update(hashlib.sha256(path.read_bytes()).digest())
+    return hasher.hexdigest()[:12]
+
+
+def source_commit(folder: Path = PACKAGE) -> tuple[str, str]:
+    """Tell the commit of the tree the package's own sources are tracked in, and whether they differ from it.
+
+    A package installed elsewhere, be it inside another project's repository, has neither: ``unknown``.
+    """
+    if _git(folder, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return "unknown", "unknown"
+    commit = _git(folder, "rev-parse", "--short=12", "HEAD")
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/")
+    if commit is None or changes is None:
+        return "unknown", "unknown"
+    return commit.strip(), "yes" if changes.strip() else "no"
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git answers in ``folder``, or None where it has none or is not installed."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,559 @@
+"""A model file may come from anybody: it never runs code, crashes, loops, eats memory or touches another file."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from steelyard import errors
+from steelyard.cli import main
+from steelyard.comparison.data import read_data
+from steelyard.comparison.registry import candidates
+from steelyard.files import Node, read_container, write_container
+from steelyard.models.kinds import TABLE, write_node
+from steelyard.models.storage import load_model, save_object
+
+MUTATIONS = 2000
+MEMORY = 512 << 20  # above what the process had
+SECONDS = 10
+
+
+def walk(node: Node) -> Iterator[Node]:
+    yield node
+    for part in node.parts:
+        yield from walk(part)
+
+
+# -- honest files ----------------------------------------------------------------------------------------------------
+
+
+def equal(ours: Any, theirs: Any) -> bool:
+    a, b = np.asarray(ours), np.asarray(theirs)
+    if a.dtype.kind == "f" and a.shape == b.shape:
+        return np.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
+    return np.array_equal(a, b)
+
+
+def test_every_kind_is_read_as_it_was_written(samples, tmp_path):
+    for name, (_, rows) in samples.MAKERS.items():
+        thing = samples.made(name)
+        path = save_object(thing, tmp_path / "m.steelyard")
+        loaded = load_model(path)
+        told, wanted = samples.answers(loaded, rows), samples.answers(thing, rows)
+        assert len(told) == len(wanted), name
+        assert all(map(equal, told, wanted)), name
+        assert save_object(loaded, tmp_path / "again").read_bytes() == path.read_bytes(), name
+
+
+def test_every_kind_of_the_table_has_a_sample(samples):
+    written = {node.kind for name in samples.MAKERS for node in walk(write_node(samples.made(name)))}
+    assert written == set(TABLE)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("rows", ["frame", "sparse"])
+def test_every_candidate_is_made_of_kinds_of_the_table(samples, rows, classes):
+    """By the classes that candidates are built of, without fitting them."""
+    y = samples.Y2 if classes == 2 else samples.Y3
+    problem = read_data(samples.FRAME if rows == "frame" else samples.SPARSE, y, None)
+    known = {t if isinstance(t, str) else f"{t.__module__}.{t.__qualname__}" for k in TABLE.values() for t in k.types}
+    for candidate in candidates(problem):
+        if candidate.unable is None and not hasattr(candidate, "tuning"):
+            for part in estimators_of(candidate.build(problem)):
+                assert f"{type(part).__module__}.{type(part).__qualname__}" in known, candidate.name
+
+
+def estimators_of(model: Any) -> Iterator[Any]:
+    """The estimators that are left of one when it is fitted: searches give way to what they found."""
+    inner = {key: value for key, value in model.get_params(deep=False).items() if hasattr(value, "get_params")}
+    if hasattr(model, "steps"):
+        for _, step in model.steps:
+            if not hasattr(step, "fit_resample"):
+                yield from estimators_of(step)
+    elif hasattr(model, "transformers"):
+        yield model
+        for _, step, _ in model.transformers:
+            if not isinstance(step, str):
+                yield from estimators_of(step)
+    elif type(model).__name__ in ("GridSearchCV", "CostSearchCV"):
+        yield from estimators_of(model.estimator)
+    else:
+        yield model
+        for value in inner.values():
+            if hasattr(value, "fit"):
+                yield from estimators_of(value)
+
+
+# -- code ------------------------------------------------------------------------------------------------------------
+
+DOORS = [
+    ("sklearn.utils._testing", "check_output", [["touch", "canary"]]),
+    ("sklearn.datasets._lfw", "remove", ["kept"]),
+    ("sklearn.datasets._base", "urlretrieve", ["file:///etc/hostname", "canary"]),
+    ("sklearn.utils.discovery", "import_module", ["payload"]),
+    ("builtins", "exec", ["open('canary', 'w')"]),
+    ("os", "system", ["touch canary"]),
+    ("steelyard.reproduction.runs", "subprocess", []),
+]
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def format_1(module: str, function: str, arguments: list[Any]) -> dict[str, bytes]:
+    """What earlier versions ran: a skops archive whose node calls a function."""
+    node = {
+        "__class__": function,
+        "__module__": module,
+        "__loader__": "ConstructorFromReduceNode",
+        "content": arguments,
+    }
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("schema.json", json.dumps(node))
+    about = {"format": 1, "steelyard": "0.1.0", "name": "x", "numeric": ["a"], "nominal": [], "left_out": {}}
+    about |= {"sparse": False, "classes": [0, 1], "costs": [[0, 1], [1, 0]], "positive": None}
+    return {"model.json": json.dumps(about).encode(), "estimator.skops": inner.getvalue()}
+
+
+def format_2(**changes: Any) -> dict[str, bytes]:
+    node = {"format": 2, "steelyard": "0.2", "kind": "Model/1", "params": {}, "arrays": {}, "parts": []} | changes
+    return {"model.json": json.dumps(node).encode(), "arrays.safetensors": save({})}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a file to lose and a module to be run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").write_text("the user's own")
+    (tmp_path / "payload.py").write_text("open('canary', 'w')")
+    yield tmp_path
+    assert (tmp_path / "kept").read_text() == "the user's own"
+    found = {path.name for path in tmp_path.iterdir()} - {".evil.steelyard.lock"}  # a stream locks its state first
+    assert found == {"evil.steelyard", "kept", "payload.py"}
+
+
+@pytest.mark.parametrize(("module", "function", "arguments"), DOORS)
+def test_no_file_calls_a_function(folder, module, function, arguments):
+    zipped(folder / "evil.steelyard", format_1(module, function, arguments))
+    with pytest.raises(errors.StateError, match="was written by format 1; this version reads 2: run compare again"):
+        load_model("evil.steelyard")
+    name = f"{module}.{function}"
+    told = rf"evil\.steelyard cannot be trusted: it names '{name}', which no Steelyard model contains\. Nothing was run"
+    inner = {"kind": name, "params": {"args": arguments}, "arrays": {}, "parts": []}
+    for tree in (format_2(kind=name), format_2(kind="Pipeline/1", params={"names": ["a"]}, parts=[inner])):
+        zipped(folder / "evil.steelyard", tree)
+        with pytest.raises(errors.StateError, match=told):
+            load_model("evil.steelyard")
+    assert "payload" not in sys.modules
+
+
+@pytest.mark.parametrize("rule", ["draw", "Budget.of", "os.system", "random_costs", "Costs.from_file", "__class__", 7])
+def test_a_learner_names_rules_and_nothing_else(samples, folder, rule):
+    node = write_node(samples.made("online"))
+    node.params["params"]["update"] = {"use": rule, "path": "kept"}
+    write_container(folder / "evil.steelyard", node, version="0")
+    with pytest.raises(errors.StateError, match="must use rules of this library"):
+        load_model("evil.steelyard")
+
+
+@pytest.mark.parametrize(
+    "words", [["predict", "evil.steelyard", "kept"], ["stream", "kept", "--target", "y", "--state", "evil.steelyard"]]
+)
+def test_the_command_line_refuses_in_one_line_and_ends_with_2(folder, monkeypatch, capsys, words):
+    zipped(folder / "evil.steelyard", format_2(kind="sklearn.utils._testing.check_output"))
+    monkeypatch.setattr(sys, "argv", ["steelyard", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "Traceback" not in told
+    assert "cannot be trusted: it names 'sklearn.utils._testing.check_output'" in " ".join(told.split())
+
+
+# -- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def changed(node: Node, name: str, change: Callable[[Any], Any]) -> Node:
+    """The same tree with one array of the first node that has it changed."""
+    if name in node.arrays:
+        return replace(node, arrays=node.arrays | {name: change(node.arrays[name].copy())})
+    parts = list(node.parts)
+    for k, part in enumerate(parts):
+        if any(name in each.arrays for each in walk(part)):
+            parts[k] = changed(part, name, change)
+            break
+    return replace(node, parts=parts)
+
+
+def put(value: Any, at: Any = 0) -> Callable[[Any], Any]:
+    def change(array: Any) -> Any:
+        array[at] = value
+        return array
+
+    return change
+
+
+TREES = ["C4.5", "AdaC2.M1"]
+FORESTS = ["random forest", "extra trees", "boosting", "boosting by categories", "LightGBM", "LightGBM by categories"]
+HOSTILE = [
+    *((name, "column", put(10**9), "hold column") for name in (*TREES, *FORESTS)),
+    *((name, "column", put(-2), "hold column") for name in (*TREES, *FORESTS)),
+    *((name, "first_child", put(10**9), "within its tree") for name in TREES),
+    *((name, "first_child", put(0), "behind its parent") for name in TREES),
+    *((name, "first_child", put(-5), "behind its parent") for name in TREES),
+    *((name, "n_children", put(2**31 - 1), "n_children") for name in TREES),
+    *((name, "n_children", put(0), "n_children") for name in TREES),
+    *((name, "test", put(9), "test") for name in TREES),
+    *((name, "test", put(0), "column|n_children") for name in TREES),
+    *((name, "weight", put(0.0), "weight") for name in TREES),
+    *((name, "weight", put(-1.0), "weight") for name in TREES),
+    *((name, "weight", put(np.nan), "weight") for name in TREES),
+    *((name, "weight", lambda a: a[:-1], "weight") for name in TREES),
+    *((name, "threshold", lambda a: a[:-1], "threshold") for name in (*TREES, *FORESTS)),
+    *((name, "tree_ends", put(10**9, -1), "tree_ends") for name in (*TREES, *FORESTS)),
+    *((name, "tree_ends", lambda a: a[:0], "tree_ends") for name in (*TREES, *FORESTS)),
+    *((name, "left", put(10**9), "within its tree") for name in FORESTS),
+    *((name, "right", put(10**9), "within its tree") for name in FORESTS),
+    *((name, "left", put(0), "behind its parent") for name in FORESTS),
+    *((name, "left", put(-1), "behind its parent") for name in FORESTS),
+    *((name, "values", put(np.inf), "values") for name in FORESTS),
+    *((name, "flags", put(255), "flags") for name in FORESTS),
+    *((name, "threshold", put(np.nan), "threshold") for name in FORESTS),
+    ("LightGBM by categories", "set_ends", put(10**6, -1), "set_ends"),
+    ("boosting by categories", "set_ends", put(-1), "set_ends"),
+    ("SVC", "n_support", put(10**6), "n_support"),
+    ("SVC", "dual_coef", lambda a: a[:, :-1], "dual_coef"),
+    ("SVC", "support_vectors", lambda a: a[:, :-1], "shape|n_features_in_"),
+    ("CS-SVM on sparse rows", "support_vectors.indices", put(10**6), "indices"),
+    ("CS-SVM on sparse rows", "support_vectors.indptr", put(10**6, -1), "indptr"),
+    ("logistic", "coef", lambda a: a[:, :-1], "n_features_in_|coef"),
+    ("logistic", "coef", put(np.nan), "coef"),
+    ("one-hot", "codes.0", put(10.0), "codes"),
+    ("online", "weights", lambda a: a[:-1], "weights"),
+    ("online costs", "coef", lambda a: a[:-1], "weights for each"),
+    ("FilterTreeClassifier", "tournament", put(7), "tournament"),
+    ("FilterTreeClassifier", "tournament", put(-1), "tournament"),
+    ("costs", "matrix", put(np.nan), "matrix"),
+    ("costs", "matrix", lambda a: np.zeros((3, 3)), "matrix"),
+    ("costs", "classes.ends", put(9), "classes"),
+    ("model", "feature_names_in_.ends", lambda a: a[:-1], "ends"),
+    ("stream state", "counts", put(-1), "counts"),
+    ("stream state", "counts", lambda a: np.zeros((3, 3), np.int64), "counts"),
+]
+
+
+@pytest.mark.parametrize(("name", "array", "change", "told"), HOSTILE, ids=lambda v: v if isinstance(v, str) else "")
+def test_hostile_arrays_are_refused_before_native_code_sees_them(samples, tmp_path, name, array, change, told):
+    node = changed(write_node(samples.made(name)), array, change)
+    path = write_container(tmp_path / "evil.steelyard", node, version="0")
+    with pytest.raises(errors.StateError, match=rf"evil\.steelyard.*({told})"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("name", FORESTS)
+def test_a_node_below_two_others_is_refused(samples, tmp_path, name):
+    node = write_node(samples.made(name))
+    twins = node.arrays | {"right": node.arrays["left"]}
+    path = write_container(tmp_path / "evil", replace(node, arrays=twins), version="0")
+    with pytest.raises(errors.StateError, match="one parent"):
+        load_model(path)
+
+
+def test_classes_are_distinct_and_belong_to_the_costs(samples, tmp_path):
+    for classes in (np.array([1, 1]), np.array([[0, 1]]), np.array([0, 1, 2]), np.array([0.0, np.nan])):
+        node = write_node(samples.made("costs"))
+        arrays = {"matrix": node.arrays["matrix"], "classes": classes}
+        path = write_container(tmp_path / "evil", replace(node, arrays=arrays), version="0")
+        with pytest.raises(errors.StateError, match=r"classes|matrix"):
+            load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "param", "value"),
+    [
+        ("costs", "positive", 7),
+        ("costs", "positive", "yes"),
+        ("model", "name", {"a": 1}),
+        ("model", "name", None),
+        ("model", "left_out", [["a"]]),
+        ("logistic", "n_features_in_", 10**12),
+        ("logistic", "n_features_in_", 5),
+        ("logistic", "estimator", "sklearn.svm.SVC"),
+        ("logistic", "C", {"__class__": "x"}),
+        ("CS-SVM", "degree", 2**31 - 1),
+        ("CS-SVM", "dtype", "object"),
+        ("CS-SVM", "kernel", "__import__"),
+        ("random forest", "link", "eval"),
+        ("hasher", "n_features", 2**62),
+        ("SECOCClassifier", "n_thresholds", 10**9),
+    ],
+)
+def test_hostile_parameters_are_refused(samples, tmp_path, name, param, value):
+    node = write_node(samples.made(name))
+    path = write_container(tmp_path / "evil", replace(node, params=node.params | {param: value}), version="0")
+    with pytest.raises(errors.StateError, match="must hold"):
+        load_model(path)
+
+
+def test_a_chain_deeper_than_can_be_walked_is_refused(samples, tmp_path):
+    """Every inner node has a leaf to its left and the next inner node to its right."""
+    node, depth = write_node(samples.made("boosting")), 10_001
+    n = 2 * depth + 1
+    inner = np.arange(n) % 2 == 0
+    inner[-1] = False
+    arrays = node.arrays | {
+        "left": inner.astype(np.int32),
+        "right": 2 * inner.astype(np.int32),
+        "column": np.zeros(n, np.int32),
+        "threshold": np.zeros(n),
+        "flags": np.zeros(n, np.uint8),
+        "tree_ends": np.array([n]),
+        "values": np.zeros((depth + 1, 1)),
+    }
+    path = write_container(tmp_path / "evil", replace(node, arrays=arrays), version="0")
+    with pytest.raises(errors.StateError, match="at most 10000 nodes deep"):
+        load_model(path)
+
+
+def test_another_number_of_parts_is_refused(samples, tmp_path):
+    node = write_node(samples.made("model"))
+    for parts in ([], node.parts[:1], node.parts[::-1], [*node.parts, node.parts[0]], [node.parts[1]] * 2):
+        path = tmp_path / "evil"
+        try:
+            write_container(path, replace(node, parts=parts), version="0")
+            load_model(path)
+        except errors.StateError:
+            continue
+        pytest.fail(f"{len(parts)} parts were taken")
+
+
+# -- bombs and children with limits ----------------------------------------------------------------------------------
+
+
+def in_child(work: Callable[[], Any]) -> tuple[int, str]:
+    """Run in a forked child with little memory and time; how it ended, and the last it wrote."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            os.write(write, str(work()).encode()[-4000:])
+            os._exit(0)
+        except BaseException as error:
+            os.write(write, f"{type(error).__name__}: {error}".encode()[-4000:])
+            os._exit(1)
+    os.close(write)
+    told = b""
+    with open(read, "rb") as pipe:
+        told = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return status, told.decode(errors="replace")
+
+
+def refused(path: Path) -> str:
+    signal.alarm(SECONDS)  # without a handler: it ends the process
+    try:
+        load_model(path, max_bytes=64 << 20)  # the child may not have the gigabyte of the default
+    except errors.StateError as error:
+        return f"StateError: {error}"
+    return "loaded"
+
+
+def npy_claiming(n: int) -> bytes:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def tensors_claiming(n: int, cells: int) -> bytes:
+    text = json.dumps({"0": {"dtype": "U8", "shape": [n], "data_offsets": [0, n]}}).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(cells)
+
+
+def many_members(path: Path) -> Path:
+    return zipped(path, {f"{i}": b"" for i in range(20_000)})
+
+
+BOMBS: dict[str, Callable[[Path], Path]] = {
+    "200 MB of arrays": lambda path: zipped_zeros(path, 200 << 20),
+    "80 GB claimed": lambda path: zipped(
+        path, format_2(arrays={"a": "0"}) | {"arrays.safetensors": tensors_claiming(80 << 30, 8)}
+    ),
+    "a header of 2**63 bytes": lambda path: zipped(path, format_2() | {"arrays.safetensors": b"\xff" * 8}),
+    "a state that claims 80 GB": lambda path: zipped(path, {"state.npy": npy_claiming(10**10)}),
+    "200,000 brackets": lambda path: zipped(path, format_2() | {"model.json": b"[" * 200_000}),
+    "700 lists": lambda path: zipped(path, format_2() | {"model.json": b"[" * 700 + b"]" * 700}),
+    "5 million lists": lambda path: zipped(path, format_2() | {"model.json": b"[" + b"[]," * 5_000_000 + b"[]]"}),
+    "100 MB of JSON": lambda path: zipped(path, format_2() | {"model.json": b" " * (100 << 20)}),
+    "parts within parts": lambda path: zipped(path, {**format_2(), "model.json": nested(5_000)}),
+    "20,000 members": many_members,
+}
+
+
+def nested(depth: int) -> bytes:
+    start = b'{"format":2,"kind":"Frozen/1","params":{},"arrays":{},"parts":['
+    inner = b'{"kind":"Frozen/1","params":{},"arrays":{},"parts":['
+    return start + inner * depth + b"]}" * (depth + 1)
+
+
+def zipped_zeros(path: Path, size: int) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", format_2()["model.json"])
+        with archive.open("arrays.safetensors", "w", force_zip64=False) as member:
+            member.write(tensors_claiming(size, 0))
+            for _ in range(size >> 24):
+                member.write(bytes(1 << 24))
+    return path
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_bombs_are_refused_within_memory_and_time(tmp_path, bomb):
+    path = BOMBS[bomb](tmp_path / "bomb.steelyard")
+    assert path.stat().st_size < 3 << 20
+    status, told = in_child(lambda: refused(path))
+    assert status == 0, told
+    assert told.startswith("StateError"), told
+
+
+# -- mutations -------------------------------------------------------------------------------------------------------
+
+EXTREME = [0, 1, -1, 2, 7, 255, 10**9, 2**31 - 1, -(2**31), 2**53, 1e300, -1e300, 0.5, np.nan, np.inf]
+ODD = [None, True, -1, 10**9, 2**62, 1e300, "", "x" * 1000, "eval", [], [1], {}, {"use": "AROW"}, [[]], ["a", "b"]]
+
+
+def mutated(node: Node, rng: np.random.Generator) -> Node:
+    """One change at a random place of the tree."""
+    nodes = list(walk(node))
+    chosen = nodes[rng.integers(len(nodes))]
+    return _replaced(node, chosen, _changed(chosen, nodes, rng))
+
+
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    if node is old:
+        return new
+    return replace(node, parts=[_replaced(part, old, new) for part in node.parts])
+
+
+def _changed(node: Node, nodes: list[Node], rng: np.random.Generator) -> Node:
+    what = rng.choice(["cells", "cells", "cells", "length", "dtype", "param", "param", "parts", "kind", "drop"])
+    if what in ("cells", "length", "dtype") and node.arrays:
+        name = list(node.arrays)[rng.integers(len(node.arrays))]
+        return replace(node, arrays=node.arrays | {name: _other_array(node.arrays[name], str(what), rng)})
+    if what == "drop" and node.arrays:
+        gone = list(node.arrays)[rng.integers(len(node.arrays))]
+        return replace(node, arrays={name: array for name, array in node.arrays.items() if name != gone})
+    if what == "parts" and node.parts:
+        parts = list(node.parts)
+        parts[rng.integers(len(parts))] = nodes[rng.integers(len(nodes))]
+        return replace(node, parts=parts if rng.random() < 0.5 else parts[:-1])
+    if what == "kind":
+        return replace(node, kind=list(TABLE)[rng.integers(len(TABLE))])
+    return replace(node, params=_other_params(node.params, rng))
+
+
+def _other_params(params: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    odd = ODD[rng.integers(len(ODD))]
+    if not params:
+        return {"surprise": odd}
+    name = list(params)[rng.integers(len(params))]
+    if isinstance(params[name], dict) and params[name] and rng.random() < 0.8:
+        return params | {name: _other_params(params[name], rng)}
+    return params | {name: odd}
+
+
+def _other_array(array: Any, what: str, rng: np.random.Generator) -> Any:
+    if what == "dtype":
+        return array.astype(rng.choice(["?", "u1", "i4", "i8", "f4", "f8", "u4"]))
+    if what == "length":
+        return [array[:-1], array[:0], np.concatenate([array, array]), array.ravel(), array[None]][rng.integers(5)]
+    found = array.copy()
+    if found.size:
+        with np.errstate(all="ignore"):
+            value = np.asarray(EXTREME[rng.integers(len(EXTREME))])
+            cell = value.astype(found.dtype) if found.dtype.kind == "f" or np.isfinite(value) else found.dtype.type(1)
+        found.flat[rng.integers(found.size, size=rng.integers(1, 4))] = cell
+    return found
+
+
+def scrambled(raw: bytes, rng: np.random.Generator) -> bytes:
+    """A file with some bytes changed, or cut short."""
+    if rng.random() < 0.2:
+        return raw[: rng.integers(len(raw))]
+    changed_bytes = bytearray(raw)
+    for _ in range(rng.integers(1, 4)):
+        changed_bytes[rng.integers(len(raw))] = rng.integers(256)
+    return bytes(changed_bytes)
+
+
+def try_mutations(samples: Any, name: str, node: Node, folder: Path, count: int) -> str:
+    """In a child: load and ask ``count`` changed files; a message that names the first that misbehaves."""
+    rng = np.random.default_rng(list(name.encode()))
+    rows = samples.MAKERS[name][1]
+    path = folder / "m.steelyard"
+    whole = write_container(path, node, version="0").read_bytes()
+    wanted = samples.answers(load_model(path), rows)
+    for k in range(count):
+        raw = k % 5 == 0
+        if raw:
+            path.write_bytes(scrambled(whole, rng))
+        else:
+            try:
+                write_container(path, mutated(node, rng), version="0")
+            except (ValueError, TypeError):
+                continue  # not even JSON
+        signal.alarm(SECONDS)
+        try:
+            loaded = load_model(path)
+        except errors.StateError:
+            continue
+        finally:
+            signal.alarm(0)
+        signal.alarm(SECONDS)
+        try:
+            with np.errstate(all="ignore"):
+                told = samples.answers(loaded, rows)
+        except (errors.SteelyardError, ValueError):
+            continue
+        finally:
+            signal.alarm(0)
+        if raw and not all(map(equal, told, wanted)):
+            return f"{name}: mutation {k} of the bytes answers differently"
+    return "fine"
+
+
+def test_mutated_files_load_equal_or_are_refused(samples, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    count = -(-MUTATIONS // len(samples.MAKERS))
+    for name in samples.MAKERS:
+        node = write_node(samples.made(name))
+        status, told = in_child(lambda name=name, node=node: try_mutations(samples, name, node, tmp_path, count))
+        assert (status, told) == (0, "fine"), f"{name}: status {status}, {told}"
+        assert [path.name for path in tmp_path.iterdir()] == ["m.steelyard"]
+
+
+def test_the_container_tells_what_it_holds(samples, tmp_path):
+    path = save_object(samples.made("model"), tmp_path / "m.steelyard")
+    assert read_container(path).kind == "Model/1"
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == ["arrays.safetensors", "model.json"]

@@ -1,0 +1,317 @@
+"""``steelyard reproduce`` from end to end, on a paper of two short recipes and one that cannot be run."""
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from steelyard import AskRandom, Balanced, InvalidInputError, OnlineClassifier, Perceptron, f_score, load_dataset
+from steelyard.reproduction.check import check_kept, write_checked
+from steelyard.reproduction.command import Place, reproduce, run_reproduce, show_committed
+from steelyard.reproduction.recipe import find_recipes
+from steelyard.reproduction.results import FIXED, Results, signed
+
+STREAM = """
+paper = "000"
+item = "Table 1"
+claim = "Table 1, german"
+data = { name = "german" }
+protocol = { use = "Stream", runs = 2, seed = 0, points = 5 }
+costs = { use = "Balanced", eta_pos = 0.5 }
+measure = [{ use = "f_score", name = "PE" }, { use = "f_score", name = "PQE", shown = "push_and_query" }]
+quick = { runs = 1 }
+figure = { kind = "curves", x = "examples", y = ["f1", "f1 push_and_query"] }
+
+[[learner]]
+name = "asks at random"
+use = "OnlineClassifier"
+update = { use = "Perceptron" }
+query = { use = "AskRandom", rate = 0.3 }
+
+[[learner]]
+name = "asks nothing"
+use = "OnlineClassifier"
+update = { use = "Perceptron" }
+query = { use = "AskFirst" }
+budget = 1
+"""
+SWEEP = """
+paper = "000"
+item = "Figure 1"
+claim = "Figure 1, german"
+data = { name = "german" }
+protocol = { use = "Sweep", runs = 2, parameter = "max_depth", values = [1, 3, 5, 8], balance = ["TPR", "TNR"] }
+measure = [{ use = "sensitivity_score", name = "TPR" }, { use = "specificity_score", name = "TNR" }]
+figure = { kind = "sweep" }
+
+[[learner]]
+name = "tree"
+use = "sklearn.tree.DecisionTreeClassifier"
+random_state = 0
+"""
+SKIPPED = """
+paper = "000"
+item = "Table 2"
+claim = "Table 2, lost"
+data = { name = "lost" }
+skip = "the data are lost"
+"""
+CLAIMS = """
+[[claim]]
+item = "Table 1"
+claim = "asking at random is better"
+kind = "better"
+measure = ["PE"]
+better = ["asks at random"]
+worse = ["asks nothing"]
+
+[[claim]]
+item = "Table 2"
+claim = "the lost data say so"
+kind = "better"
+data = ["lost"]
+better = ["a"]
+worse = ["b"]
+"""
+PRINTED = """item,data,learner,measure,mean,spread,spread_kind,runs
+Table 1,german,asks at random,PE,0.9876,0.001,std,20
+"""
+
+
+@pytest.fixture
+def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "papers" / "000-toy"
+    (folder / "results").mkdir(parents=True)
+    named = {"table1-german.toml": STREAM, "figure1-german.toml": SWEEP, "table2-lost.toml": SKIPPED}
+    for name, text in {**named, "claims.toml": CLAIMS, "printed.csv": PRINTED}.items():
+        (folder / name).write_text(text)
+    monkeypatch.setenv("STEELYARD_PAPERS", str(tmp_path / "papers"))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def told() -> Console:
+    return Console(record=True, width=200, file=io.StringIO())
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(folder: Path) -> dict[str, list[Any]]:
+    """Everything in a folder's result files that does not depend on the clock."""
+    timed = ("took", "checksum")
+    return {
+        path.name: [{k: v for k, v in row.items() if k not in timed} for row in rows(path)]
+        for path in sorted(folder.glob("*.csv"))
+    }
+
+
+@pytest.fixture
+def kept(paper: Path, told: Console) -> Path:
+    reproduce("000", place=Place(keep=True), console=told)
+    return paper
+
+
+def test_it_computes_by_default_and_leaves_the_committed_results_alone(paper: Path, told: Console) -> None:
+    made = reproduce("000", console=told)
+    assert list((paper / "results").iterdir()) == []
+    here = Path("steelyard-reproduce/000")
+    assert made.page == here / "index.html"
+    found = {path.name for path in here.iterdir() if not path.name.startswith(".")}
+    pictures = {f"{name}{suffix}" for name in ("table1-german", "figure1-german") for suffix in (".png", ".svg")}
+    files = {f"{name}{suffix}" for name in ("table1-german", "figure1-german") for suffix in (".csv", ".curves.csv")}
+    assert found == {"index.html", "summary.csv", "verdicts.csv"} | pictures | files
+    assert made.skipped == {"table2-lost": "the data are lost"}
+    assert [(v.word, v.reason) for v in made.verdicts][1] == ("not judged", "missing: lost (the data are lost)")
+    assert "skipped Table 2, lost: the data are lost" in told.export_text()
+
+
+def test_learners_that_raise_are_noticed(kept: Path, monkeypatch: pytest.MonkeyPatch, told: Console) -> None:
+    """Committed results must not stand in for a computation."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("ran")
+
+    monkeypatch.setattr(OnlineClassifier, "run", refuse)
+    with pytest.raises(RuntimeError, match="ran"):
+        reproduce("000", item="Table 1", console=told)
+    show_committed("000", console=told)
+
+
+def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, told: Console) -> None:
+    [line] = [r for r in rows(kept / "results" / "summary.csv") if r["printed"]]
+    ours = np.mean(
+        [float(r["PE"]) for r in rows(kept / "results" / "table1-german.csv") if r["learner"] == line["learner"]]
+    )
+    assert float(line["ours"]) == pytest.approx(ours)
+    assert float(line["printed"]) == 0.9876
+    assert line["equal"] == "no"
+    show_committed("000", console=told)
+    text = next(each for each in told.export_text().splitlines() if "asks at random" in each and " PE " in each)
+    shown = [cell.strip() for cell in text.strip("│ ").split("│")]
+    assert (shown[2], shown[5]) == (f"{ours:.4f}", "0.9876")
+
+
+def test_push_and_query_counts_what_was_asked(kept: Path) -> None:
+    """Both measures from one trace, against a run by hand."""
+    german = load_dataset("german")
+    labels = np.asarray(german.y)
+    order = np.random.default_rng(1).permutation(len(labels))
+    y = labels[order]
+    learner = OnlineClassifier(Perceptron(), query=AskRandom(rate=0.3), seed=1, costs=Balanced(0.5))
+    trace = learner.run(german.X[order], y)
+    positive = np.unique(y)[-1]
+    pushed = f_score(y, trace.prediction, positive=positive)
+    asked = f_score(y, np.where(trace.queried, positive, trace.prediction), positive=positive)
+    [row] = [
+        r for r in rows(kept / "results" / "table1-german.csv") if (r["learner"], r["run"]) == ("asks at random", "1")
+    ]
+    assert float(row["PE"]) == pytest.approx(pushed, abs=1e-9)
+    assert float(row["PQE"]) == pytest.approx(asked, abs=1e-9)
+    assert row["PE"] != row["PQE"]
+    last = [r for r in rows(kept / "results" / "table1-german.curves.csv") if r["learner"] == "asks at random"][-1]
+    assert float(last["f1"]) == pytest.approx(pushed, rel=1e-5)
+    assert float(last["f1 push_and_query"]) == pytest.approx(asked, rel=1e-5)
+
+
+def test_a_sweep_takes_the_value_where_its_two_measures_are_nearest(kept: Path) -> None:
+    for row in rows(kept / "results" / "figure1-german.csv"):
+        curve = [r for r in rows(kept / "results" / "figure1-german.curves.csv") if r["run"] == row["run"]]
+        gaps = {float(r["max_depth"]): abs(float(r["train TPR"]) - float(r["train TNR"])) for r in curve}
+        assert len(set(gaps.values())) > 1
+        assert gaps[float(row["balanced max_depth"])] == min(gaps.values())
+
+
+def test_a_folder_with_results_is_taken_only_by_resume(paper: Path, told: Console) -> None:
+    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=told)
+    with pytest.raises(InvalidInputError, match=r"--to must name a folder without results; got 'out'. Go on there by"):
+        reproduce("000", place=Place(to=Path("out")), console=told)
+    reproduce("000", item="Table 1", place=Place(resume=Path("out")), console=told)
+    assert len(rows(Path("out/table1-german.csv"))) == 4
+    with pytest.raises(InvalidInputError, match="--resume must name a folder of results"):
+        reproduce("000", place=Place(resume=Path("nowhere")), console=told)
+    with pytest.raises(InvalidInputError, match="--keep must not be combined"):
+        reproduce("000", place=Place(to=Path("new"), keep=True), console=told)
+    with pytest.raises(InvalidInputError, match="--keep must not be combined with --quick"):
+        reproduce("000", quick=True, place=Place(keep=True), console=told)
+
+
+def test_some_learners_and_another_number_of_runs(paper: Path, told: Console) -> None:
+    made = reproduce("000", learners=["asks nothing"], runs=3, console=told)
+    assert {(line.learner, line.runs) for line in made.lines} == {("asks nothing", 3)}
+    assert made.verdicts[0].word == "not judged"
+    assert made.verdicts[0].reason == "missing: german (asks at random: 2 of 2 runs)"
+    with pytest.raises(InvalidInputError, match=r"--learner must be one of .*asks nothing"):
+        reproduce("000", learners=["nobody"], place=Place(to=Path("other")), console=told)
+
+
+def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, told: Console) -> None:
+    made = reproduce("000", quick=True, console=told)
+    assert made.verdicts[0].word == "quick: 1 of 2 runs"
+
+
+def test_hours_stop_cleanly_and_say_what_is_left(paper: Path, told: Console) -> None:
+    made = reproduce("000", item="Table 1", hours=0.0, console=told)
+    assert made.left["table1-german"].left == 4
+    assert "Time is up: 4 runs left" in told.export_text()
+    assert made.verdicts[0].word == "not judged"
+
+
+def test_show_says_so_in_its_first_line_and_writes_nothing(
+    kept: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    monkeypatch.setattr(OnlineClassifier, "run", lambda *_: pytest.fail("ran"))
+    call(show=True)
+    assert capsys.readouterr().out.splitlines()[0] == "The committed results are shown; nothing is run."
+    assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
+
+
+def call(**given: Any) -> None:
+    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "jobs": 1}
+    usual = {"to": None, "resume": None, "keep": False, "show": False, "check": False, "share": None}
+    run_reproduce(["000"], {"item": None, "data": None}, wish, **{**usual, **given})
+
+
+def test_options_that_exclude_one_another(kept: Path) -> None:
+    with pytest.raises(InvalidInputError, match="SHARE must be given with --check only"):
+        call(share=0.5)
+    with pytest.raises(InvalidInputError, match="--show must stand alone"):
+        call(show=True, keep=True)
+
+
+def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Console) -> None:
+    checked = check_kept("000", 1.0, console=told)
+    assert not checked.different
+    assert checked.cells == 8 + 2 + 4 * 5 * 4 + 2 * 4 * 5
+    assert f"{checked.cells:,} of {checked.cells:,} cells equal" in told.export_text()
+    assert checked.left_out == {"table2-lost": "the data are lost"}
+    text = write_checked(kept.parent, "000", checked).read_text()
+    assert "table1-german = { commit = " in text
+    assert write_checked(kept.parent, "000", checked).read_text() == text
+
+
+def test_check_takes_at_least_one_run_of_every_learner(kept: Path, told: Console) -> None:
+    assert check_kept("000", 0.001, item="Table 1", console=told).cells == 2 * (2 + 4 * 5)
+
+
+def test_check_finds_one_changed_digit(kept: Path) -> None:
+    """A number that changed together with its checksum is found by computing it."""
+    recipe = find_recipes("000", item="Table 1")[0]
+    results = Results.committed(recipe)
+    runs = results.runs(recipe)
+    lines = results.path(recipe).read_text().splitlines()
+    header = lines[0].split(",")
+    cells = next(csv.reader([lines[1]]))[:-1]
+    cells[len(FIXED)] = repr(runs[0].values["PE"] + 1e-10)
+    lines[1] = signed(header, cells).rstrip("\n")
+    results.path(recipe).write_text("\n".join(lines) + "\n")
+    with pytest.raises(SystemExit) as stop:
+        call(check=True, share=1.0)
+    assert stop.value.code == 1
+
+
+SCRIPT = "import sys; from pathlib import Path; from steelyard.reproduction.command import Place, reproduce; "
+
+
+def start(code: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", SCRIPT + code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not what() and process.poll() is None:
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("lines", [1, 7])
+def test_a_killed_job_ends_like_an_undisturbed_one(paper: Path, told: Console, lines: int) -> None:
+    reproduce("000", item="Table 1", runs=6, place=Place(to=Path("whole")), console=told)
+    process = start("reproduce('000', item='Table 1', runs=6, place=Place(to=Path('killed')))")
+    path = Path("killed/table1-german.csv")
+    wait_for(lambda: path.exists() and path.read_text().count("\n") > lines, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    reproduce("000", item="Table 1", runs=6, place=Place(resume=Path("killed")), console=told)
+    assert numbers(Path("killed")) == numbers(Path("whole"))
+
+
+def test_a_second_process_is_told_of_the_first(paper: Path, told: Console) -> None:
+    with Results(Path("out")).locked():
+        process = start("reproduce('000', item='Table 1', place=Place(to=Path('out')))")
+        error = process.communicate()[1].decode()
+    assert process.returncode == 1
+    assert f"StateError: out/results is in use by process {os.getpid()}" in error
+    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=told)
