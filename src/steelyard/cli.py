@@ -80,7 +80,10 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz and the like may follow), or -.")
+        str,
+        typer.Argument(
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
+        ),
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     update: Annotated[
@@ -200,7 +203,10 @@ def _reproduce(
 @app.command("compare")
 def _compare(
     file: Annotated[
-        Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
+        Path,
+        typer.Argument(
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), or a folder or pattern of them."
+        ),
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     costs: Annotated[
@@ -252,7 +258,7 @@ def _compare(
 @app.command("predict")
 def _predict(
     model: Annotated[Path, typer.Argument(help="A model of `steelyard compare`, or a state of `steelyard stream`.")],
-    file: Annotated[str, typer.Argument(help="New rows with the same columns, in any format that is read; or -.")],
+    file: Annotated[str, typer.Argument(help="New rows with the same columns: a file, folder or pattern; or -.")],
     format: Annotated[str | None, typer.Option(help="Format of the rows; else from the name. Needed for -.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where to write: .csv, .tsv, .jsonl or .parquet; otherwise to standard output.")

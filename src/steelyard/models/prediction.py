@@ -22,6 +22,7 @@ from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.chunks import iter_chunks
 from ..data.formats import FORMATS, format_name
+from ..data.parts import source_format
 from ..errors import CostsError, CostsWarning, DataFileError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
@@ -233,7 +234,7 @@ def _source(file: str, format: str | None) -> tuple[Any, str]:
     source: Any = sys.stdin.buffer if file == "-" else Path(file)
     if file == "-" and format is None:
         raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from a pipe", None)
-    return source, format_name(source, format)
+    return source, source_format(source) if format is None else format_name(source, format)
 
 
 class _StreamJob:

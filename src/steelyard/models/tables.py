@@ -18,7 +18,10 @@ from ..data import Dataset, read_table
 from ..data.parts import source_format
 from ..errors import CostsError
 from ..validation.values import invalid
+from .memory import check_memory
 from .parsing import BALANCED, parse_costs
+
+WEIGHTS = 8  # vectors as wide as the rows that the candidates of a comparison need at the least
 
 
 def read_data(
@@ -32,6 +35,8 @@ def read_data(
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    if kind == "libsvm":
+        check_memory("the highest index", dataset.X.shape[1], WEIGHTS * 8 * dataset.X.shape[1])
     X = named_rows(dataset)
     taken: dict[str, Any] = {}
     for name in dict.fromkeys(columns):  # one column may hold both costs
