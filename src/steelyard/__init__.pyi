@@ -67,6 +67,8 @@ from .evaluate.estimates import estimate as estimate
 from .evaluate.intervals import Interval as Interval
 from .evaluate.intervals import bootstrap_interval as bootstrap_interval
 from .evaluate.measures import *
+from .evaluate.run_comparison import RunComparison as RunComparison
+from .evaluate.run_comparison import compare_runs as compare_runs
 from .evaluate.scorers import CostScorer as CostScorer
 from .evaluate.scorers import cost_scorer as cost_scorer
 from .evaluate.scorers import get_scorer as get_scorer

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from .._version import __version__
+from ..costs.spec import CostSpec
 from ..models.model import Model
 from ..models.storage import load_model
+from ..models.training import TrainingSummary, summarize
 from ..validation.values import check_count, check_number
 from .cache import open_cache
 from .candidates import Candidate
@@ -20,7 +23,7 @@ from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
 from .fold import FoldRunner, Judged
 from .leaderboard import LeaderboardRow, choose_winner, leaderboard
-from .output import comparison_json, question_of
+from .output import comparison_json, data_digest_of, plain_values, question_of
 from .page import comparison_page
 from .progress import ProgressBar
 from .promise import Choice, Promise, promise
@@ -62,14 +65,55 @@ class Comparison:
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
         most = self.best.rows if self.time_limit is not None else None
-        return refit(self.best, self.runs.problem.subsample(most))
+        return replace(refit(self.best, self.runs.problem.subsample(most)), training=self._summary())
 
-    def save(self, path: str | Path) -> Path:
-        """Fit the winner on all rows and write it without pickle."""
-        return self.refit().save(path)
+    def _summary(self, cost_spec: CostSpec | None = None) -> TrainingSummary:
+        """What the model is to remember of the data."""
+        problem = self.runs.problem
+        card = {
+            "rows": len(problem.codes),
+            "classes": problem.classes.tolist(),
+            "columns_left_out": {str(name): why for name, why in problem.columns.left_out.items()},
+            "seed": problem.seed,
+            "data": data_digest_of(problem),
+            "steelyard": __version__,
+            "promise": self.promise.as_dict(),
+            "mean_cost": plain_values(self.leaderboard[0].mean_cost),
+        }
+        n_classes = len(problem.classes)
+        return summarize(problem.X, problem.codes, n_classes, problem.columns, cost_spec=cost_spec, card=card)
+
+    def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
+        """Fit the winner on all rows and write it without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the model.
+        cost_spec : CostSpec, optional
+            The costs as stated, where they name columns that new rows are to have.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        model = self.refit()
+        return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
 
     def write_report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         seconds = 10.0 if self.time_limit is None else _CURVE_SHARE * self.time_limit
         written: Path = self._page(seconds=seconds).write(path)
         return written

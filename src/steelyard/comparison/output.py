@@ -35,7 +35,7 @@ def comparison_json(
     done = {row.name for row in lines}
     body = {
         "winner": best.name,
-        "promise": {name: _plain(value) for name, value in promised.as_dict().items()},
+        "promise": {name: plain_values(value) for name, value in promised.as_dict().items()},
         "recommendation": list(recommendation),
         "warnings": list(warnings),
         "units": runs.units,
@@ -52,22 +52,25 @@ def comparison_json(
 def _flat(line: LeaderboardRow) -> dict[str, Any]:
     """A leaderboard line of plain values; what is not finite is null."""
     cells = {field.name: getattr(line, field.name) for field in fields(line) if field.name not in _TIMES}
-    return {name: _plain(value) for name, value in cells.items()} | {"tied_with_best": line.tied_with_best}
+    return {name: plain_values(value) for name, value in cells.items()} | {"tied_with_best": line.tied_with_best}
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """An interval as a mapping, what is not finite as None, anything else as it is."""
     if isinstance(value, Interval):
-        return {"value": _plain(value.value), "low": _plain(value.low), "high": _plain(value.high)}
+        return {"value": plain_values(value.value), "low": plain_values(value.low), "high": plain_values(value.high)}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def question_of(data: ComparisonData, everyone: Sequence[Candidate], cv: int) -> str:
     """What finished units may be used for again: the same data, costs, folds, seed and candidates."""
     settings = [[c.name, c.params, c.weighted] for c in everyone]
-    return json.dumps({"data": _digest(data), "cv": cv, "seed": data.seed, "candidates": settings}, sort_keys=True)
+    return json.dumps(
+        {"data": data_digest_of(data), "cv": cv, "seed": data.seed, "candidates": settings}, sort_keys=True
+    )
 
 
-def _digest(data: ComparisonData) -> str:
+def data_digest_of(data: ComparisonData) -> str:
     """Sixteen digits that change when a cell, a name, a label, a group or a cost does."""
     frame = nw.from_native(data.X, eager_only=True, pass_through=True)
     groups = () if data.groups is None else data.groups

@@ -12,7 +12,6 @@ from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
 from ..models.model import Model
-from ..models.training import summarize
 from .data import ComparisonData
 from .evaluation import CandidateRun
 from .fold import as_rows, single_threaded
@@ -25,16 +24,14 @@ def refit(run: CandidateRun, data: ComparisonData) -> Model:
         assert run.answers is not None
         label = data.classes[int(run.answers[0])]
         constant = DummyClassifier(strategy="constant", constant=label)
-        training = summarize(data.X, data.codes, len(data.classes), data.columns)
-        return Model(run.name, constant.fit(data.labels_only().X, data.y), data.columns, costs, training)
+        return Model(run.name, constant.fit(data.labels_only().X, data.y), data.columns, costs)
     members = run.members or [(run, 1.0)]
     with single_threaded():
         fitted = _fit_members([member for member, _ in members], data)
     weights = [weight for _, weight in members]
     blend = BlendClassifier(fitted, weights, data.classes)
     decision = ExpectedCostClassifier(FrozenEstimator(blend), costs=costs)
-    training = summarize(data.X, data.codes, len(data.classes), data.columns)
-    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs, training)
+    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs)
 
 
 def _fit_members(runs: list[CandidateRun], data: ComparisonData) -> list[tuple[str, CalibratedClassifier]]:

@@ -32,7 +32,7 @@ class Columns:
     ``many`` are the categories among ``nominal`` with more levels than get a column each.
     """
 
-    numeric: tuple[Any, ...]
+    numeric: Sequence[Any]
     nominal: tuple[Any, ...]
     left_out: dict[Any, str] = field(default_factory=dict)
     sparse: bool = False
@@ -41,9 +41,10 @@ class Columns:
     texts: tuple[Any, ...] = ()
 
     @property
-    def used(self) -> tuple[Any, ...]:
+    def used(self) -> Sequence[Any]:
         """Every column that a learner sees."""
-        return self.numeric + self.nominal + self.dates + self.texts
+        rest = (*self.nominal, *self.dates, *self.texts)
+        return (*self.numeric, *rest) if rest else self.numeric
 
     def scaled(self) -> Any:
         """For linear and kernel learners: imputed, z-scored, one-hot or target-encoded, words weighed."""
@@ -102,7 +103,7 @@ def read_columns(X: Any, *, drop: Sequence[Any] = (), roles: dict[Any, str] | No
         if drop or given:
             asked = [*drop, *given]
             raise invalid("drop", "be left out for sparse rows", asked, "Take the columns out of X first.")
-        return Columns(tuple(range(X.shape[1])), (), sparse=True)
+        return Columns(range(X.shape[1]), (), sparse=True)  # never named one by one: there may be 2^31
     names = list(getattr(X, "columns", ()))
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
