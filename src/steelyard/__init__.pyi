@@ -103,6 +103,8 @@ from .online.hashing import RecordHasher as RecordHasher
 from .online.multiclass import OnlineCostClassifier as OnlineCostClassifier
 from .online.scaler import StreamScaler as StreamScaler
 from .online.second_order import *
+from .online.tuning import TunedStream as TunedStream
+from .online.tuning import tune_stream as tune_stream
 from .online.updates import *
 from .reduction.all_pairs import AllPairsClassifier as AllPairsClassifier
 from .reduction.all_pairs import AllPairsClassifierCV as AllPairsClassifierCV
