@@ -42,6 +42,7 @@ from .data.parquet import read_parquet as read_parquet
 from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
+from .decision.f_measure import FMeasureClassifier as FMeasureClassifier
 from .errors import *
 from .evaluate.capacity import LimitedDecisions as LimitedDecisions
 from .evaluate.capacity import at_most as at_most
