@@ -77,11 +77,15 @@ class ComparisonData:
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
         groups = None if self.groups is None else self.groups[rows]
         X = take_rows(self.X, rows)
-        return replace(self, X=X, y=self.y[rows], codes=self.codes[rows], costs=costs, groups=groups)
+        part = replace(self, X=X, y=self.y[rows], codes=self.codes[rows], costs=costs, groups=groups)
+        part.__dict__["cost_table"] = self.cost_table[rows]  # cut, not worked out again from the labels
+        return part
 
     def labels_only(self) -> ComparisonData:
         """Labels and costs without the columns: cheap to cut."""
-        return replace(self, X=np.zeros((len(self.y), 0)))
+        part = replace(self, X=np.zeros((len(self.y), 0)))
+        part.__dict__["cost_table"] = self.cost_table
+        return part
 
     def sample_rows(self, most: int | None) -> NDArray[np.intp]:
         """At most about so many of the rows, in their order; the classes keep their shares, and none goes without."""
