@@ -14,11 +14,13 @@ import narwhals as nw
 import numpy as np
 from rich.console import Console
 
+from ..costs.rules import CostsLike
 from ..data.digest import data_digest
 from ..evaluate import Interval
 from ..models.model import Model, unwrap_search
 from ..models.storage import load_model
 from ..models.training import summarize
+from ..validation.types import LabelsLike, MatrixLike
 from ..validation.values import check_count, check_number
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings
@@ -88,10 +90,10 @@ class Comparison:
 
 
 def compare(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: LabelsLike,
     *,
-    costs: Any = None,
+    costs: CostsLike | None = None,
     time_limit: float = 120.0,
     cv: int = 5,
     n_jobs: int = 1,

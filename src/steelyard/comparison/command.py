@@ -65,7 +65,13 @@ def run_demo(*, time: float, jobs: int, out: Path) -> None:
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
     result = compare(
-        data.X, data.y, costs=Costs.binary(fn=5, fp=1), time_limit=time, n_jobs=jobs, out=out, console=console
+        data.X,
+        np.asarray(data.y),
+        costs=Costs.binary(fn=5, fp=1),
+        time_limit=time,
+        n_jobs=jobs,
+        out=out,
+        console=console,
     )
     _print_result(result, out, console)
 

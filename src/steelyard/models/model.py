@@ -22,7 +22,7 @@ from ..decision import ExpectedCostClassifier
 from ..errors import CostsWarning
 from ..evaluate.capacity import at_most
 from ..validation.arrays import len_rows
-from ..validation.types import Floats
+from ..validation.types import Floats, MatrixLike
 from ..validation.values import check_count, invalid
 from .explanation import explain_rows
 from .rows import as_table, frame_library, known_columns
@@ -111,27 +111,27 @@ class Model:
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> NDArray[Any]:
+    def predict(self, X: MatrixLike, *, costs: CostsLike | None = None, typical: bool = False) -> NDArray[Any]:
         """Decisions for new rows."""
         table = self._table(X)
         if len_rows(table) == 0:
             return self.costs.answers[:0]
         return self._decisions(known_columns(table, self.columns), self._row_costs(table, costs, typical))
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Class probabilities, columns as in ``classes_``; a model that has none is an error."""
         table = self._table(X)
         if len_rows(table) == 0:
             return np.empty((0, len(self.classes_)))
         return self._probabilities(known_columns(table, self.columns))
 
-    def expected_cost(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Floats:
+    def expected_cost(self, X: MatrixLike, *, costs: CostsLike | None = None, typical: bool = False) -> Floats:
         """Expected cost of the decision for each row."""
         decided, expected, _ = self._weighed(self._table(X), costs, typical)
         return np.asarray(expected[np.arange(len(decided)), decided])
 
     def decide(
-        self, X: Any, *, costs: CostsLike | None = None, capacity: int | None = None, typical: bool = False
+        self, X: MatrixLike, *, costs: CostsLike | None = None, capacity: int | None = None, typical: bool = False
     ) -> Any:
         """Decisions with their reasons, as a frame of the library of ``X``.
 
@@ -162,7 +162,7 @@ class Model:
         backend: Any = frame.implementation if isinstance(frame, nw.DataFrame) else frame_library()
         return nw.from_dict(columns, backend=backend).to_native()
 
-    def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
+    def explain(self, X: MatrixLike, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.
 
         Each column in turn is set to its usual value in training (the median, or the most frequent level); ``change``
