@@ -65,11 +65,33 @@ class Comparison:
         return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs(), training)
 
     def save(self, path: str | Path) -> Path:
-        """Refit the winner on all rows and write it without pickle."""
+        """Refit the winner on all rows and write it without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the model.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return self.refit().save(path)
 
     def write_report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return comparison_page(
             self.runs, self.leaderboard, self.recommendation, self.warnings, seconds=_CURVE_SHARE * self.seconds
         ).write(path)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from ..costs import Costs
 from ..data import load_dataset
+from ..errors import StateError
 from ..files import check_paths, write_atomically
 from ..models.model import Model
 from ..models.storage import load_model
@@ -101,6 +102,9 @@ def run_predict(
     """
     check_paths(inputs={"the model": model, "the input": file}, outputs={"--out": out})
     loaded = load_model(model)
+    if not hasattr(loaded, "expected_costs"):
+        held = type(loaded).__name__
+        raise StateError(f"{model} must be a model of compare or a state of stream; it holds a {held}.")
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)

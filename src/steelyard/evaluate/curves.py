@@ -145,7 +145,7 @@ class CostCurve:
 
 @dataclass(frozen=True, eq=False)
 class BrierCurve:
-    """Loss of probabilities taken at their word, against the cost proportion of a false negative (Hernandez-Orallo et al. 2011).
+    """Loss of probabilities taken at their word, by the cost proportion of a false negative (Hernandez-Orallo 2011).
 
     Parameters
     ----------

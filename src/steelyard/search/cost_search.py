@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..validation.types import Estimator
+from ..validation.types import CVLike, Estimator, LabelsLike, MatrixLike, RandomState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,6 @@ from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_random, check_same_length
-from ..validation.types import CVLike, LabelsLike, MatrixLike, RandomState
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .objective import (
     Candidate,
@@ -226,7 +225,18 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return int(self.best_estimator_.n_features_in_)
 
     def plot_convergence(self, ax: Axes | None = None) -> Any:
-        """The best validation fitness so far over the vectors judged, one line a study; returns the axes."""
+        """The best validation fitness so far over the vectors judged, one line a study; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib axes
+            Where it was drawn.
+        """
         check_is_fitted(self)
         from .study import history
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,10 @@ def _write_model(model: Model, write: Write) -> Node:
     return Node("Model/1", params, arrays, [write(model.estimator), write(model.costs), *remembered])
 
 
-def _names(role: str, names: tuple[Any, ...]) -> dict[str, NDArray[Any]]:
-    return write_labels(role, list(names) if names else np.empty(0, dtype=np.int64))
+def _names(role: str, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    if isinstance(names, range) or not names:
+        return write_labels(role, np.arange(len(names), dtype=np.int64))
+    return write_labels(role, list(names))
 
 
 def _check_model(fields: Fields) -> State:
