@@ -42,6 +42,7 @@ from .data.parquet import read_parquet as read_parquet
 from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
+from .decision.f_measure import FMeasureClassifier as FMeasureClassifier
 from .errors import *
 from .evaluate.capacity import LimitedDecisions as LimitedDecisions
 from .evaluate.capacity import at_most as at_most
@@ -103,6 +104,8 @@ from .online.hashing import RecordHasher as RecordHasher
 from .online.multiclass import OnlineCostClassifier as OnlineCostClassifier
 from .online.scaler import StreamScaler as StreamScaler
 from .online.second_order import *
+from .online.tuning import TunedStream as TunedStream
+from .online.tuning import tune_stream as tune_stream
 from .online.updates import *
 from .reduction.all_pairs import AllPairsClassifier as AllPairsClassifier
 from .reduction.all_pairs import AllPairsClassifierCV as AllPairsClassifierCV
