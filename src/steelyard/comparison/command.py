@@ -14,7 +14,9 @@ from rich.console import Console
 
 from ..costs import Costs
 from ..data import load_dataset
+from ..errors import StateError
 from ..files import check_paths, write_atomically
+from ..models.model import Model
 from ..models.storage import load_model
 from ..models.tables import read_costs, read_data, read_rows, row_costs
 from ..validation.arrays import len_rows
@@ -94,6 +96,8 @@ def run_predict(
     """
     check_paths(inputs={"the model": model, "the input": file}, outputs={"--out": out})
     loaded = load_model(model)
+    if not isinstance(loaded, Model):
+        raise StateError(f"{model} must be a model of steelyard compare; it holds a {type(loaded).__name__}.")
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)
