@@ -57,7 +57,7 @@ nitpick_ignore_regex = [
     ),
     (
         r"py:.*",
-        r"(NDArray|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
     ),
 ]
 

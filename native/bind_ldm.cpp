@@ -6,10 +6,13 @@
 
 #include <nanobind/stl/array.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 namespace steelyard {
 namespace {
@@ -23,6 +26,7 @@ struct Csr {
   Order columns;
   Vector<std::int64_t> starts;
   std::optional<Order> chosen;
+  std::size_t width; // columns named at most
 
   std::size_t count() const { return chosen ? chosen->size() : starts.size() - 1; }
   SparseRows view() const { return {values.data(), columns.data(), starts.data(), chosen ? chosen->data() : nullptr}; }
@@ -33,6 +37,17 @@ void same_size(std::size_t n, std::initializer_list<std::size_t> sizes) {
   for (const std::size_t size : sizes)
     if (size != n)
       throw std::invalid_argument("array sizes do not match");
+}
+
+constexpr const char *too_wide = "the rows name columns that the other arrays do not have";
+
+void require_permutation(const Order &place) {
+  require_positions(place, place.size());
+  std::vector<bool> taken(place.size(), false);
+  for (std::size_t i = 0; i < place.size(); ++i) {
+    require(!taken[place(i)], "a place is given twice");
+    taken[place(i)] = true;
+  }
 }
 
 std::size_t greedy(Matrix<double> hessian, In lower, In upper, Out x, Out gradient, double target, std::size_t limit) {
@@ -55,6 +70,7 @@ double algorithm1(Matrix<double> signed_gram, Matrix<double> update, In diagonal
 void dense_pass(Matrix<double> rows, In diagonal, In lower, In upper, Order order, Out nu, Out v) {
   same_size(nu.size(), {rows.shape(0), diagonal.size(), lower.size(), upper.size()});
   same_size(v.size(), {rows.shape(1)});
+  require_positions(order, nu.size());
   nb::gil_scoped_release quiet;
   metric_pass(rows.data(), v.size(), diagonal.data(), lower.data(), upper.data(), order.data(), order.size(), nu.data(),
               v.data());
@@ -64,6 +80,8 @@ void sparse_pass(const Csr &rows, In y, Matrix<double> inverse, In diagonal, In 
                  Out w) {
   same_size(nu.size(), {rows.count(), y.size(), diagonal.size(), lower.size(), upper.size()});
   same_size(w.size(), {inverse.shape(0), inverse.shape(1)});
+  require(rows.width <= w.size(), too_wide);
+  require_positions(order, nu.size());
   nb::gil_scoped_release quiet;
   sparse_metric_pass(rows.view(), y.data(), inverse.data(), w.size(), diagonal.data(), lower.data(), upper.data(),
                      order.data(), order.size(), nu.data(), w.data());
@@ -73,11 +91,12 @@ Csr part_of(const Csr &rows, Order chosen) {
   for (std::size_t k = 0; k < chosen.size(); ++k)
     if (rows.chosen || chosen.data()[k] < 0 || static_cast<std::size_t>(chosen.data()[k]) >= rows.count())
       throw std::invalid_argument("no such row");
-  return {rows.values, rows.columns, rows.starts, chosen};
+  return {rows.values, rows.columns, rows.starts, chosen, rows.width};
 }
 
 void margins_of(const Csr &rows, In y, In w, Out out) {
   same_size(rows.count(), {y.size(), out.size()});
+  require(rows.width <= w.size(), too_wide);
   nb::gil_scoped_release quiet;
   sparse_margins(rows.view(), rows.count(), y.data(), w.data(), out.data());
 }
@@ -85,7 +104,9 @@ void margins_of(const Csr &rows, In y, In w, Out out) {
 template <class Index>
 void with_ones(In values, Vector<Index> columns, Vector<Index> starts, Index feature, Out out_values,
                VectorOut<Index> out_columns) {
+  require_csr(columns.data(), columns.size(), starts.data(), starts.size(), SIZE_MAX);
   same_size(values.size(), {columns.size(), static_cast<std::size_t>(starts.data()[starts.size() - 1])});
+  require(starts.data()[0] == 0, "the first row must begin at 0");
   same_size(values.size() + starts.size() - 1, {out_values.size(), out_columns.size()});
   nb::gil_scoped_release quiet;
   append_ones(values.data(), columns.data(), starts.data(), starts.size() - 1, feature, out_values.data(),
@@ -100,12 +121,14 @@ template <class Index> void bind_with_ones(nb::module_ &m) {
 
 void quadratic_forms(const Csr &rows, Matrix<double> matrix, Out out) {
   same_size(out.size(), {rows.count()});
+  require(rows.width <= matrix.shape(0) && rows.width <= matrix.shape(1), too_wide);
   nb::gil_scoped_release quiet;
   sparse_quadratic_forms(rows.view(), rows.count(), matrix.data(), matrix.shape(1), out.data());
 }
 
 void gram(const Csr &rows, In weight, MatrixOut<double> out) {
   same_size(weight.size(), {rows.count()});
+  require(rows.width <= out.shape(0) && rows.width <= out.shape(1), too_wide);
   nb::gil_scoped_release quiet;
   sparse_gram(rows.view(), rows.count(), weight.data(), out.shape(1), out.data());
 }
@@ -113,6 +136,7 @@ void gram(const Csr &rows, In weight, MatrixOut<double> out) {
 double sparse_hinge(const Csr &rows, In y, In cost, In margins, double smooth, Out pull, MatrixOut<double> curvature) {
   same_size(rows.count(), {y.size(), cost.size(), margins.size()});
   same_size(pull.size(), {curvature.shape(0), curvature.shape(1)});
+  require(rows.width <= pull.size(), too_wide);
   nb::gil_scoped_release quiet;
   return sparse_smooth_hinge(rows.view(), rows.count(), y.data(), cost.data(), margins.data(), smooth, pull.data(),
                              curvature.data(), pull.size());
@@ -146,6 +170,8 @@ nb::tuple sums_of_hinge(In margins, In cost, double smooth) {
 double sdca(const Csr &rows, In y, In diagonal, In pull, In lower, In upper, Order order, Out nu, Out tau, Out w,
             double centre, double stiffness) {
   same_size(nu.size(), {rows.count(), y.size(), diagonal.size(), pull.size(), lower.size(), upper.size(), tau.size()});
+  require(rows.width <= w.size(), too_wide);
+  require_positions(order, nu.size());
   nb::gil_scoped_release quiet;
   Centre moving{centre, stiffness};
   sdca_pass(rows.view(), y.data(), diagonal.data(), pull.data(), lower.data(), upper.data(), order.data(), order.size(),
@@ -168,6 +194,7 @@ struct Pairs {
 
 void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order place, bool constant) {
   same_size(rows.shape(0), {sign.size(), theta.size(), place.size()});
+  require_permutation(place);
   nb::gil_scoped_release quiet;
   new (self) Pairs({rows.data(), nullptr, nullptr, rows.shape(0), rows.shape(1), constant, sign.data(), place.data()},
                    theta.data());
@@ -175,6 +202,8 @@ void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order place
 
 void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order place, bool constant) {
   same_size(rows.starts.size() - 1, {sign.size(), theta.size(), place.size()});
+  require(rows.width <= features, too_wide);
+  require_permutation(place);
   nb::gil_scoped_release quiet;
   new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), sign.size(), features, constant,
                     sign.data(), place.data()},
@@ -185,6 +214,8 @@ void pair_run(const Pairs &self, std::array<double, 4> loss, Order i_of, Order j
               std::int64_t from, Out w, Out sums) {
   same_size(self.width, {w.size(), sums.size()});
   same_size(i_of.size(), {j_of.size()});
+  require_positions(i_of, self.theta.size());
+  require_positions(j_of, self.theta.size());
   nb::gil_scoped_release quiet;
   run_steps(self.rows, {self.theta.data(), loss[0], loss[1], loss[2], loss[3]},
             {i_of.data(), j_of.data(), i_of.size(), eta0, first, from}, w.data(), sums.data());
@@ -198,6 +229,8 @@ void pair_costs(const Pairs &self, Out out) {
 
 void shuffled(In uniform, VectorOut<std::int32_t> out) {
   same_size(uniform.size(), {out.size()});
+  require(std::all_of(uniform.data(), uniform.data() + uniform.size(), [](double u) { return u >= 0 && u < 1; }),
+          "uniform numbers must lie in [0, 1)");
   nb::gil_scoped_release quiet;
   shuffle(uniform.data(), uniform.size(), out.data());
 }
@@ -226,9 +259,11 @@ void bind_ldm(nb::module_ &m) {
           "__init__",
           [](Csr *self, In values, Order columns, Vector<std::int64_t> starts) {
             same_size(values.size(), {columns.size()});
-            if (starts.size() == 0 || static_cast<std::size_t>(starts.data()[starts.size() - 1]) != values.size())
-              throw std::invalid_argument("array sizes do not match");
-            new (self) Csr{values, columns, starts, std::nullopt};
+            require_csr(columns.data(), columns.size(), starts.data(), starts.size(), INT32_MAX);
+            same_size(values.size(), {static_cast<std::size_t>(starts.data()[starts.size() - 1])});
+            const std::int32_t *end = columns.data() + columns.size();
+            const std::size_t width = end == columns.data() ? 0 : 1 + *std::max_element(columns.data(), end);
+            new (self) Csr{values, columns, starts, std::nullopt, width};
           },
           "values"_a.noconvert(), "columns"_a.noconvert(), "starts"_a.noconvert())
       .def("metric_pass", sparse_pass, "y"_a.noconvert(), "inverse"_a.noconvert(), "diagonal"_a.noconvert(),

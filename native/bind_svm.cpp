@@ -16,8 +16,8 @@ template <class T> DenseView<T> view(const Matrix<T> &X) { return {X.data(), X.s
 template <class T>
 CsrView<T> view(const Vector<T> &values, const Vector<std::int32_t> &indices, const Vector<std::int64_t> &starts,
                 std::size_t features) {
-  if (starts.shape(0) == 0 || indices.shape(0) != values.shape(0))
-    throw nb::value_error("CSR arrays do not fit each other");
+  require(indices.shape(0) == values.shape(0), "CSR arrays do not fit each other");
+  require_csr(indices.data(), indices.shape(0), starts.data(), starts.shape(0), features);
   return {values.data(), indices.data(), starts.data(), starts.shape(0) - 1, features};
 }
 
@@ -38,7 +38,7 @@ template <class T, class Out> void bind_gram(nb::module_ &m) {
          Vector<std::int64_t> x_starts, Vector<T> z, Vector<std::int32_t> z_indices, Vector<std::int64_t> z_starts,
          std::size_t begin, MatrixOut<Out> out) {
         const CsrView<T> X = view(x, x_indices, x_starts, features), Z = view(z, z_indices, z_starts, features);
-        require(begin + out.shape(0) <= X.rows && out.shape(1) == Z.rows, "shapes differ");
+        require(begin <= X.rows && out.shape(0) <= X.rows - begin && out.shape(1) == Z.rows, "shapes differ");
         nb::gil_scoped_release release;
         gram(kernel, X, begin, begin + out.shape(0), Z, out.data());
       },

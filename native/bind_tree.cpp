@@ -18,6 +18,7 @@ namespace {
 void make_table(Table *self, Matrix<double> X, Vector<std::uint8_t> nominal, Vector<std::int32_t> labels,
                 std::size_t n_classes) {
   require(X.shape(1) == nominal.shape(0) && X.shape(0) == labels.shape(0), "shapes of X, nominal and labels differ");
+  require(n_classes <= (std::size_t{1} << 24), "there are too many classes");
   for (std::size_t i = 0; i < labels.shape(0); ++i)
     require(labels(i) >= 0 && static_cast<std::size_t>(labels(i)) < n_classes, "labels must lie in [0, n_classes)");
   nb::gil_scoped_release release;

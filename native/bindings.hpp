@@ -31,6 +31,24 @@ template <class Array> auto *optional_data(const Array &array, std::size_t n, co
   return array.is_valid() ? array.data() : nullptr;
 }
 
+// CSR arrays by which a kernel may index: starts that rise within the values, columns in [0, width).
+template <class I, class S>
+void require_csr(const I *columns, std::size_t stored, const S *starts, std::size_t n_starts, std::size_t width) {
+  require(n_starts > 0 && starts[0] >= 0 && static_cast<std::uint64_t>(starts[n_starts - 1]) <= stored,
+          "CSR arrays do not fit each other");
+  require(std::is_sorted(starts, starts + n_starts), "the starts of CSR rows must rise");
+  require(std::all_of(columns, columns + stored,
+                      [&](I at) { return at >= 0 && static_cast<std::uint64_t>(at) < width; }),
+          "a column is out of range");
+}
+
+// Positions by which a kernel may index.
+template <class Array> void require_positions(const Array &at, std::size_t n) {
+  require(std::all_of(at.data(), at.data() + at.shape(0),
+                      [&](auto i) { return i >= 0 && static_cast<std::size_t>(i) < n; }),
+          "a position is out of range");
+}
+
 // A vector that Python owns.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> copied(const T *from, std::size_t n) {
   T *to = new T[n];

@@ -24,7 +24,7 @@ NB_MODULE(_native, m) {
   nb::set_leak_warnings(false); // estimators that live until the interpreter ends are no leak
   m.doc() = "Kernels of Steelyard. Arrays in, numbers out; the Python packages own every policy.";
   steelyard::Pulse::check_signals = check_signals;
-  nb::exception<steelyard::DeadlineReached>(m, "DeadlineReached", PyExc_TimeoutError);
+  nb::exception<steelyard::DeadlineReached>(m, "DeadlineReached", PyExc_RuntimeError);
   m.def("set_deadline", set_deadline, nb::arg("seconds"),
         "From now on, for kernels that the calling thread runs; they raise DeadlineReached. Infinity for none.");
   steelyard::bind_boost(m);

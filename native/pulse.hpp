@@ -40,11 +40,11 @@ class Pulse {
     static thread_local Clock::time_point next{};
     left_ = between_looks;
     const Clock::time_point now = Clock::now();
+    if (now >= deadline())
+      throw DeadlineReached();
     if (now < next)
       return;
     next = now + std::chrono::milliseconds(50);
-    if (now >= deadline())
-      throw DeadlineReached();
     if (check_signals)
       check_signals();
   }

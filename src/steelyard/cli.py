@@ -80,7 +80,10 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz and the like may follow), or -.")
+        str,
+        typer.Argument(
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
+        ),
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     update: Annotated[
@@ -200,7 +203,10 @@ def _reproduce(
 @app.command("compare")
 def _compare(
     file: Annotated[
-        Path, typer.Argument(help="CSV, JSON lines, LIBSVM, ARFF or Parquet; .gz, .bz2, .xz and .zst may follow.")
+        Path,
+        typer.Argument(
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), or a folder or pattern of them."
+        ),
     ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     costs: Annotated[
@@ -235,7 +241,7 @@ def _compare(
 @app.command("predict")
 def _predict(
     model: Annotated[Path, typer.Argument(help="A model written by `steelyard compare`.")],
-    file: Annotated[Path, typer.Argument(help="New rows with the same columns.")],
+    file: Annotated[Path, typer.Argument(help="New rows with the same columns: a file, folder or pattern.")],
     fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
     fp_cost_column: Annotated[
         str | None, typer.Option(help="Column with the cost of a false alarm on each row.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
@@ -532,7 +533,7 @@ def try_mutations(samples: Any, name: str, node: Node, folder: Path, count: int)
         signal.alarm(SECONDS)
         try:
             with np.errstate(all="ignore"):
-                told = samples.answers(loaded, rows)
+                told = samples.answers(loaded, copy.deepcopy(rows))  # a changed scaler may work in place
         except (errors.SteelyardError, ValueError):
             continue
         finally:

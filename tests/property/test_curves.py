@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
-from steelyard.evaluate._measure_forms import MEASURES
 
 import steelyard as sy
+from steelyard.evaluate._measure_forms import MEASURES
 
 few = settings(max_examples=40, deadline=None)
 COST = st.floats(0.1, 50)

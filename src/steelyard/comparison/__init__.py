@@ -18,6 +18,7 @@ from ..data.digest import data_digest
 from ..evaluate import Interval
 from ..models.model import Model, unwrap_search
 from ..models.storage import load_model
+from ..models.training import summarize
 from ..validation.values import check_count, check_number
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings
@@ -58,14 +59,37 @@ class Comparison:
         candidate = entry.candidate
         with as_in_the_race():
             fitted = candidate.fit(problem.subsample(self.runs.taught_with(entry)))
-        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs())
+        training = summarize(problem.X, problem.costs.encode(problem.y), len(problem.classes), problem.columns)
+        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs(), training)
 
     def save(self, path: str | Path) -> Path:
-        """Refit the winner on all rows and write it without pickle."""
+        """Refit the winner on all rows and write it without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the model.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return self.refit().save(path)
 
     def write_report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         return comparison_page(
             self.runs, self.leaderboard, self.recommendation, self.warnings, seconds=_CURVE_SHARE * self.seconds
         ).write(path)

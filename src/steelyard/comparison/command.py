@@ -96,13 +96,14 @@ def run_predict(
     """
     check_paths(inputs={"the model": model, "the input": file}, outputs={"--out": out})
     loaded = load_model(model)
-    if not isinstance(loaded, Model):
-        raise StateError(f"{model} must be a model of steelyard compare; it holds a {type(loaded).__name__}.")
+    if not hasattr(loaded, "expected_costs"):
+        held = type(loaded).__name__
+        raise StateError(f"{model} must be a model of compare or a state of stream; it holds a {held}.")
     X, taken = read_rows(file, loaded.columns, list(cost_columns.values()))
     if len_rows(X) == 0:
         raise invalid("the file", "have rows", file.name)
     costs = row_costs(loaded.costs, taken, cost_columns)
-    decisions, expected = loaded.predict(X, costs=costs), loaded.expected_costs(X, costs=costs)
+    decisions, expected = loaded.predict(X, costs=costs), _expected(loaded, X, costs)
     safe = out is not None if safe_csv is None else safe_csv
     text = _csv(decisions, expected, safe_cell if safe else None)
     if out is not None:
@@ -114,6 +115,10 @@ def run_predict(
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
+
+
+def _expected(loaded: Model, X: Any, costs: Costs | None) -> Any:
+    return loaded.expected_cost(X, costs=costs) if hasattr(loaded.estimator, "predict_proba") else None
 
 
 def _csv(decisions: Any, expected: Any, cell: Callable[[object], object] | None) -> str:

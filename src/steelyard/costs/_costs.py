@@ -89,14 +89,29 @@ class Costs:
     ) -> Costs:
         """Two classes, in the words of a confusion matrix. Negative costs are gains.
 
+        Each cost may be an array with one number per example; the result is then an :class:`ExampleCosts`.
+
         Parameters
         ----------
-        fn, fp : cost of a positive answered negative, and of a negative answered positive
-        tp, tn : cost of the right answers
-        classes, positive : the two labels, and which of them is the positive one (default: the second)
-        currency : printed after every amount
+        fn : float or array-like of shape (n,)
+            Cost of a positive answered negative.
+        fp : float or array-like of shape (n,)
+            Cost of a negative answered positive.
+        tp : float or array-like of shape (n,)
+            Cost of a positive answered positive; negative where it gains.
+        tn : float or array-like of shape (n,)
+            Cost of a negative answered negative.
+        classes : sequence of two labels or None
+            Both labels; those of the data if None.
+        positive : label or None
+            Which of them is the positive one; the second if None.
+        currency : str or None
+            Printed after every amount.
 
-        Each cost may be an array with one number per example; the result is then an :class:`ExampleCosts`.
+        Returns
+        -------
+        Costs
+            An :class:`ExampleCosts` where a cost is an array.
 
         Examples
         --------
@@ -120,7 +135,20 @@ class Costs:
 
     @staticmethod
     def from_classes(cost_of: Mapping[Any, float], *, currency: str | None = None) -> Costs:
-        """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was."""
+        """Every mistake on class k costs ``cost_of[k]``, whatever the wrong answer was.
+
+        Parameters
+        ----------
+        cost_of : mapping of label to float
+            Cost of a mistake on each class.
+        currency : str or None
+            Printed after every amount.
+
+        Returns
+        -------
+        Costs
+            The costs, classes sorted.
+        """
         if not isinstance(cost_of, Mapping) or len(cost_of) < 2:
             raise invalid("cost_of", "map two or more classes to costs", cost_of, error=CostsError)
         labels = check_classes(in_order(cost_of))
@@ -137,6 +165,22 @@ class Costs:
         currency: str | None = None,
     ) -> Costs:
         """A K x K matrix ``C[true, predicted]``: an array, ``{true: {predicted: cost}}`` or a labelled frame.
+
+        Parameters
+        ----------
+        C : array-like, mapping of mappings, or frame
+            ``C[true, predicted]``, K x K.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        positive : label or None
+            The positive class; by default the one the costs name, else the last of two.
+        currency : str or None
+            Printed after every amount.
+
+        Returns
+        -------
+        Costs
+            The costs.
 
         Examples
         --------
@@ -166,7 +210,22 @@ class Costs:
     def from_rows(
         c: ArrayLike, *, classes: Sequence[Any] | NDArray[Any] | None = None, currency: str | None = None
     ) -> ExampleCosts:
-        """Per-example costs: ``c[i, k]`` is the cost of answering class k for example i, its truth being known."""
+        """Per-example costs: ``c[i, k]`` is the cost of answering class k for example i, its truth being known.
+
+        Parameters
+        ----------
+        c : array-like of shape (n, K)
+            ``c[i, k]``, the cost of answering class k for example i.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        currency : str or None
+            Printed after every amount.
+
+        Returns
+        -------
+        ExampleCosts
+            The costs.
+        """
         rows = floats("c", c)
         if rows.ndim != 2 or rows.shape[1] < 2:
             raise invalid("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
@@ -184,7 +243,24 @@ class Costs:
         positive: Any = None,
         currency: str | None = None,
     ) -> ExampleCosts:
-        """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known."""
+        """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known.
+
+        Parameters
+        ----------
+        C : array-like of shape (n, K, K)
+            ``C[i, true, predicted]``.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        positive : label or None
+            The positive class; by default the one the costs name, else the last of two.
+        currency : str or None
+            Printed after every amount.
+
+        Returns
+        -------
+        ExampleCosts
+            The costs.
+        """
         cube = floats("C", C)
         if cube.ndim != 3 or cube.shape[1] != cube.shape[2] or cube.shape[1] < 2:
             raise invalid("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
@@ -210,6 +286,32 @@ class Costs:
     ) -> Costs:
         """Two classes, each cost a number or the name of a column of ``frame`` (pandas, polars or pyarrow).
 
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame
+            One row per example.
+        fn : float or str
+            Cost of a positive answered negative: a number, or the name of a column.
+        fp : float or str
+            Cost of a negative answered positive.
+        tp : float or str
+            Cost of a positive answered positive.
+        tn : float or str
+            Cost of a negative answered negative.
+        abstain : float, str or None
+            Price of deciding nothing.
+        classes : sequence of labels or None
+            All classes; by default those the costs name, else those that occur, sorted.
+        positive : label or None
+            The positive class; by default the one the costs name, else the last of two.
+        currency : str or None
+            Printed after every amount.
+
+        Returns
+        -------
+        Costs
+            An :class:`ExampleCosts` where a column is named.
+
         Examples
         --------
         >>> import pandas as pd
@@ -224,7 +326,18 @@ class Costs:
 
     @staticmethod
     def zero_one(classes: Sequence[Any] | NDArray[Any]) -> Costs:
-        """Every mistake costs one."""
+        """Every mistake costs one.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            All classes.
+
+        Returns
+        -------
+        Costs
+            0 for right answers, 1 for all others.
+        """
         labels = check_classes(classes)
         if labels is None or len(labels) < 2:
             raise invalid("classes", "name two or more classes", classes, error=CostsError)
@@ -237,6 +350,18 @@ class Costs:
         CSV: a header row of answers, a first column of truths. TOML: a table of costs for each true class, or ``fn``,
         ``fp``, ``tp`` and ``tn`` as numbers or names of columns of ``frame``; ``currency``, ``positive`` and
         ``abstain`` may stand beside them. All of it may stand in a table ``[costs]``.
+
+        Parameters
+        ----------
+        path : str or Path
+            A ``.csv`` or ``.toml`` file.
+        frame : frame or None
+            The table whose columns the file names.
+
+        Returns
+        -------
+        Costs
+            The costs.
         """
         from .spec import read_file  # which reads files into this class
 
@@ -245,7 +370,18 @@ class Costs:
 
     @staticmethod
     def from_dict(content: Mapping[str, Any]) -> Costs:
-        """The costs that :meth:`to_dict` wrote; anything else is an error."""
+        """The costs that :meth:`to_dict` wrote; anything else is an error.
+
+        Parameters
+        ----------
+        content : mapping
+            What :meth:`to_dict` gave.
+
+        Returns
+        -------
+        Costs
+            The costs.
+        """
         from .spec import from_plain
 
         return from_plain(content)
@@ -273,23 +409,67 @@ class Costs:
         return np.array([*labels.tolist(), self.abstain_label], dtype=None if labels.dtype.kind == "U" else object)
 
     def per_example(self, y: Any) -> Floats:
-        """Cost of answering each class for each example, (n, K), columns as in ``classes``. Paper 002, sec. 2."""
+        """Cost of answering each class for each example, (n, K), columns as in ``classes``. Paper 002, sec. 2.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True labels.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Columns as in ``classes``.
+        """
         bound = self.bind(y)
         assert bound.matrix is not None
         return bound.matrix[bound.encode(y)]
 
     def encode(self, y: Any) -> NDArray[np.intp]:
-        """Position of every label in ``classes``; a label without costs is an error that names it."""
+        """Position of every label in ``classes``; a label without costs is an error that names it.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+            Positions in ``classes``.
+        """
         assert self.classes is not None
         present, codes = check_labels(y)
         return positions(self.classes, present)[codes]
 
     def bind(self, y: Any) -> Costs:
-        """The same costs with class labels, taken from ``y`` where none were given."""
+        """The same costs with class labels, taken from ``y`` where none were given.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        Costs
+            These costs, or the same with ``classes``.
+        """
         return self if self.classes is not None else self.aligned(check_labels(y)[0])
 
     def aligned(self, classes: Sequence[Any] | NDArray[Any]) -> Costs:
-        """The same costs over exactly these classes in this order. Unknown classes are an error that names them."""
+        """The same costs over exactly these classes in this order. Unknown classes are an error that names them.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The classes wanted, in their order.
+
+        Returns
+        -------
+        Costs
+            The same costs over them.
+        """
         labels = cast("NDArray[Any]", check_classes(classes))
         if self.abstain is not None:
             check_abstain_label(self.abstain_label, labels)
@@ -370,7 +550,20 @@ class Costs:
         return np.asarray(self.matrix.sum(axis=1))
 
     def class_means(self, y: Any, sample_weight: Floats | None = None) -> Costs:
-        """One matrix for all examples: these costs, or the mean of each true class where they differ by example."""
+        """One matrix for all examples: these costs, or the mean of each true class where they differ by example.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            True labels.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        Costs
+            Costs with one matrix.
+        """
         return self
 
     def regret(self) -> Costs:
@@ -387,13 +580,36 @@ class Costs:
         return bool((self.matrix < 0).any())
 
     def scaled(self, factor: float) -> Costs:
-        """All costs, that of abstaining too, times a positive factor."""
+        """All costs, that of abstaining too, times a positive factor.
+
+        Parameters
+        ----------
+        factor : float
+            > 0.
+
+        Returns
+        -------
+        Costs
+            The costs, scaled.
+        """
         assert self.matrix is not None
         times = check_number("factor", factor, above=0)
         return replace(self, matrix=self.matrix * times, abstain=None if self.abstain is None else self.abstain * times)
 
     def with_abstain(self, price: float | ArrayLike, *, label: str = ABSTAIN) -> Costs:
         """The same costs with one more answer: to decide nothing (refer to a person) at a price, scalar or per row.
+
+        Parameters
+        ----------
+        price : float or array-like of shape (n,)
+            Price of deciding nothing.
+        label : str
+            How that answer is called.
+
+        Returns
+        -------
+        Costs
+            The costs with one more answer.
 
         Examples
         --------
@@ -425,6 +641,16 @@ class Costs:
         """Expected cost of every answer, columns as in ``answers``, from probabilities with columns as in ``classes``.
 
         (n, K), or (n, K + 1) where abstaining has a price.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, K)
+            Class probabilities, columns as in ``classes``.
+
+        Returns
+        -------
+        ndarray of shape (n, K) or (n, K + 1)
+            Expected costs, columns as in ``answers``.
         """
         assert self.matrix is not None
         return self._and_abstain(self._probabilities(proba) @ self.matrix)
@@ -435,7 +661,18 @@ class Costs:
         return np.column_stack([expected, np.broadcast_to(self.abstain, len(expected))])
 
     def decide(self, proba: ArrayLike) -> NDArray[Any]:
-        """The answer with the least expected cost for each row of probabilities; ties go to the first."""
+        """The answer with the least expected cost for each row of probabilities; ties go to the first.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, K)
+            Class probabilities, columns as in ``classes``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The cheapest answers.
+        """
         cheapest: NDArray[np.intp] = self.expected(proba).argmin(axis=1)
         return cheapest if self.classes is None and self.abstain is None else self.answers[cheapest]
 
@@ -462,7 +699,18 @@ class Costs:
         return hash((type(self), labels, self.n_classes, self.currency))
 
     def format(self, amount: float) -> str:
-        """An amount as text, with the currency if there is one."""
+        """An amount as text, with the currency if there is one.
+
+        Parameters
+        ----------
+        amount : float
+            An amount.
+
+        Returns
+        -------
+        str
+            With its currency, if there is one.
+        """
         return format_amount(amount, self.currency)
 
     def _names(self) -> list[str]:

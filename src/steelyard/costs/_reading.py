@@ -159,7 +159,10 @@ def from_frame(value: Any) -> tuple[Floats, list[Any]]:
 
 
 def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[str]]:
-    lines = [row for row in csv.reader(text.splitlines()) if row]
+    try:
+        lines = [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise CostsError(f"costs file {path} must be CSV; got text that is not: {error}.") from error
     if len(lines) < 3:
         raise CostsError(
             f"costs file {path} must have a header of answers and a row per true class; got {len(lines)} lines."
@@ -174,7 +177,9 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
         try:
             nested[row[0].strip()] = dict(zip(answers, map(float, row[1:]), strict=True))
         except ValueError:
-            raise CostsError(f"{path}, line {number}: expected numbers after the label, got {row[1:]}.") from None
+            raise CostsError(
+                f"{path}, line {number}: expected numbers after the label, got {str(row[1:])[:80]}."
+            ) from None
     if sorted(nested) != sorted(answers):
         raise CostsError(
             f"{path}: the rows ({', '.join(nested)}) must name the same classes as the header ({', '.join(answers)})."

@@ -15,10 +15,26 @@ from ._costs import Costs
 def random_costs(y: Any, random_state: Any = None, kind: str = "plain", *, high: float = 2000.0) -> Costs:
     """A random cost matrix for the classes of ``y``: zero diagonal, every other entry uniform from 0 upwards.
 
-    ``kind="plain"``: up to ``high``. ``kind="paper"``: entry C[i, k] up to high * n_k / n_i, so that mistaking a rare
-    class for a frequent one is dear; the formula printed in paper 002, sec. 5.2 (its Table 2 agrees with "plain").
-    ``random_state`` is a seed or a numpy Generator.
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels, for the classes and their sizes.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
+    kind : {"plain", "paper"}
+        "plain": entries up to ``high``. "paper": entry C[i, k] up to high * n_k / n_i, so that mistaking a rare
+        class for a frequent one costs more; the formula printed in paper 002, sec. 5.2 (its Table 2 agrees with
+        "plain").
+    high : float
+        Largest entry.
 
+    Returns
+    -------
+    Costs
+        The costs.
+
+    Examples
+    --------
     >>> random_costs(["a", "a", "b"], random_state=0).matrix.round(1)
     array([[  0. , 539.6],
            [ 81.9,   0. ]])

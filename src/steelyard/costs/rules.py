@@ -22,7 +22,18 @@ class CostRule(Protocol):
     """Costs that depend on the labels: asked once, at fit."""
 
     def costs_for(self, y: Any) -> Costs:
-        """The costs for data with these labels."""
+        """The costs for data with these labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,), or mapping of label to count
+            Labels of the data, or how many there are of each.
+
+        Returns
+        -------
+        Costs
+            The costs for such data.
+        """
         ...
 
 
@@ -36,6 +47,15 @@ class Balanced:
 
     With more than two classes every class gets the same total weight, and ``eta_pos`` must be 0.5.
 
+    Parameters
+    ----------
+    eta_pos : float
+        Weight of sensitivity, in (0, 1).
+    positive : label or None
+        The positive class; by default the one the costs name, else the last of two.
+
+    Examples
+    --------
     >>> Balanced().costs_for([1, 0, 0, 0]).ratio(), Balanced().costs_for({0: 300, 1: 100}).ratio()
     (3.0, 3.0)
     """
@@ -44,7 +64,18 @@ class Balanced:
     positive: Any = None
 
     def costs_for(self, y: Any) -> Costs:
-        """The costs for data with these labels, or with so many of each: ``{label: count}``."""
+        """The costs for data with these labels, or with so many of each: ``{label: count}``.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,), or mapping of label to count
+            Labels of the data, or how many there are of each.
+
+        Returns
+        -------
+        Costs
+            The costs for such data.
+        """
         eta = check_number("eta_pos", self.eta_pos, above=0, below=1)
         classes, counts = _two_or_more(y)
         if len(classes) == 2:
@@ -60,9 +91,16 @@ class Balanced:
 class InverseFrequency:
     """Class costs that grow as a class gets rare, by a power that is zero for equal costs.
 
-    ``relative_to="others"``: (m_others / m_k)^power with the geometric mean of the other classes' counts; for two
-    classes the theta of paper 004. ``relative_to="rarest"``: (n_min / n_k)^power, the default costs of AdaC2.M1.
+    Parameters
+    ----------
+    power : float
+        0 for equal costs; larger for costs that grow faster.
+    relative_to : {"others", "rarest"}
+        "others": (m_others / m_k)^power with the geometric mean of the other classes' counts; for two classes the
+        theta of paper 004. "rarest": (n_min / n_k)^power, the default costs of AdaC2.M1.
 
+    Examples
+    --------
     >>> InverseFrequency(power=0.5).costs_for([1, 0, 0, 0, 0]).class_costs()
     array([0.5, 2. ])
     """
@@ -71,7 +109,18 @@ class InverseFrequency:
     relative_to: str = "others"
 
     def costs_for(self, y: Any) -> Costs:
-        """The costs for data with these labels, or with so many of each: ``{label: count}``."""
+        """The costs for data with these labels, or with so many of each: ``{label: count}``.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,), or mapping of label to count
+            Labels of the data, or how many there are of each.
+
+        Returns
+        -------
+        Costs
+            The costs for such data.
+        """
         power = check_number("power", self.power)
         check_choice("relative_to", self.relative_to, ("others", "rarest"))
         classes, counts = _two_or_more(y)
@@ -101,10 +150,20 @@ def as_costs(costs: CostsLike | None, y: Any, classes: NDArray[Any], *, per_exam
 
     Parameters
     ----------
-    costs : (constructor) None for 0/1, :class:`Costs`, a rule, a K x K array or frame, or a dict
-    y, classes : the labels, for rules, and their classes in order
-    per_example : (fit metadata) wins where given: :class:`Costs`, a rule, an (n, K) array with columns as in
-        ``classes``, or an (n, K, K) array of a matrix per example
+    costs : Costs, cost rule, mapping, array-like, frame or None
+        The parameter of the constructor; 0/1 costs if None.
+    y : array-like of shape (n,)
+        Labels, for rules.
+    classes : ndarray of shape (K,)
+        The classes in order.
+    per_example : Costs, cost rule, array-like or None
+        The metadata of ``fit``; wins where given: an (n, K) array with columns as in ``classes``, or an (n, K, K)
+        array of a matrix per example.
+
+    Returns
+    -------
+    Costs
+        Over ``classes``.
     """
     if per_example is not None:
         if isinstance(per_example, (Costs, Mapping, CostRule)):

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as _short  # bounded, however deeply a value is nested
 from typing import Any, cast
 
 import narwhals as nw
@@ -20,6 +21,7 @@ from ._example_costs import ExampleCosts
 from ._reading import check_classes, floats, from_csv, listed, positive_index
 
 ROLES = ("fn", "fp", "tp", "tn")
+MAX_FILE = 1 << 22  # bytes of a costs file
 _SETTINGS = ("currency", "positive", "abstain")
 _LOOKS = "fn=8,fp=1 (tp and tn may follow; a name stands for a column), 8:1, or a .csv or .toml file"
 
@@ -154,17 +156,21 @@ def _is_number(cell: Any) -> bool:
 def read_file(path: Path) -> Costs | CostSpec:
     """A labelled matrix from CSV or TOML, or, from TOML, costs that may name columns."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE + 1)
+        text = content.decode("utf-8-sig")
     except OSError as error:
         raise CostsError(f"costs file {path} cannot be read: {error.strerror}. Check the path.") from error
     except UnicodeDecodeError as error:
         raise CostsError(f"costs file {path} must be UTF-8 text; got other bytes ({error.reason}).") from error
+    if len(content) > MAX_FILE:
+        raise CostsError(f"costs file {path} must have at most {MAX_FILE >> 20} MB; got more. Is it a file of costs?")
     if path.suffix.lower() != ".toml":
         nested, answers = from_csv(path, text)
         return Costs.from_matrix(nested, classes=answers)
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also an integer of thousands of digits
         raise CostsError(f"costs file {path} is not TOML: {error}.") from error
     except RecursionError as error:
         raise CostsError(f"costs file {path} must be a flat table of costs; it is nested too deep.") from error
@@ -173,7 +179,7 @@ def read_file(path: Path) -> Costs | CostSpec:
 
 def _from_toml(path: Path, table: Any) -> Costs | CostSpec:
     if not isinstance(table, Mapping):
-        raise CostsError(f"costs file {path} must hold a table of costs; got {table!r}.")
+        raise CostsError(f"costs file {path} must hold a table of costs; got {_short(table)}.")
     stated = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
     by_class = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     settings = {key: stated.pop(key) for key in _SETTINGS if key in stated}
@@ -185,11 +191,13 @@ def _from_toml(path: Path, table: Any) -> Costs | CostSpec:
     unknown = [key for key in roles if key not in ROLES]
     if by_class or unknown or not {"fn", "fp"} <= roles.keys():
         rule = "must state fn and fp (tp and tn may follow), or a table of costs for each true class"
-        got = ", ".join(map(str, table)) or "nothing"
+        got = ", ".join(map(repr, list(table)[:10])) or "nothing"
         raise CostsError(f"costs file {path} {rule}; got {got}.")
     for role, value in {**roles, "abstain": settings.get("abstain", 0.0)}.items():
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise CostsError(f"costs file {path}: {role} must be a number or the name of a column; got {value!r}.")
+            raise CostsError(
+                f"costs file {path}: {role} must be a number or the name of a column; got {_short(value)}."
+            )
     return CostSpec(**roles, **settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -192,7 +193,11 @@ def _attribute(where: str, number: int, line: str) -> Attribute:
     if kind.lower() == "string":
         return Attribute(name, ())
     if kind.startswith("{") and kind.endswith("}"):
-        return Attribute(name, tuple(_cells(where, number, kind[1:-1])))
+        values = tuple(_cells(where, number, kind[1:-1]))
+        if len(set(values)) < len(values):
+            twice = next(value for value, times in Counter(values).items() if times > 1)
+            raise file_error(where, number, f"different values for {name[:40]}", f"{twice[:40]!r} twice")
+        return Attribute(name, values)
     raise file_error(where, number, "@attribute NAME numeric, real, integer, string or {values}", repr(line[:60]))
 
 

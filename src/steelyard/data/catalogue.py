@@ -46,7 +46,18 @@ class DatasetTask:
     merge: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def labels(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The labels of the task."""
+        """The labels of the task.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Labels of the data set.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels of the task.
+        """
         if self.positive:
             return np.where(np.isin(y, self.positive), 1, -1)
         if self.merge:
@@ -84,7 +95,18 @@ class DatasetInfo:
     no_address: str = ""
 
     def task(self, name: str) -> DatasetTask:
-        """The task of this name."""
+        """The task of this name.
+
+        Parameters
+        ----------
+        name : str
+            Name of a task.
+
+        Returns
+        -------
+        DatasetTask
+            The task.
+        """
         check_choice(f"task of {self.name}", name, [t.name for t in self.tasks])
         return next(t for t in self.tasks if t.name == name)
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import html
 import os
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import Pipeline
 
-from ..costs import Costs
+from ..costs import CostRule, Costs, as_costs
+from ..costs.rules import CostsLike
 from ..decision import ExpectedCostClassifier
-from ..validation.arrays import is_sparse
-from ..validation.values import invalid
-from .schema import Columns, by_name
+from ..errors import CostsWarning
+from ..evaluate.capacity import at_most
+from ..validation.arrays import len_rows
+from ..validation.types import Floats
+from ..validation.values import check_count, invalid
+from .explanation import explain_rows
+from .rows import as_table, frame_library, known_columns
+from .schema import Columns
+from .training import TrainingSummary
 
 
 def split_pipeline(estimator: Any) -> tuple[Any, Any]:
@@ -38,14 +49,25 @@ def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
     return decider.predict(rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
-    """A fitted contender with what it needs to meet new data: its columns, classes and costs."""
+    """A fitted candidate with what it needs to meet new data: its columns, classes and costs.
+
+    New rows may be a pandas, polars or pyarrow frame, a dict (one row), a list of dicts, or an array for a model of
+    columns without names; there may be none. Missing cells and categories never seen are treated as in training.
+    Columns the model does not know are ignored; one that is gone, or a cell that is no number, is an error.
+
+    Every method that decides takes ``costs``: by class, or one matrix per row. Left out, the costs of training count;
+    a model compared with costs in columns of the data looks for these columns, and ``typical=True`` takes the mean
+    costs of training instead.
+    """
 
     name: str
     estimator: Any
     columns: Columns
     costs: Costs
+    training: TrainingSummary | None = None
+    repriced: bool = False  # decide by ``costs`` instead of those the estimator was fitted with
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it."""
@@ -53,42 +75,200 @@ class Model:
 
         return save_object(self, path)
 
-    def predict(self, X: Any, *, costs: Costs | None = None) -> NDArray[Any]:
-        """Decisions for new rows; ``costs`` of their own count where the decision is by expected cost.
+    # -- what it is --------------------------------------------------------------------------------------------------
 
-        Missing cells and categories never seen are treated as in training: imputed, or a level of their own. Columns
-        the model does not know are ignored; one that is gone or holds text instead of numbers is an error.
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of the columns of probabilities."""
+        return cast("NDArray[Any]", self.costs.classes)
+
+    @property
+    def costs_(self) -> Costs:
+        """The costs decisions are made with: those of training, or of :meth:`with_costs`."""
+        return self.costs
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names, or positions, of the columns that are looked at."""
+        return np.array(self.columns.used, dtype=object)
+
+    @property
+    def card_(self) -> dict[str, Any]:
+        """How the model came about, in plain values."""
+        known = {} if self.training is None else dict(self.training.card)
+        return {"candidate": self.name, "columns": list(self.columns.used), "costs": self.costs.to_dict(), **known}
+
+    @property
+    def cost_columns(self) -> dict[str, str]:
+        """Which columns of new rows hold which costs (fn, fp, tp, tn, abstain); empty where costs are numbers."""
+        spec = None if self.training is None else self.training.cost_spec
+        return {} if spec is None or self.repriced else spec.columns
+
+    @property
+    def uses_row_costs(self) -> bool:
+        """Whether costs of single rows change its decisions exactly: they are made from probabilities."""
+        return isinstance(split_pipeline(self.estimator)[1], ExpectedCostClassifier)
+
+    # -- decisions ---------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> NDArray[Any]:
+        """Decisions for new rows."""
+        table = self._table(X)
+        if len_rows(table) == 0:
+            return self.costs.answers[:0]
+        return self._decisions(known_columns(table, self.columns), self._row_costs(table, costs, typical))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities, columns as in ``classes_``; a model that has none is an error."""
+        table = self._table(X)
+        if len_rows(table) == 0:
+            return np.empty((0, len(self.classes_)))
+        return self._probabilities(known_columns(table, self.columns))
+
+    def expected_cost(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Floats:
+        """Expected cost of the decision for each row."""
+        decided, expected, _ = self._weighed(self._table(X), costs, typical)
+        return np.asarray(expected[np.arange(len(decided)), decided])
+
+    def decide(
+        self, X: Any, *, costs: CostsLike | None = None, capacity: int | None = None, typical: bool = False
+    ) -> Any:
+        """Decisions with their reasons, as a frame of the library of ``X``.
+
+        Parameters
+        ----------
+        X : rows
+        costs, typical : see the class
+        capacity : most rows that may be answered with the positive class: those where it saves most
+
+        Returns
+        -------
+        frame with the columns ``decision``, ``probability CLASS`` for every class, ``expected_cost`` of the decision,
+        and ``other_cost``, the expected cost of the best other answer
         """
+        table = self._table(X)
+        decided, expected, agreed = self._weighed(table, costs, typical)
+        if capacity is not None:
+            limit = check_count("capacity", capacity, at_least=0)
+            decided = at_most(expected, limit, action=agreed.positive_index()).decisions if len(expected) else decided
+        every = np.arange(len(decided))
+        others = expected.copy()
+        others[every, decided] = np.inf
+        proba = self.predict_proba(table)
+        columns: dict[str, Any] = {"decision": agreed.answers[decided].tolist()}
+        columns |= {f"probability {label}": proba[:, k] for k, label in enumerate(self.classes_.tolist())}
+        columns |= {"expected_cost": expected[every, decided], "other_cost": others.min(axis=1, initial=np.inf)}
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+        backend: Any = frame.implementation if isinstance(frame, nw.DataFrame) else frame_library()
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
+        """For every row the ``n`` columns that move its probability most.
+
+        Each column in turn is set to its usual value in training (the median, or the most frequent level); ``change``
+        is the probability of the positive class, or of the likeliest one of many, less what it then is. Effects of
+        columns together are not seen.
+        """
+        if self.training is None:
+            raise invalid("the model", "remember its training data to explain decisions", self.name, "Compare again.")
+        table = self._table(X)
+        if len_rows(table) == 0:
+            return []
+        plus = self.costs.positive_index() if len(self.classes_) == 2 else None
+        rows = known_columns(table, self.columns)
+        return explain_rows(rows, self.columns, self.training, self._probabilities, plus, check_count("n", n))
+
+    def with_costs(self, costs: CostsLike) -> Model:
+        """The same model with new prices, without refitting.
+
+        Exact where decisions come from probabilities. Where costs were built into learning, decisions are from the
+        probabilities of the model, with a warning that names the candidate.
+        """
+        agreed = self._agreed(costs)
+        if not self.uses_row_costs and not self._is_constant():
+            self._warn_about_new_costs()
+        return replace(self, costs=agreed, repriced=True)
+
+    # -- how ---------------------------------------------------------------------------------------------------------
+
+    def _table(self, X: Any) -> Any:
+        wanted: Sequence[Any] = [*self.columns.used, *self.cost_columns.values()]
+        return as_table(X, wanted)
+
+    def _agreed(self, costs: CostsLike) -> Costs:
+        if isinstance(costs, CostRule):
+            raise invalid("costs", "not depend on labels, which new rows have not", costs, "Use costs.costs_for(y).")
+        if not isinstance(costs, Costs) and np.ndim(cast("Any", costs)) == 3:
+            return Costs.from_matrices(cast("Any", costs), classes=self.classes_)
+        return as_costs(costs, None, self.classes_)
+
+    def _row_costs(self, table: Any, costs: CostsLike | None, typical: bool) -> Costs | None:
+        """Costs to decide with other than those of training; None for these."""
+        if costs is not None:
+            return self._agreed(costs)
+        needed = self.cost_columns
+        if not needed or typical:
+            return self.costs if self.repriced else None
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+        names = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
+        absent = [name for name in needed.values() if name not in names]
+        if absent:
+            raise invalid(
+                "data",
+                f"have the cost columns the model was compared with ({', '.join(dict.fromkeys(needed.values()))})",
+                f"no column {absent[0]!r}",
+                "Pass costs=, or typical=True (--typical-costs) for the mean costs of training.",
+            )
+        assert self.training is not None
+        assert self.training.cost_spec is not None
+        return self.training.cost_spec.costs(table, classes=self.classes_).aligned(self.classes_)
+
+    def _decisions(self, rows: Any, costs: Costs | None) -> NDArray[Any]:
         prepare, decider = split_pipeline(self.estimator)
-        rows = self._known_columns(X)
-        return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
+        if costs is None or isinstance(decider, ExpectedCostClassifier):
+            return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
+        if not self.repriced and not self._is_constant():
+            self._warn_about_new_costs()
+        return costs.decide(self._probabilities(rows))
 
-    def expected_costs(self, X: Any, *, costs: Costs | None = None) -> NDArray[np.float64] | None:
-        """Expected cost of the decision for each row, where the model knows probabilities."""
+    def _warn_about_new_costs(self) -> None:
+        warnings.warn(
+            f"{self.name} was fitted to its costs; other costs are weighed with its probabilities instead.",
+            CostsWarning,
+            stacklevel=4,
+        )
+
+    def _weighed(self, table: Any, costs: CostsLike | None, typical: bool) -> tuple[NDArray[np.intp], Floats, Costs]:
+        """Position of each decision in the answers, the expected cost of every answer, and the costs."""
+        if len_rows(table) == 0:
+            return np.empty(0, dtype=np.intp), np.empty((0, len(self.costs.answers))), self.costs
+        rows = known_columns(table, self.columns)
+        given = self._row_costs(table, costs, typical)
+        agreed = self.costs if given is None else given
+        decisions = self._decisions(rows, given)
+        at = {label: k for k, label in enumerate(agreed.answers.tolist())}
+        decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
+        return decided, agreed.expected(self._probabilities(rows)), agreed
+
+    def _is_constant(self) -> bool:
+        return isinstance(split_pipeline(self.estimator)[1], DummyClassifier)
+
+    def _probabilities(self, rows: Any) -> Floats:
+        """A constant knows nothing of a row but how common the classes were."""
+        if self._is_constant() and self.training is not None:
+            return np.tile(self.training.shares, (len_rows(rows), 1))
         if not hasattr(self.estimator, "predict_proba"):
-            return None
-        priced = self.costs if costs is None else costs
-        expected = priced.expected(self.estimator.predict_proba(self._known_columns(X)))
-        chosen = self.costs.encode(self.predict(X, costs=costs))
-        return np.asarray(expected[np.arange(len(chosen)), chosen])
+            raise invalid("the model", "know probabilities for this", self.name, "Use predict(X).")
+        return np.asarray(self.estimator.predict_proba(rows), dtype=np.float64)
 
-    def _known_columns(self, X: Any) -> Any:
-        X = by_name(X)
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
-            return self._known_positions(X)
-        missing = [c for c in self.columns.used if c not in frame.columns]
-        if missing:
-            raise invalid("data", "have every column the model was taught with", f"no column {missing[0]!r}")
-        for name in self.columns.numeric:
-            if not (frame[name].dtype.is_numeric() or frame[name].dtype == nw.Boolean):
-                raise invalid(f"column {name!r}", "hold numbers as in training", f"{frame[name].dtype} cells")
-        return frame.select(list(self.columns.used)).to_native()
+    # -- showing -----------------------------------------------------------------------------------------------------
 
-    def _known_positions(self, X: Any) -> Any:
-        if any(isinstance(name, str) for name in self.columns.used):
-            raise invalid("data", "be a frame with the columns the model was taught with", type(X).__name__)
-        least = max(self.columns.used) + 1
-        if X.shape[1] < least or (is_sparse(X) and X.shape[1] != least):
-            raise invalid("data", f"have the {least} columns the model was taught with", f"{X.shape[1]} columns")
-        return X
+    def __repr__(self) -> str:
+        labels = ", ".join(map(str, self.classes_.tolist()[:5])) + (", ..." if len(self.classes_) > 5 else "")
+        return f"Model({self.name!r}, classes {labels}, {len(self.columns.used)} columns)"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<div class="steelyard-model"><p><b>{html.escape(self.name)}</b>: '
+            f"{len(self.columns.used)} columns, {len(self.classes_)} classes</p>{self.costs._repr_html_()}</div>"
+        )

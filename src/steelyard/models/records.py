@@ -40,6 +40,30 @@ class RecordEncoder:
             return self._scaled(np.asarray(chunk.X, dtype=np.float64))
         return RecordHasher(2**self._bits).transform(self._half_scaled(chunk))
 
+    def transform(self, X: Any) -> Any:
+        """New rows as the learner reads them; nothing is learned from them, and columns it does not know are left."""
+        if is_sparse(X):
+            return X
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        named = isinstance(self.columns, tuple) and isinstance(frame, nw.DataFrame)
+        if named:
+            missing = [name for name in self.columns or () if name not in frame.columns]  # type: ignore[union-attr]
+            if missing:
+                raise invalid("data", "have every column of the stream", f"no column {missing[0]!r}")
+            frame = frame.select(list(self.columns))  # type: ignore[arg-type]
+        numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()] if named else []
+        if not named or (self.hash_bits is None and len(numeric) == len(frame.columns)):
+            numbers = np.asarray(frame.to_numpy() if named else X, dtype=np.float64)
+            return numbers if self.scaler is None else self.scaler.transform(numbers)
+        if self.scaler is not None:
+            if len(numeric) != self.scaler.n_features_in_:
+                raise invalid(
+                    "data", f"have {self.scaler.n_features_in_} columns of numbers", f"{len(numeric)} of them"
+                )
+            raw = np.column_stack([frame[name].to_numpy().astype(np.float64) for name in numeric])
+            frame = _with_numbers(frame, numeric, np.where(np.isnan(raw), np.nan, self.scaler.transform(raw)))
+        return RecordHasher(2**self._bits).transform(frame.to_native())
+
     @property
     def _bits(self) -> int:
         return DEFAULT_BITS if self.hash_bits is None else self.hash_bits
@@ -78,9 +102,7 @@ class RecordEncoder:
         if self.scaler is None:
             self.scaler = StreamScaler()
         scaled = np.where(np.isnan(raw), np.nan, self.scaler.run(raw))
-        backend = nw.get_native_namespace(frame)
-        series = [nw.new_series(name, scaled[:, j], backend=backend) for j, name in enumerate(names)]
-        return frame.with_columns(*series).to_native()
+        return _with_numbers(frame, names, scaled).to_native()
 
     def state(self) -> dict[str, Any]:
         """Plain data, and the scaler's sums as lists of exact numbers."""
@@ -102,3 +124,9 @@ class RecordEncoder:
         except (KeyError, TypeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         return made
+
+
+def _with_numbers(frame: Any, names: list[str], cells: Any) -> Any:
+    """The frame with these columns replaced."""
+    backend = nw.get_native_namespace(frame)
+    return frame.with_columns(*(nw.new_series(name, cells[:, j], backend=backend) for j, name in enumerate(names)))

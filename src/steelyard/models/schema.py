@@ -28,15 +28,15 @@ _NO_DATES = "dates are not used; turn them into numbers first"
 class Columns:
     """Names of the numeric and nominal columns of a table, and of those left out with the reason."""
 
-    numeric: tuple[Any, ...]
+    numeric: Sequence[Any]
     nominal: tuple[Any, ...]
     left_out: dict[Any, str] = field(default_factory=dict)
     sparse: bool = False
 
     @property
-    def used(self) -> tuple[Any, ...]:
+    def used(self) -> Sequence[Any]:
         """Every column that a learner sees."""
-        return self.numeric + self.nominal
+        return (*self.numeric, *self.nominal) if self.nominal else self.numeric
 
     def scaled(self) -> Any:
         """For linear and kernel learners: imputed, z-scored, one-hot."""
@@ -78,7 +78,7 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
     if is_sparse(X):
         if drop:
             raise invalid("drop", "be left out for sparse rows", list(drop), "Take the columns out of X first.")
-        return Columns(tuple(range(X.shape[1])), (), sparse=True)
+        return Columns(range(X.shape[1]), (), sparse=True)  # never named one by one: there may be 2^31
     names = list(getattr(X, "columns", ()))
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs import Costs
 from ..online import OnlineClassifier, OnlineCostClassifier
 from .records import RecordEncoder
+from .schema import Columns
 
 __all__ = ["StreamState"]
 
@@ -39,6 +41,38 @@ class StreamState:
     labels: tuple[Any, ...]
     counts: NDArray[np.int64]
     log: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What a user calls it."""
+        return f"stream, {type(self.learner).__name__}"
+
+    @property
+    def columns(self) -> Columns:
+        """The columns it reads; which of them hold text is seen in the data."""
+        known = self.encoder.columns
+        if isinstance(known, tuple):
+            return Columns(known, ())
+        return Columns(tuple(range(self.learner.n_features_in_)), (), sparse=True)
+
+    @property
+    def costs(self) -> Costs:
+        """The costs it learned with, or one for every mistake."""
+        matrix = getattr(self.learner.costs, "matrix", None)
+        return Costs.zero_one(self.labels) if matrix is None else Costs.from_matrix(matrix, classes=list(self.labels))
+
+    def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:
+        """Decisions for new rows, by what has been learned so far; nothing is learned from them.
+
+        ``costs`` of single rows play no part: the learner weighed costs while it learned.
+        """
+        answers = np.asarray(self.learner.predict(self.encoder.transform(X)))
+        found = np.empty(len(self.labels), dtype=object)
+        found[:] = self.labels
+        return np.asarray(found[answers.astype(np.intp)])
+
+    def expected_costs(self, X: Any, *, costs: Any = None) -> None:
+        """None: its scores are no probabilities."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a `.steelyard` file, whole or not at all."""

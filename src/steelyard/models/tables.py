@@ -18,8 +18,11 @@ from ..data import Dataset, read_table
 from ..data.parts import source_format
 from ..errors import CostsError
 from ..validation.values import invalid
+from .memory import check_memory
 from .parsing import BALANCED, parse_costs
 from .schema import Columns
+
+WEIGHTS = 8  # vectors as wide as the rows that the candidates of a comparison need at the least
 
 
 def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
@@ -31,6 +34,8 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    if kind == "libsvm":
+        check_memory("the highest index", dataset.X.shape[1], WEIGHTS * 8 * dataset.X.shape[1])
     X = _named(dataset)
     taken: dict[str, Any] = {}
     for name in dict.fromkeys(columns):  # one column may hold both costs

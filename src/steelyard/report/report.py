@@ -23,8 +23,17 @@ _LARGEST_SVG = 500_000  # characters; a drawing with more points than that is em
 class Report:
     """A page made of sections, written as one self-contained HTML file. Every text put in is escaped.
 
-    ``title`` and ``subtitle`` head the page; ``footer`` ends it.
+    Parameters
+    ----------
+    title : str
+        Heading of the page.
+    subtitle : str
+        Below it.
+    footer : str
+        At the end of the page.
 
+    Examples
+    --------
     >>> report = Report("Credit", subtitle="cost of a miss 5, of an alarm 1")
     >>> section = report.section("Leaderboard", "Lower is better.")
     >>> _ = section.table([{"learner": "tree", "cost": 0.61}, {"learner": "svm", "cost": 0.52}], best={"cost": "min"})
@@ -39,7 +48,20 @@ class Report:
         self.sections: list[Section] = []
 
     def section(self, title: str, text: str = "") -> Section:
-        """Start a new section; add to it through what is returned."""
+        """Start a new section; add to it through what is returned.
+
+        Parameters
+        ----------
+        title : str
+            Its heading.
+        text : str
+            First paragraphs.
+
+        Returns
+        -------
+        Section
+            Add to it.
+        """
         self.sections.append(Section(title))
         return self.sections[-1].text(text) if text else self.sections[-1]
 
@@ -55,7 +77,18 @@ class Report:
         )
 
     def write(self, path: str | Path) -> Path:
-        """Write the page and return where it is."""
+        """Write the page and return where it is.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         path = Path(path)
         with write_atomically(path) as file:
             file.write(self.html().encode())
@@ -71,6 +104,13 @@ class Report:
 class Section:
     """A titled part of a :class:`Report`; every method adds something below the last and returns the section.
 
+    Parameters
+    ----------
+    title : str
+        Its heading.
+
+    Examples
+    --------
     >>> Section("Result").text("1 < 2").html("s1")
     '<section id="s1"><h2>Result</h2>\\n<p>1 &lt; 2</p></section>\\n'
     """
@@ -80,20 +120,64 @@ class Section:
         self._parts: list[str] = []
 
     def html(self, anchor: str) -> str:
-        """The section as HTML under an anchor."""
+        """The section as HTML under an anchor.
+
+        Parameters
+        ----------
+        anchor : str
+            Identifier of the section on the page.
+
+        Returns
+        -------
+        str
+            The section as HTML.
+        """
         head = f'<section id="{html.escape(anchor)}"><h2>{html.escape(self.title)}</h2>\n'
         return head + "\n".join(self._parts) + "</section>\n"
 
     def text(self, text: str) -> Self:
-        """Paragraphs, parted by empty lines."""
+        """Paragraphs, parted by empty lines.
+
+        Parameters
+        ----------
+        text : str
+            Paragraphs, separated by empty lines.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         return self._add("".join(_paragraph(part) for part in re.split(r"\n\s*\n", text.strip())))
 
     def note(self, text: str) -> Self:
-        """A paragraph that stands out."""
+        """A paragraph that stands out.
+
+        Parameters
+        ----------
+        text : str
+            The paragraph.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         return self._add(f'<p class="note">{html.escape(text)}</p>')
 
     def numbers(self, numbers: Mapping[str, Any]) -> Self:
-        """Key figures as cards: {what it is: value}."""
+        """Key figures as cards: {what it is: value}.
+
+        Parameters
+        ----------
+        numbers : mapping of str to value
+            What it is, and how much.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         cards = "".join(f"<div><b>{_cell(v)}</b><span>{html.escape(k)}</span></div>" for k, v in numbers.items())
         return self._add(f'<div class="numbers">{cards}</div>')
 
@@ -107,8 +191,21 @@ class Section:
     ) -> Self:
         """A table whose first column names the rows.
 
-        ``rows`` : list of dicts, list of sequences with ``columns``, or a data frame.
-        ``best`` : {column: "min" or "max"} marks the best cells; an interval is judged by its ``value``.
+        Parameters
+        ----------
+        rows : list of mappings, list of sequences, or frame
+            The rows.
+        columns : sequence of str or None
+            Names of the columns, for rows that are sequences.
+        caption : str
+            Below the table.
+        best : mapping of column to "min" or "max", or None
+            Marks the best cells; an interval is judged by its ``value``.
+
+        Returns
+        -------
+        Self
+            The section.
         """
         heads, cells = _grid(rows, columns)
         marks = _best_cells(heads, cells, best or {})
@@ -125,16 +222,53 @@ class Section:
         )
 
     def figure(self, picture: Any, *, caption: str = "", alt: str = "") -> Self:
-        """A matplotlib figure, axes or display, PNG bytes, or the text of an SVG file."""
+        """A matplotlib figure, axes or display, PNG bytes, or the text of an SVG file.
+
+        Parameters
+        ----------
+        picture : matplotlib figure, axes or display, bytes or str
+            PNG bytes, or the text of an SVG file.
+        caption : str
+            Below the picture.
+        alt : str
+            For those who do not see it.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         return self._add(_figure(picture, caption, alt))
 
     def figures(self, pictures: Mapping[str, Any]) -> Self:
-        """Several figures side by side where there is room: {caption: picture}."""
+        """Several figures side by side where there is room: {caption: picture}.
+
+        Parameters
+        ----------
+        pictures : mapping of caption to picture
+            As for :meth:`figure`.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         inside = "".join(_figure(picture, caption, "") for caption, picture in pictures.items())
         return self._add(f'<div class="figures">{inside}</div>')
 
     def show(self, value: Any) -> Self:
-        """Anything that shows itself in a notebook (its ``_repr_html_`` is trusted); else its text."""
+        """Anything that shows itself in a notebook (its ``_repr_html_`` is trusted); else its text.
+
+        Parameters
+        ----------
+        value : Any
+            The thing to show.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
         if hasattr(value, "_repr_html_"):
             return self._add(f'<div class="scroll">{value._repr_html_()}</div>')
         return self._add(f"<pre>{html.escape(str(value))}</pre>")

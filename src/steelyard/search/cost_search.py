@@ -217,7 +217,18 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return int(self.best_estimator_.n_features_in_)
 
     def plot_convergence(self, ax: Any = None) -> Any:
-        """The best validation fitness so far over the vectors judged, one line a study; returns the axes."""
+        """The best validation fitness so far over the vectors judged, one line a study; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib axes
+            Where it was drawn.
+        """
         check_is_fitted(self)
         from .study import history
 

@@ -26,8 +26,16 @@ Floats = NDArray[np.float64]
 class NestedEvaluation:
     """Held-out values of a search and of its baselines on the same splits, beside what the search itself believed.
 
-    ``scores["search"]`` and ``scores[baseline]`` hold one value per outer split, ``validation_fitness`` what the search
-    maximised inside each, ``costs`` what it chose.
+    Parameters
+    ----------
+    scores : dict of str to ndarray
+        One value per outer split, for "search" and for every baseline.
+    validation_fitness : ndarray
+        What the search maximised inside each split.
+    costs : list of Costs
+        What it chose.
+    test_share : float
+        Share of test rows.
     """
 
     scores: dict[str, Floats]
@@ -36,11 +44,37 @@ class NestedEvaluation:
     test_share: float  # test rows per training row of an outer split
 
     def interval(self, name: str = "search", confidence: float = 0.95) -> Interval:
-        """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction)."""
+        """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction).
+
+        Parameters
+        ----------
+        name : str
+            "search" or a baseline.
+        confidence : float
+            Coverage of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Mean over the outer splits.
+        """
         return self._of(self.scores[name], confidence)
 
     def difference(self, baseline: str, confidence: float = 0.95) -> Interval:
-        """How much better the search is than a baseline, paired by split."""
+        """How much better the search is than a baseline, paired by split.
+
+        Parameters
+        ----------
+        baseline : str
+            Name of a baseline.
+        confidence : float
+            Coverage of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Mean difference, positive where the search is better.
+        """
         return self._of(self.scores["search"] - self.scores[baseline], confidence)
 
     def _of(self, values: Floats, confidence: float) -> Interval:
@@ -68,10 +102,30 @@ def nested_evaluate(
 ) -> NestedEvaluation:
     """Search anew on the training rows of every outer split and score the result on its test rows.
 
-    ``cv``: number of stratified random outer splits, >= 2; ``test_size``: share of test rows, in (0, 1).
-    ``baselines``: estimators fitted and scored on the same splits, e.g. AdaC2.M1 with its default costs. The measure is
-    the search's ``scoring``. Storage is not used: every split searches for itself.
+    Parameters
+    ----------
+    search : CostSearchCV
+        The search; its ``scoring`` is the measure, its storage is not used: every split searches for itself.
+    X : array-like or sparse matrix of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    cv : int
+        Stratified random outer splits, >= 2.
+    test_size : float
+        Share of test rows, in (0, 1).
+    baselines : mapping of str to estimator, or None
+        Fitted and scored on the same splits, e.g. AdaC2.M1 with its default costs.
+    random_state : int, Generator or None
+        Seed or source of random numbers.
 
+    Returns
+    -------
+    NestedEvaluation
+        Values per split.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from steelyard import AdaC2M1Classifier
     >>> model = AdaC2M1Classifier(n_estimators=2)

@@ -85,7 +85,20 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit_prepared(self.prepare(X, y), sample_weight)
 
     def prepare(self, X: Any, y: Any) -> Prepared:
-        """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters."""
+        """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        Prepared
+            The data, encoded and sorted.
+        """
         classes, found = check_labels(y)
         matrix, encoding = encode(self, X, self.nominal)
         check_same_length(X=matrix, y=found)
@@ -93,7 +106,20 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Prepared(encoding, classes, codes, TreeTable(matrix, encoding.nominal, codes, len(classes)))
 
     def fit_prepared(self, prepared: Prepared, sample_weight: Any = None) -> C45Classifier:
-        """Grow and prune a tree on data from ``prepare``."""
+        """Grow and prune a tree on data from ``prepare``.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            What :meth:`prepare` gave.
+        sample_weight : array-like of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        C45Classifier
+            The fitted tree.
+        """
         weight = check_sample_weight(sample_weight, len(prepared.codes))
         if not weight.sum() <= LARGEST_WEIGHT:
             raise invalid("sample_weight", f"sum to at most {LARGEST_WEIGHT:g}", float(weight.max()), "Scale it down.")
@@ -101,7 +127,20 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.from_arrays(prepared, arrays)
 
     def from_arrays(self, prepared: Prepared, arrays: tuple[NDArray[Any], ...]) -> C45Classifier:
-        """Become the fitted classifier of a tree that a kernel grew on the prepared data."""
+        """Become the fitted classifier of a tree that a kernel grew on the prepared data.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            What :meth:`prepare` gave.
+        arrays : tuple of ndarray
+            The nodes of a tree grown on it.
+
+        Returns
+        -------
+        C45Classifier
+            The fitted tree.
+        """
         self.classes_ = prepared.classes
         self.n_features_in_ = len(prepared.encoding.names)
         self.encoding_ = prepared.encoding
@@ -163,7 +202,18 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return export.as_rules(self.tree_, self.encoding_, self.classes_)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the tree with matplotlib; returns the axes."""
+        """Draw the tree with matplotlib; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        matplotlib axes
+            Where it was drawn.
+        """
         check_is_fitted(self)
         from .drawing import draw
 

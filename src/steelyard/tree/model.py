@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._native import tree_predict
+from ..errors import StateError
 
 
 class SplitKind(IntEnum):
@@ -68,11 +69,15 @@ class Tree:
 
     def walk(self) -> Iterator[tuple[int, int]]:
         """Nodes with their depth, parents first, left to right."""
-        pending = [(0, 0)]
+        pending, walked = [(0, 0)], 0
         while pending:
             node, depth = pending.pop()
             yield node, depth
-            pending.extend((child, depth + 1) for child in reversed(self.children(node)))
+            below = self.children(node)
+            walked += len(below)
+            if below and (not node < below.start < below.stop <= len(self) or walked >= len(self)):
+                raise StateError("a tree must have every node once, behind its parent.")
+            pending.extend((child, depth + 1) for child in reversed(below))
 
     def importances(self, n_features: int) -> NDArray[np.float64]:
         """Bits of class information that each column saves on the training data, as shares of the sum."""

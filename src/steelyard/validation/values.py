@@ -1,6 +1,6 @@
 """Checks of numbers, choices and flags, and the wording of every error about user input.
 
-Form of every message: ``{what} must {rule}; got {value!r}. {what to do}``. Neither scikit-learn nor scipy is imported.
+Form of every message: ``{what} must {rule}; got {value!r}. {what to do}``. Not even numpy is imported.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..errors import InvalidInputError, MissingDependencyError
 
 T = TypeVar("T")
@@ -23,13 +21,18 @@ T = TypeVar("T")
 def invalid(
     what: str, rule: str, got: object, advice: str = "", error: type[InvalidInputError] = InvalidInputError
 ) -> InvalidInputError:
-    """Word a complaint; the caller raises it."""
+    """The error about an argument; the caller raises it."""
     return error(f"{what} must {rule}; got {_shown(got)}. {advice}".rstrip())
 
 
-def _shown(value: object) -> str:
-    text = repr(value.item() if isinstance(value, np.generic) else value)
+def _shown(value: Any) -> str:
+    text = repr(value.item() if _is_numpy_scalar(value) else value)
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    """Told without numpy, which the command line does without until it has work to do."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
 
 
 def check_number(
@@ -50,7 +53,7 @@ def check_number(
         (at_most, "<= {}", operator.le),
     ]
     rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
-    ok = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and _is_float(value)
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and _is_float(value)
     if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
         raise invalid(name, rule.rstrip(), value, advice)
     return float(value)  # type: ignore[arg-type]
@@ -88,9 +91,9 @@ def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") 
     return value
 
 
-def check_flag(name: str, value: object) -> bool:
+def check_flag(name: str, value: Any) -> bool:
     """True or False."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not (isinstance(value, bool) or (_is_numpy_scalar(value) and value.dtype.kind == "b")):
         raise invalid(name, "be True or False", value)
     return bool(value)
 

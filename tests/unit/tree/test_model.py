@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from steelyard import C45Classifier
+import numpy as np
+import pytest
+
+from steelyard import C45Classifier, StateError
 from steelyard.tree.model import first_largest
 
 
@@ -23,3 +26,12 @@ def test_children_hold_the_weight_of_their_parent() -> None:
         if not tree.is_leaf(node):
             below = tree.children(node)
             np.testing.assert_allclose(tree.weight[below.start : below.stop].sum(axis=0), tree.weight[node])
+
+
+def test_a_walk_over_what_is_no_tree_ends() -> None:
+    tree = C45Classifier(unpruned=True).fit(np.arange(20.0)[:, None], np.arange(20) % 4 > 1).tree_
+    for first, count in ((0, 2), (1, 2**31 - 1), (2**31 - 1, 2)):
+        broken = replace(tree, first_child=np.full_like(tree.first_child, first))
+        broken = replace(broken, n_children=np.full_like(tree.n_children, count))
+        with pytest.raises(StateError, match="every node once"):
+            list(broken.walk())

@@ -10,7 +10,20 @@ from typing import Any
 
 from ...errors import StateError
 from ...files import Fields, Node
-from . import c45, columns, decisions, forest, levels, linear, online, preprocessing, reductions, support_vectors, whole
+from . import (
+    c45,
+    columns,
+    decisions,
+    forest,
+    levels,
+    linear,
+    online,
+    preprocessing,
+    reductions,
+    support_vectors,
+    training,
+    whole,
+)
 from .kind import Kind
 
 __all__ = ["TABLE", "read_node", "write_node"]
@@ -28,6 +41,7 @@ TABLE: dict[str, Kind] = {
         preprocessing,
         reductions,
         support_vectors,
+        training,
         whole,
     )
     for kind in room.KINDS

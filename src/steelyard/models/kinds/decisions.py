@@ -132,7 +132,12 @@ def _write_costs(costs: Costs, write: Write) -> Node:
         raise StateError("costs must be a matrix over named classes to be saved; these differ from row to row.")
     positive = None if costs.positive is None else int(costs.positive_index())
     arrays = write_labels("classes", costs.classes) | {"matrix": np.asarray(costs.matrix, dtype=np.float64)}
-    return Node("Costs/1", {"positive": positive}, arrays)
+    params: dict[str, Any] = {"positive": positive}
+    if costs.currency is not None:
+        params["currency"] = costs.currency
+    if costs.abstain is not None:
+        params |= {"abstain": float(costs.abstain), "abstain_label": costs.abstain_label}
+    return Node("Costs/1", params, arrays)
 
 
 def _check_costs(fields: Fields) -> State:
@@ -141,13 +146,20 @@ def _check_costs(fields: Fields) -> State:
     positive = fields.param("positive")
     if positive is not None and (type(positive) is not int or not 0 <= positive < len(classes) or len(classes) != 2):
         fields.refuse("positive", "is one of two classes", positive)
+    state: State = {"classes": classes, "matrix": matrix}
+    state["positive"] = None if positive is None else classes[positive]
+    state["currency"] = fields.text("currency") if fields.has("currency") else None
+    if fields.has("abstain"):
+        state |= {"abstain": fields.number("abstain"), "abstain_label": fields.text("abstain_label")}
     fields.done(parts=0)
-    return {"classes": classes, "matrix": matrix, "positive": None if positive is None else classes[positive]}
+    return state
 
 
 def _build_costs(state: State, parts: list[Any]) -> Costs:
     positive = state["positive"]
-    return Costs(state["classes"], state["matrix"], positive.item() if isinstance(positive, np.generic) else positive)
+    label = positive.item() if isinstance(positive, np.generic) else positive
+    made = Costs(state["classes"], state["matrix"], label, state["currency"])
+    return made.with_abstain(state["abstain"], label=state["abstain_label"]) if "abstain" in state else made
 
 
 def _write_expected(model: ExpectedCostClassifier, write: Write) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..model import Model
 from ..records import RecordEncoder
 from ..schema import Columns
 from ..stream_state import StreamState
+from ..training import TrainingSummary
 from .kind import Kind, State, Write
 
 __all__ = ["KINDS"]
@@ -25,15 +27,19 @@ def _write_model(model: Model, write: Write) -> Node:
     params: dict[str, Any] = {"name": model.name, "sparse": bool(columns.sparse)}
     params["left_out"] = [[str(name), str(why)] for name, why in columns.left_out.items()]
     arrays = _names("numeric", columns.numeric) | _names("nominal", columns.nominal)
-    return Node("Model/1", params, arrays, [write(model.estimator), write(model.costs)])
+    params["repriced"] = bool(model.repriced)
+    remembered = [] if model.training is None else [write(model.training)]
+    return Node("Model/1", params, arrays, [write(model.estimator), write(model.costs), *remembered])
 
 
-def _names(role: str, names: tuple[Any, ...]) -> dict[str, NDArray[Any]]:
-    return write_labels(role, list(names) if names else np.empty(0, dtype=np.int64))
+def _names(role: str, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    if isinstance(names, range) or not names:
+        return write_labels(role, np.arange(len(names), dtype=np.int64))
+    return write_labels(role, list(names))
 
 
 def _check_model(fields: Fields) -> State:
-    state: State = {"name": fields.text("name"), "sparse": fields.flag("sparse")}
+    state: State = {"name": fields.text("name"), "sparse": fields.flag("sparse"), "repriced": fields.flag("repriced")}
     left_out = fields.param("left_out")
     if not isinstance(left_out, list) or not all(_is_pair(pair) for pair in left_out):
         fields.refuse("left_out", "names columns and reasons", left_out)
@@ -46,7 +52,7 @@ def _check_model(fields: Fields) -> State:
     used = state["numeric"] + state["nominal"]
     if not used or len(set(used)) != len(used) or len({type(name) for name in used}) != 1:
         fields.refuse("numeric and nominal", "are different columns, all named or all numbered", used[:5])
-    fields.done(parts=2)
+    fields.done(parts=3 if fields.parts == 3 else 2)
     return state
 
 
@@ -55,14 +61,21 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _build_model(state: State, parts: list[Any]) -> Model:
-    estimator, costs = parts
+    estimator, costs, *rest = parts
+    training = rest[0] if rest else None
+    if training is not None and not isinstance(training, TrainingSummary):
+        raise StateError("must remember its training data by their summary; it is something else.")
     if not isinstance(costs, Costs) or not hasattr(estimator, "predict"):
         raise StateError("must be a classifier and its costs; it is something else.")
     found = getattr(estimator, "classes_", None)
     if found is None or not set(np.asarray(found).tolist()) <= set(costs.classes.tolist()):  # type: ignore[union-attr]
         raise StateError("must have costs for every class it may answer; some have none.")
     columns = Columns(state["numeric"], state["nominal"], state["left_out"], state["sparse"])
-    return Model(state["name"], estimator, columns, costs)
+    if training is not None and len(training.medians) != len(columns.numeric):
+        raise StateError("must remember every numeric column; some are missing.")
+    if training is not None and len(training.shares) != len(costs.classes):  # type: ignore[arg-type]
+        raise StateError("must remember the share of every class; some are missing.")
+    return Model(state["name"], estimator, columns, costs, training, state["repriced"])
 
 
 def _write_state(state: StreamState, write: Write) -> Node:

@@ -1,0 +1,85 @@
+"""New rows in any form a user may have them, as the rows a model was fitted on; a bad cell is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from ..validation.arrays import is_sparse
+from ..validation.values import invalid
+from .schema import Columns, by_name
+
+FRAMES = ("pandas", "polars")
+
+
+def frame_library() -> Any:
+    """The frame library at hand."""
+    return next(name for name in FRAMES if find_spec(name))
+
+
+def as_table(X: Any, wanted: Sequence[Any]) -> Any:
+    """The rows as a pandas or polars frame, an array or a sparse matrix.
+
+    ``X`` may be a frame (pyarrow's too), an array, one row as a dict, or a list of dicts; of dicts only the columns in
+    ``wanted`` are taken, and a key that a row has not is a missing cell.
+    """
+    if isinstance(X, Mapping):
+        X = [X]
+    if isinstance(X, (list, tuple)) and all(isinstance(row, Mapping) for row in X) and (len(X) or wanted):
+        known = [name for name in wanted if not X or any(name in row for row in X)]
+        return nw.from_dict({n: [row.get(n) for row in X] for n in known}, backend=frame_library()).to_native()
+    if isinstance(X, (list, tuple)):
+        return np.asarray(X)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
+        return frame.to_pandas() if frame_library() == "pandas" else frame.to_polars()
+    return by_name(X)
+
+
+def known_columns(rows: Any, columns: Columns) -> Any:
+    """The columns a model knows, checked: none is gone, and numbers are numbers."""
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return _known_positions(rows, columns)
+    missing = [c for c in columns.used if c not in frame.columns]
+    if missing:
+        raise invalid("data", "have every column the model was fitted on", f"no column {missing[0]!r}")
+    frame = frame.with_columns(*[_numeric(frame[name], name) for name in columns.numeric])
+    return frame.select(list(columns.used)).to_native()
+
+
+def _known_positions(X: Any, columns: Columns) -> Any:
+    if any(isinstance(name, str) for name in columns.used):
+        raise invalid("data", "be a frame with the columns the model was fitted on", type(X).__name__)
+    least = max(columns.used) + 1
+    if X.ndim != 2 or X.shape[1] < least or (is_sparse(X) and X.shape[1] != least):
+        raise invalid("data", f"have the {least} columns the model was fitted on", f"shape {X.shape}")
+    return X
+
+
+def _numeric(column: Any, name: str) -> Any:
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        cells = [_as_number(cell, i, name) for i, cell in enumerate(column.to_list())]
+        column = nw.new_series(name, cells, nw.Float64, backend=column.implementation)
+    if not column.dtype.is_integer() and column.dtype != nw.Boolean:
+        infinite = np.isinf(column.to_numpy().astype(np.float64))
+        if infinite.any():
+            at = int(np.argmax(infinite))
+            raise invalid(f"row {at}, column {name!r}", "be finite or missing", column.to_numpy()[at])
+    return column
+
+
+def _as_number(cell: Any, row: int, name: str) -> float:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return math.nan
+    try:
+        if isinstance(cell, str):
+            raise ValueError
+        return float(cell)
+    except (TypeError, ValueError):
+        raise invalid(f"row {row}, column {name!r}", "be a number", cell) from None
