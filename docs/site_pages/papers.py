@@ -23,14 +23,14 @@ def overview(folders: list[Path]) -> str:
     """Verdicts per paper."""
     lines = [
         "# Papers\n",
-        "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *does not hold*, "
-        "or is *not testable here*; what does not hold is said as plainly as what does.\n",
-        "| paper | holds | does not hold | not testable here |",
-        "|---|---|---|---|",
+        "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *fails*, is "
+        "*undecided* or *not testable here*; what fails is said as plainly as what holds.\n",
+        "| paper | holds | fails | undecided | not testable here |",
+        "|---|---|---|---|---|",
     ]
     for folder in folders:
         words = [row["verdict"] for row in rows_of(folder / "results" / "verdicts.csv")]
-        counts = " | ".join(str(words.count(word)) for word in ("holds", "does not hold", "not testable here"))
+        counts = " | ".join(str(words.count(word)) for word in ("holds", "fails", "undecided", "not testable here"))
         lines.append(f"| [{title_of(folder)}]({folder.name[:3]}.md) | {counts} |")
     lines += ["", "## Some numbers", "", "Means ± their standard errors.", "", headlines(folders[0].parent)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *[folder.name[:3] for folder in folders], "```", ""])
@@ -70,9 +70,10 @@ def links_as_code(text: str) -> str:
 
 def verdicts(folder: Path) -> str:
     """Every claim with its verdict and the reason."""
-    lines = ["| where | claim | verdict | because |", "|---|---|---|---|"]
+    lines = ["| where | claim | in this experiment | on other samples | because |", "|---|---|---|---|---|"]
     lines += [
-        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {cell(row['because'])} |"
+        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {row['on other samples']} "
+        f"| {cell(row['because'])} |"
         for row in rows_of(folder / "results" / "verdicts.csv")
     ]
     return "\n".join(lines) + "\n"

@@ -42,6 +42,7 @@ from .data.parquet import read_parquet as read_parquet
 from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
+from .decision.f_measure import FMeasureClassifier as FMeasureClassifier
 from .errors import *
 from .evaluate.capacity import LimitedDecisions as LimitedDecisions
 from .evaluate.capacity import at_most as at_most
@@ -67,6 +68,8 @@ from .evaluate.estimates import estimate as estimate
 from .evaluate.intervals import Interval as Interval
 from .evaluate.intervals import bootstrap_interval as bootstrap_interval
 from .evaluate.measures import *
+from .evaluate.run_comparison import RunComparison as RunComparison
+from .evaluate.run_comparison import compare_runs as compare_runs
 from .evaluate.scorers import CostScorer as CostScorer
 from .evaluate.scorers import cost_scorer as cost_scorer
 from .evaluate.scorers import get_scorer as get_scorer
@@ -101,6 +104,8 @@ from .online.hashing import RecordHasher as RecordHasher
 from .online.multiclass import OnlineCostClassifier as OnlineCostClassifier
 from .online.scaler import StreamScaler as StreamScaler
 from .online.second_order import *
+from .online.tuning import TunedStream as TunedStream
+from .online.tuning import tune_stream as tune_stream
 from .online.updates import *
 from .reduction.all_pairs import AllPairsClassifier as AllPairsClassifier
 from .reduction.all_pairs import AllPairsClassifierCV as AllPairsClassifierCV

@@ -26,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode="markdown",  # in rich's own markup square brackets would vanish
 )
 
 
@@ -217,6 +218,11 @@ def _compare(
     fp_cost_column: Annotated[
         str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
     ] = None,
+    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
+    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    keep_cost_columns: Annotated[
+        bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
+    ] = False,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 120.0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
@@ -232,31 +238,84 @@ def _compare(
     """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
     from .comparison.command import run_compare
 
-    columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
+    stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    columns = {role: name for role, name in stated.items() if name is not None}
     settings = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs, "random_state": seed}
     settings["resume"] = resume
-    run_compare(file, target, costs, positive, columns, out=out, as_json=as_json, overwrite=overwrite, **settings)
+    run_compare(
+        file,
+        target,
+        costs,
+        positive,
+        columns,
+        out=out,
+        as_json=as_json,
+        overwrite=overwrite,
+        keep_cost_columns=keep_cost_columns,
+        **settings,
+    )
 
 
 @app.command("predict")
 def _predict(
-    model: Annotated[Path, typer.Argument(help="A model written by `steelyard compare`.")],
-    file: Annotated[Path, typer.Argument(help="New rows with the same columns: a file, folder or pattern.")],
+    model: Annotated[Path, typer.Argument(help="A model of `steelyard compare`, or a state of `steelyard stream`.")],
+    file: Annotated[str, typer.Argument(help="New rows with the same columns: a file, folder or pattern; or -.")],
+    format: Annotated[str | None, typer.Option(help="Format of the rows; else from the name. Needed for -.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write: .csv, .tsv, .jsonl or .parquet; otherwise to standard output.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(help="A column that names the rows; it is written first.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to write as well; may be repeated.")] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Write the probability of every class.")] = False,
+    explain: Annotated[
+        int | None, typer.Option(min=1, help="Write so many columns that moved the probability most.")
+    ] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="Other prices: fn=5,fp=1 (a name stands for a column), 5:1, or a file.")
+    ] = None,
     fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
     fp_cost_column: Annotated[
         str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write; otherwise to standard output.")] = None,
+    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
+    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    typical_costs: Annotated[
+        bool, typer.Option("--typical-costs", help="Mean costs of training instead of the columns compared with.")
+    ] = False,
+    abstain: Annotated[float | None, typer.Option(help="Price of deciding nothing, e.g. of asking a person.")] = None,
+    capacity: Annotated[
+        int | None, typer.Option(min=0, help="Most rows that may be answered with the positive class.")
+    ] = None,
+    chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="A summary as JSON on standard error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No notices on standard error.")] = False,
     safe_csv: Annotated[
         bool | None,
         typer.Option("--safe-csv/--no-safe-csv", help="Put ' before labels that spreadsheets take for formulas."),
     ] = None,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
-    from .comparison.command import run_predict
+    from .models.prediction import PredictOptions, run_predict
 
-    columns = {k: c for k, c in (("fn", fn_cost_column), ("fp", fp_cost_column)) if c is not None}
-    run_predict(model, file, columns, out, safe_csv=safe_csv)
+    stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    options = PredictOptions(
+        format=format,
+        out=out,
+        id=id,
+        keep=tuple(keep or ()),
+        proba=proba,
+        explain=explain,
+        costs=costs,
+        cost_columns={role: name for role, name in stated.items() if name is not None},
+        typical=typical_costs,
+        abstain=abstain,
+        capacity=capacity,
+        chunk=chunk,
+        as_json=as_json,
+        quiet=quiet,
+        safe_csv=safe_csv,
+    )
+    run_predict(model, file, options)
 
 
 @app.command("demo")

@@ -245,7 +245,7 @@ def answers(thing: Any, rows: Any) -> list[Any]:
     if isinstance(thing, sy.Costs):
         return [thing.classes, thing.matrix, thing.positive]
     if isinstance(thing, Model):
-        return [thing.predict(rows), thing.expected_costs(rows)]
+        return [thing.predict(rows), thing.expected_cost(rows)]
     found = []
     for method in ("predict", "predict_proba", "decision_function", "transform", "scores"):
         if hasattr(thing, method):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import narwhals as nw
 import numpy as np
 from rich.console import Console
 
+from .._version import __version__
+from ..costs.spec import CostSpec
 from ..data.digest import data_digest
 from ..evaluate import Interval
 from ..models.model import Model, unwrap_search
 from ..models.storage import load_model
-from ..models.training import summarize
+from ..models.training import TrainingSummary, summarize
 from ..validation.values import check_count, check_number
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings
@@ -59,23 +61,40 @@ class Comparison:
         candidate = entry.candidate
         with as_in_the_race():
             fitted = candidate.fit(problem.subsample(self.runs.taught_with(entry)))
-        training = summarize(problem.X, problem.costs.encode(problem.y), len(problem.classes), problem.columns)
-        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs(), training)
+        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs(), self._summary())
 
-    def save(self, path: str | Path) -> Path:
+    def _summary(self, cost_spec: CostSpec | None = None) -> TrainingSummary:
+        """What the model is to remember of the data."""
+        problem, best = self.runs.problem, self.leaderboard[0]
+        card = {
+            "rows": len(problem.y),
+            "classes": problem.classes.tolist(),
+            "columns_left_out": {str(name): why for name, why in problem.columns.left_out.items()},
+            "seed": problem.seed,
+            "data": _digest(problem),
+            "steelyard": __version__,
+            "mean_cost": _plain(best.mean_cost),
+        }
+        codes = problem.costs.encode(problem.y)
+        return summarize(problem.X, codes, len(problem.classes), problem.columns, cost_spec=cost_spec, card=card)
+
+    def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
         """Refit the winner on all rows and write it without pickle.
 
         Parameters
         ----------
         path : str or Path
             Where to write the model.
+        cost_spec : CostSpec, optional
+            The costs as stated, where they name columns that new rows are to have.
 
         Returns
         -------
         Path
             The file.
         """
-        return self.refit().save(path)
+        model = self.refit()
+        return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
 
     def write_report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page.

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import narwhals as nw
 import numpy as np
@@ -47,6 +47,32 @@ def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
     if costs is not None and isinstance(decider, ExpectedCostClassifier):
         return decider.predict(rows, costs=costs)
     return decider.predict(rows)
+
+
+class Weighed(NamedTuple):
+    """Positions of the decisions in ``costs.answers``, the expected cost of every answer, and the probabilities."""
+
+    decided: NDArray[np.intp]
+    expected: Floats
+    proba: Floats
+    costs: Costs
+
+    @property
+    def decisions(self) -> NDArray[Any]:
+        """The decisions as labels."""
+        return self.costs.answers[self.decided]
+
+    @property
+    def expected_cost(self) -> Floats:
+        """Of each decision."""
+        return np.asarray(self.expected[np.arange(len(self.decided)), self.decided])
+
+    @property
+    def other_cost(self) -> Floats:
+        """Of the best other answer."""
+        others = self.expected.copy()
+        others[np.arange(len(others)), self.decided] = np.inf
+        return np.asarray(others.min(axis=1, initial=np.inf))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +135,11 @@ class Model:
         """Whether costs of single rows change its decisions exactly: they are made from probabilities."""
         return isinstance(split_pipeline(self.estimator)[1], ExpectedCostClassifier)
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether it can tell expected costs."""
+        return (self._is_constant() and self.training is not None) or hasattr(self.estimator, "predict_proba")
+
     # -- decisions ---------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> NDArray[Any]:
@@ -127,8 +158,7 @@ class Model:
 
     def expected_cost(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Floats:
         """Expected cost of the decision for each row."""
-        decided, expected, _ = self._weighed(self._table(X), costs, typical)
-        return np.asarray(expected[np.arange(len(decided)), decided])
+        return self.weigh(X, costs=costs, typical=typical).expected_cost
 
     def decide(
         self, X: Any, *, costs: CostsLike | None = None, capacity: int | None = None, typical: bool = False
@@ -147,20 +177,31 @@ class Model:
         and ``other_cost``, the expected cost of the best other answer
         """
         table = self._table(X)
-        decided, expected, agreed = self._weighed(table, costs, typical)
-        if capacity is not None:
-            limit = check_count("capacity", capacity, at_least=0)
-            decided = at_most(expected, limit, action=agreed.positive_index()).decisions if len(expected) else decided
-        every = np.arange(len(decided))
-        others = expected.copy()
-        others[every, decided] = np.inf
-        proba = self.predict_proba(table)
-        columns: dict[str, Any] = {"decision": agreed.answers[decided].tolist()}
-        columns |= {f"probability {label}": proba[:, k] for k, label in enumerate(self.classes_.tolist())}
-        columns |= {"expected_cost": expected[every, decided], "other_cost": others.min(axis=1, initial=np.inf)}
+        weighed = self.weigh(table, costs=costs, typical=typical)
+        if capacity is not None and len(weighed.decided):
+            limit, action = check_count("capacity", capacity, at_least=0), weighed.costs.positive_index()
+            weighed = weighed._replace(decided=at_most(weighed.expected, limit, action=action).decisions)
+        columns: dict[str, Any] = {"decision": weighed.decisions.tolist()}
+        columns |= {f"probability {label}": weighed.proba[:, k] for k, label in enumerate(self.classes_.tolist())}
+        columns |= {"expected_cost": weighed.expected_cost, "other_cost": weighed.other_cost}
         frame = nw.from_native(table, eager_only=True, pass_through=True)
         backend: Any = frame.implementation if isinstance(frame, nw.DataFrame) else frame_library()
         return nw.from_dict(columns, backend=backend).to_native()
+
+    def weigh(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Weighed:
+        """Decisions, probabilities and the expected cost of every answer, all at once."""
+        table = self._table(X)
+        if len_rows(table) == 0:
+            none = np.empty((0, len(self.classes_)))
+            return Weighed(np.empty(0, dtype=np.intp), self.costs.expected(none), none, self.costs)
+        rows = known_columns(table, self.columns)
+        given = self._row_costs(table, costs, typical)
+        agreed = self.costs if given is None else given
+        decisions = self._decisions(rows, given)
+        at = {label: k for k, label in enumerate(agreed.answers.tolist())}
+        decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
+        proba = self._probabilities(rows)
+        return Weighed(decided, agreed.expected(proba), proba, agreed)
 
     def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.
@@ -237,18 +278,6 @@ class Model:
             CostsWarning,
             stacklevel=4,
         )
-
-    def _weighed(self, table: Any, costs: CostsLike | None, typical: bool) -> tuple[NDArray[np.intp], Floats, Costs]:
-        """Position of each decision in the answers, the expected cost of every answer, and the costs."""
-        if len_rows(table) == 0:
-            return np.empty(0, dtype=np.intp), np.empty((0, len(self.costs.answers))), self.costs
-        rows = known_columns(table, self.columns)
-        given = self._row_costs(table, costs, typical)
-        agreed = self.costs if given is None else given
-        decisions = self._decisions(rows, given)
-        at = {label: k for k, label in enumerate(agreed.answers.tolist())}
-        decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
-        return decided, agreed.expected(self._probabilities(rows)), agreed
 
     def _is_constant(self) -> bool:
         return isinstance(split_pipeline(self.estimator)[1], DummyClassifier)

@@ -10,11 +10,20 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
 from .schema import Columns, by_name
 
 FRAMES = ("pandas", "polars")
+
+
+class BadCellError(InvalidInputError):
+    """A cell that is no number where the model needs one; it knows its row (from 0) and column."""
+
+    def __init__(self, row: int, column: str, rule: str, cell: Any) -> None:
+        super().__init__(str(invalid(f"row {row}, column {column!r}", f"be {rule}", cell)))
+        self.row, self.column, self.rule, self.cell = row, column, rule, cell
 
 
 def frame_library() -> Any:
@@ -70,7 +79,7 @@ def _numeric(column: Any, name: str) -> Any:
         infinite = np.isinf(column.to_numpy().astype(np.float64))
         if infinite.any():
             at = int(np.argmax(infinite))
-            raise invalid(f"row {at}, column {name!r}", "be finite or missing", column.to_numpy()[at])
+            raise BadCellError(at, name, "finite or missing", float(column.to_numpy()[at]))
     return column
 
 
@@ -78,8 +87,6 @@ def _as_number(cell: Any, row: int, name: str) -> float:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return math.nan
     try:
-        if isinstance(cell, str):
-            raise ValueError
         return float(cell)
     except (TypeError, ValueError):
-        raise invalid(f"row {row}, column {name!r}", "be a number", cell) from None
+        raise BadCellError(row, name, "a number", cell) from None

@@ -71,9 +71,6 @@ class StreamState:
         found[:] = self.labels
         return np.asarray(found[answers.astype(np.intp)])
 
-    def expected_costs(self, X: Any, *, costs: Any = None) -> None:
-        """None: its scores are no probabilities."""
-
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a `.steelyard` file, whole or not at all."""
         from .storage import save_object  # the table of kinds knows this class

@@ -20,13 +20,14 @@ from ..errors import CostsError
 from ..validation.values import invalid
 from .memory import check_memory
 from .parsing import BALANCED, parse_costs
-from .schema import Columns
 
 WEIGHTS = 8  # vectors as wide as the rows that the candidates of a comparison need at the least
 
 
-def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tuple[Any, NDArray[Any], dict[str, Any]]:
-    """Rows, labels, and the named cost columns, which are taken out of the rows."""
+def read_data(
+    path: Path, target: str | None, columns: Sequence[str] = (), *, keep: bool = False
+) -> tuple[Any, NDArray[Any], dict[str, Any]]:
+    """Rows, labels, and the named cost columns, which are taken out of the rows unless they are to be kept."""
     kind = source_format(path)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
@@ -36,14 +37,15 @@ def read_data(path: Path, target: str | None, columns: Sequence[str] = ()) -> tu
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
     if kind == "libsvm":
         check_memory("the highest index", dataset.X.shape[1], WEIGHTS * 8 * dataset.X.shape[1])
-    X = _named(dataset)
+    X = named_rows(dataset)
     taken: dict[str, Any] = {}
     for name in dict.fromkeys(columns):  # one column may hold both costs
-        X, taken[name] = _without(X, dataset.features, name)
+        rest, taken[name] = _without(X, dataset.features, name)
+        X = X if keep else rest
     return X, dataset.y, taken
 
 
-def _named(dataset: Dataset) -> Any:
+def named_rows(dataset: Dataset) -> Any:
     """The rows as a frame, so that columns go by their names; an array where that cannot be."""
     X = dataset.X
     library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)
@@ -61,15 +63,31 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
 
 
-def read_costs(
-    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
-) -> Any:
-    """Costs from the option ``--costs`` and columns of the data (``roles``: fn and fp column names)."""
+def costs_option(text: str | None, roles: dict[str, str]) -> Costs | CostSpec | str | None:
+    """What ``--costs`` and the options that name columns say together."""
     if roles and (text is None or "=" in text):
         text = _with_columns(text, roles)
     stated = parse_costs(text)
     if roles and not isinstance(stated, CostSpec):
         raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
+    return stated
+
+
+def cost_spec(
+    text: str | None, roles: dict[str, str], y: NDArray[Any] | None = None, positive: str | None = None
+) -> CostSpec | None:
+    """The costs as stated where they name columns of the data, to be remembered with the model."""
+    stated = costs_option(text, roles)
+    if not isinstance(stated, CostSpec) or not stated.columns:
+        return None
+    return stated if y is None or positive is None else replace(stated, positive=_label(np.unique(y), positive))
+
+
+def read_costs(
+    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+) -> Any:
+    """Costs from the option ``--costs`` and columns of the data (``roles``: fn and fp column names)."""
+    stated = costs_option(text, roles)
     classes = np.unique(y)
     if len(classes) < 2:
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
@@ -115,35 +133,3 @@ def _label(classes: NDArray[Any], positive: str) -> Any:
         if str(label) == positive:
             return label
     raise invalid("--positive", f"be one of {', '.join(map(str, classes.tolist()))}", positive)
-
-
-def read_rows(path: Path, columns: Columns, taken: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
-    """New rows for a model of these columns, and the named cost columns.
-
-    Nominal columns stay text even where all their cells look like numbers; the column of labels, if there is one, is
-    one of those the model does not know.
-    """
-    kind = source_format(path)
-    if columns.sparse is not (kind == "libsvm"):
-        raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", path.name)
-    if kind == "libsvm":
-        if taken:
-            raise invalid("cost column", "not be given for LIBSVM", taken[0], error=CostsError)
-        return read_table(path, n_features=len(columns.numeric)).X, {}
-    nominal = [name for name in columns.nominal if isinstance(name, str)]
-    dataset = read_table(path, target=None, nominal=nominal)
-    X = _named(dataset)
-    found = {name: _without(X, dataset.features, name)[1] for name in taken}
-    return X, found
-
-
-def row_costs(typical: Costs, taken: dict[str, Any], roles: dict[str, str]) -> Costs | None:
-    """Costs of new rows from their columns (``roles``: fn and fp column names), the rest as in training."""
-    if not roles:
-        return None
-    if typical.n_classes != 2 or typical.matrix is None or typical.classes is None:
-        raise invalid("cost columns", "be given for two classes", f"{typical.n_classes} classes", error=CostsError)
-    positive = typical.positive_index()
-    usual = {"fn": typical.matrix[positive, 1 - positive], "fp": typical.matrix[1 - positive, positive]}
-    miss, alarm = (taken[roles[k]] if k in roles else usual[k] for k in ("fn", "fp"))
-    return Costs.binary(fn=miss, fp=alarm, classes=typical.classes.tolist(), positive=typical.classes[positive].item())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..validation.arrays import check_takes_weight, take_rows
 from ..validation.values import check_jobs
-from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SubProblem
 
 
 class Solution(Protocol):
@@ -69,6 +70,10 @@ class Solutions:
     def scores(self, X: Any) -> Floats:
         """Scores (n, m) of all sub-problems on these rows."""
         return np.column_stack([part.scores(X) for part in self.parts])
+
+    def on_demand(self, X: Any) -> Iterator[tuple[slice, ScoreSome]]:
+        """All rows in one block; a sub-problem is asked about those rows only that it decides."""
+        yield slice(0, X.shape[0]), lambda part, at: self.parts[part].scores(take_rows(X, at))
 
 
 def train(plan: ReductionScheme, X: Any, cases: CostExamples, estimator: Any, n_jobs: int | None) -> Solutions:

@@ -29,9 +29,9 @@ from ..validation.arrays import (
     unchanged_on_error,
 )
 from ..validation.values import check_choice, check_count, check_number, invalid
-from ._learners import Solution, train
+from ._learners import train
 from .deduplication import Deduplication
-from .scheme import CostExamples, Floats, ReductionScheme
+from .scheme import CostExamples, Floats, ReductionScheme, SolvedProblems
 from .svm_backend import ColumnCache, SharedGram
 
 PAPER_LAMS: Floats = 2.0 ** np.arange(17.0, -4.0, -2.0)  # paper 002, sec. 5
@@ -49,7 +49,7 @@ class SVMBackend(Protocol):
         """Scores (n, m) of the machines of every lam at these rows."""
         ...
 
-    def solution(self, machines: Any, /) -> Solution:
+    def solution(self, machines: Any, /) -> SolvedProblems:
         """The machines as a fitted estimator keeps them."""
         ...
 
@@ -102,7 +102,7 @@ class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The preferred class of every row; ties go to the first."""
         check_is_fitted(self)
-        answers = self.plan_.answer(self.solution_.scores(self._read(X, reset=False)))
+        answers = self.plan_.predict(self.solution_, self._read(X, reset=False))
         return np.asarray(self.classes_[answers])
 
     def _read(self, X: Any, *, reset: bool) -> Any:

@@ -13,7 +13,7 @@ from ..errors import InvalidInputError
 from ..validation.arrays import check_random
 from ..validation.values import invalid
 from .base import ReductionClassifier, ReductionClassifierCV
-from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SolvedProblems, SubProblem
 
 ADVICE = 'Use "random", "balanced" or nested pairs with every class once, e.g. (("a", "b"), "c").'
 
@@ -80,6 +80,30 @@ class FilterTree(ReductionScheme):
             for side, margin in ((match.left, score), (match.right, -score)):
                 worst[:, side] = np.minimum(worst[:, side], margin[:, None])
         return worst
+
+    def predict(self, solution: SolvedProblems, X: Any) -> NDArray[np.intp]:
+        """The champion of every row, from the final downwards: as many decisions as the tree is high, not K - 1."""
+        answers = np.empty(X.shape[0], dtype=np.intp)
+        for block, score in solution.on_demand(X):
+            answers[block] = self._walk(score, block.stop - block.start)
+        return answers
+
+    def _walk(self, score: ScoreSome, n: int) -> NDArray[np.intp]:
+        """The class at which each row ends; a drawn match is followed on both sides, and the first class wins."""
+        node = {tuple(sorted(match.left + match.right)): k for k, match in enumerate(self.matches)}
+        champion = np.full(n, self.n_classes, dtype=np.intp)
+        open_ = [(tuple(range(self.n_classes)), np.arange(n))]
+        while open_:
+            side, rows = open_.pop()
+            if len(rows) == 0:
+                continue
+            if len(side) == 1:
+                champion[rows] = np.minimum(champion[rows], side[0])
+                continue
+            match = self.matches[node[tuple(sorted(side))]]
+            margin = score(node[tuple(sorted(side))], rows)
+            open_ += [(match.left, rows[margin >= 0]), (match.right, rows[margin <= 0])]
+        return champion
 
 
 def read_tournament(tournament: Any, classes: NDArray[Any], random_state: Any) -> Any:

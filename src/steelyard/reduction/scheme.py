@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+ScoreSome = Callable[[int, NDArray[np.intp]], Floats]  # of one sub-problem, at some rows
+
+
+class SolvedProblems(Protocol):
+    """Solutions of all sub-problems of a reduction, for all rows at once or as they are asked for."""
+
+    def scores(self, X: Any) -> Floats:
+        """Scores (n, m) of all sub-problems on these rows."""
+        ...
+
+    def on_demand(self, X: Any) -> Iterator[tuple[slice, ScoreSome]]:
+        """Blocks of rows, each with a function that scores one sub-problem at some rows of the block."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,10 @@ class ReductionScheme(ABC):
     def answer(self, scores: Floats) -> NDArray[np.intp]:
         """The code of the most preferred class; ties go to the first."""
         return np.asarray(self.preference(scores).argmax(axis=1))
+
+    def predict(self, solution: SolvedProblems, X: Any) -> NDArray[np.intp]:
+        """The answer for every row; a scheme that need not ask all sub-problems says so here."""
+        return self.answer(solution.scores(X))
 
 
 def vote(scores: Floats) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..margin import CSSVMClassifier, OneSidedSVR
 from ..margin.kernels import DTYPES, KernelSpec, LazyGram, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
 from ._learners import Solutions, train
-from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
+from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SubProblem
 
 CELLS_AT_ONCE = 1 << 22  # kernel values held in double precision at a time while scoring
 WORTH_WAITING = 1 << 28  # bytes; a smaller matrix is made in less time than its rows one by one
@@ -51,17 +52,29 @@ class KernelMachines:
 
     def scores(self, X: Any) -> Floats:
         """Scores (n, m) of all sub-problems on these rows."""
-        n = X.shape[0]
-        scores = np.tile(self.bias, (n, 1))
+        scores = np.tile(self.bias, (X.shape[0], 1))
+        for block, kernel in self._kernels(X):
+            scores[block] += kernel @ self.coef
+        return scores
+
+    def on_demand(self, X: Any) -> Iterator[tuple[slice, ScoreSome]]:
+        """Blocks whose kernel values all sub-problems share."""
         if len(self.support) == 0:
-            return scores
-        for block in blocks(n, len(self.support)):
+            yield slice(0, X.shape[0]), lambda part, at: np.full(len(at), self.bias[part])
+        for block, kernel in self._kernels(X):
+            yield block, partial(self._score_some, kernel)
+
+    def _score_some(self, kernel: Floats, part: int, at: NDArray[np.intp]) -> Floats:
+        return np.asarray(kernel[at] @ self.coef[:, part] + self.bias[part])
+
+    def _kernels(self, X: Any) -> Iterator[tuple[slice, Floats]]:
+        """Kernel values of the rows with the support rows, some rows at a time; none without support."""
+        for block in blocks(X.shape[0], len(self.support)) if len(self.support) else []:
             if self.support_rows is None:
                 kernel = gram_of(self.spec, X[block][:, self.support], dtype=self.dtype)
             else:
                 kernel = gram_of(self.spec, X[block], self.support_rows, dtype=self.dtype)
-            scores[block] += kernel.astype(np.float64, copy=False) @ self.coef
-        return scores
+            yield block, kernel.astype(np.float64, copy=False)
 
 
 class SharedGram:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import io
 import re
@@ -17,6 +18,7 @@ from ..files import write_atomically
 from ..validation.values import check_choice, invalid, require
 from .page import STYLE
 
+_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _LARGEST_SVG = 500_000  # characters; a drawing with more points than that is embedded as PNG
 
 
@@ -70,11 +72,19 @@ class Report:
         body = "".join(section.html(f"s{k}") for k, section in enumerate(self.sections, start=1))
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{html.escape(self.title)}</title><style>{STYLE}</style></head>\n<body><header>"
             f"<h1>{html.escape(self.title)}</h1>{_paragraph(self.subtitle)}{self._contents()}</header>\n"
             f"<main>{body}</main>\n<footer>{html.escape(self.footer)}</footer></body></html>\n"
         )
+
+    def embedded(self) -> str:
+        """The page inside a frame of its own, for notebooks: its style reaches nothing outside of it."""
+        page = html.escape(self.html(), quote=True)
+        style = "width:100%;height:40rem;border:1px solid #d9dee4;border-radius:6px"
+        frame = f'<iframe title="{html.escape(self.title)}" sandbox="allow-scripts" srcdoc="{page}"'
+        return f'{frame} style="{style}"></iframe>'
 
     def write(self, path: str | Path) -> Path:
         """Write the page and return where it is.
@@ -99,6 +109,13 @@ class Report:
             return ""
         links = (f'<a href="#s{k}">{html.escape(s.title)}</a>' for k, s in enumerate(self.sections, start=1))
         return f'<nav aria-label="Contents">{"".join(links)}</nav>'
+
+
+def _policy(body: str) -> str:
+    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
+    digests = [hashlib.sha256(script.encode()).digest() for script in _SCRIPT.findall(body)]
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'"
 
 
 class Section:

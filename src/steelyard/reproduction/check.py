@@ -20,6 +20,7 @@ from .recipe import Recipe, find_recipes
 from .results import Results, Run
 from .runs import Wish, data_key, outcomes, protocol_of, run_of, task_of
 
+LISTED = 50  # differences printed
 QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring come on top
 
 
@@ -92,8 +93,10 @@ def check_kept(
             checked.left_out[recipe.name] = str(error)
     for name, reason in checked.left_out.items():
         console.print(f"[yellow]not checked[/] {name}: {reason}")
-    for line in checked.different:
+    for line in checked.different[:LISTED]:
         console.print(f"[red]different[/] {line}")
+    if len(checked.different) > LISTED:
+        console.print(f"and {len(checked.different) - LISTED:,} more")
     console.print(str(checked))
     return checked
 

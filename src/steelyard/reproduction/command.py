@@ -256,9 +256,9 @@ def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     """What holds, for the terminal."""
     table = Table(title="Claims", title_justify="left")
-    for column in ("item", "claim", "verdict", "because"):
+    for column in ("item", "claim", "in this experiment", "on other samples", "because"):
         table.add_column(column, overflow="fold")
-    colour = {"holds": "green", "does not hold": "red"}
+    colour = {"holds": "green", "fails": "red"}
     for v in verdicts:
-        table.add_row(v.item, v.claim, f"[{colour.get(v.word, 'yellow')}]{v.word}[/]", v.reason)
+        table.add_row(v.item, v.claim, f"[{colour.get(v.word, 'yellow')}]{v.word}[/]", v.elsewhere, v.reason)
     return table

@@ -36,7 +36,16 @@ def write_page(
         subtitle="A difference is in standard errors of the difference between our mean and the paper's.",
         footer=f"Made by: steelyard reproduce {paper}",
     )
-    claims = [{"item": v.item, "claim": v.claim, "verdict": v.word, "because": v.reason} for v in verdicts]
+    claims = [
+        {
+            "item": v.item,
+            "claim": v.claim,
+            "in this experiment": v.word,
+            "on other samples": v.elsewhere,
+            "because": v.reason,
+        }
+        for v in verdicts
+    ]
     report.section("What holds").table(claims)
     for recipe, lines in found:
         section = report.section(recipe.claim)
@@ -52,5 +61,5 @@ def write_page(
 
 def write_verdicts(results: Results, verdicts: Sequence[Verdict]) -> None:
     """Write ``verdicts.csv``: one line a claim."""
-    rows = [[v.item, v.claim, v.word, v.reason] for v in verdicts]
-    write_rows(results.folder / "verdicts.csv", ["item", "claim", "verdict", "because"], rows)
+    rows = [[v.item, v.claim, v.word, v.elsewhere, v.reason] for v in verdicts]
+    write_rows(results.folder / "verdicts.csv", ["item", "claim", "verdict", "on other samples", "because"], rows)

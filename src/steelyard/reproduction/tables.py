@@ -40,6 +40,26 @@ class Printed:
 
 
 @dataclass(frozen=True)
+class Design:
+    """How the runs of a recipe are related: ``split`` of one data set, ``generated`` anew, or the ``same`` rows."""
+
+    kind: str = "same"
+    train: float = 0.0
+    drawn_costs: bool = False
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Design:
+        """Read the design off a recipe."""
+        use = str(recipe.protocol.get("use"))
+        drawn = recipe.costs is not None and str(recipe.costs.get("use", "")).endswith("RandomCosts")
+        if recipe.data.get("generated"):
+            return cls("generated", drawn_costs=drawn)
+        if use in ("Holdout", "Sweep"):
+            return cls("split", float(recipe.protocol.get("train", 0.75 if use == "Holdout" else 0.5)), drawn)
+        return cls(drawn_costs=drawn)
+
+
+@dataclass(frozen=True)
 class Line:
     """One cell of a table: our mean over runs and, where the paper has one, its number."""
 
@@ -52,6 +72,7 @@ class Line:
     runs: int
     printed: Printed | None
     values: Mapping[int, float] = field(default_factory=dict, repr=False)
+    design: Design = Design()
 
     @property
     def standard_error(self) -> float:
@@ -118,7 +139,7 @@ def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
             mean = math.fsum(values) / len(values)
             std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
             key = (recipe.item_of(measure), data, learner, measure)
-            lines.append(Line(*key, mean, std, len(values), printed.get(key), by_run))
+            lines.append(Line(*key, mean, std, len(values), printed.get(key), by_run, Design.of(recipe)))
     return lines + paired_lines(recipe, runs, printed)
 
 
@@ -145,11 +166,12 @@ def paired_lines(
         if len(both) < 2:
             continue
         differences = np.array([values[r] - reference[r] for r in both])
+        by_run = {r: values[r] - reference[r] for r in sorted(set(values) & set(reference))}
         word = 0.0
         if differences.std() > 0:
             better, worse = (ttest_1samp(differences, 0, alternative=side).pvalue for side in ("greater", "less"))
             word = 1.0 if better < level else -1.0 if worse < level else 0.0
-        lines.append(Line(*key, word, 0.0, len(both), theirs))
+        lines.append(Line(*key, word, 0.0, len(both), theirs, by_run, Design.of(recipe)))
     return lines
 
 

@@ -160,11 +160,17 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, mo
     assert [row["decision"] for row in told] == [["bad", "good"][k] for k in from_rows.argmin(axis=1)]
     assert np.allclose([float(row["expected_cost"]) for row in told], from_rows.min(axis=1), rtol=1e-4)
     code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv")
+    assert (code, plain) == (0, shown)  # the model remembers the column
+    code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv", "--typical-costs")
     assert code == 0
     assert plain != shown
+    frame.drop(columns="amount").to_csv(tmp_path / "new.csv", index=False)
+    code, _, complaint = steelyard("predict", "out/model.steelyard", "new.csv")
+    assert code == 2
+    assert "have the cost columns the model was compared with (amount)" in complaint
     code, _, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--fn-cost-column", "price")
     assert code == 2
-    assert "cost column" in complaint
+    assert "be a number or one of the columns" in complaint
 
 
 XZ = [f"{i},{'xz'[i % 2]}" for i in range(30)]

@@ -35,7 +35,6 @@ def test_a_state_answers_by_the_labels_of_the_user(tmp_path, settings):
     assert np.mean((answers == "yes") == CODES) > 0.9
     assert answers.tolist() == state.predict(NUMBERS).tolist()
     assert loaded.columns.used == ("a", "b")
-    assert loaded.expected_costs(NUMBERS) is None
 
 
 def test_text_is_hashed_with_the_numbers(tmp_path):

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -77,3 +77,43 @@ def test_impossible_tournaments_are_refused(tournament: Any, message: str) -> No
     model = FilterTreeClassifier(DecisionTreeClassifier(), tournament=tournament)
     with pytest.raises(InvalidInputError, match=message):
         model.fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+
+
+class CountingTree(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that counts the rows it is asked about."""
+
+    asked: ClassVar[list[int]] = []
+
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
+        self.asked.append(len(X))
+        return super().predict_proba(X, check_input)
+
+
+@pytest.mark.parametrize(("n_classes", "height"), [(2, 1), (5, 3), (8, 3), (32, 5)])
+def test_a_row_meets_no_more_matches_than_the_tree_is_high(n_classes: int, height: int) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(20 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 3)) + np.column_stack([y, y % 4, y // 4])
+    model = FilterTreeClassifier(CountingTree(max_depth=4), tournament="balanced").fit(X, y)
+    CountingTree.asked.clear()
+    answers = model.predict(X)
+    assert sum(CountingTree.asked) <= height * len(X)
+    np.testing.assert_array_equal(answers, model.classes_[model.plan_.answer(model.solution_.scores(X))])
+
+
+def test_walking_finds_who_wins_all_matches_also_where_some_are_drawn() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        K = int(rng.integers(2, 9))
+        plan = FilterTree(read_tournament("random", np.arange(K), int(rng.integers(99))))
+        scores = rng.integers(-1, 2, (30, K - 1)).astype(float)
+        walked = plan._walk(lambda part, at, scores=scores: scores[at, part], 30)
+        np.testing.assert_array_equal(walked, plan.answer(scores))
+
+
+def test_machines_on_one_kernel_walk_to_the_same_answers() -> None:
+    rng = np.random.default_rng(2)
+    y = np.arange(90) % 6
+    X = rng.normal(size=(90, 2)) + np.column_stack([y % 3, y // 3])
+    model = FilterTreeClassifier(lam=1.0, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.plan_.answer(model.solution_.scores(X)))

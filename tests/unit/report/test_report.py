@@ -1,5 +1,8 @@
 """Reports: everything escaped, nothing fetched, the best cells marked."""
 
+import base64
+import hashlib
+import html
 import re
 from html.parser import HTMLParser
 
@@ -159,3 +162,30 @@ def test_an_empty_report_and_empty_tables_are_pages_too() -> None:
     Page(report.html())
     section_of(report).table([], columns=["a", "b"], best={"a": "min"})
     assert rows_of(report.html()) == [["a", "b"]]
+
+
+class _Script:
+    def _repr_html_(self) -> str:
+        return "<script>let x = 1 < 2;</script>"
+
+
+def test_a_page_runs_its_own_scripts_and_loads_nothing() -> None:
+    report = sy.Report("Title")
+    report.section("One").text("</script><script>alert(1)</script>").show(_Script())
+    page = report.html()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)  # type: ignore[union-attr]
+    digest = base64.b64encode(hashlib.sha256(b"let x = 1 < 2;").digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'")
+    assert "<script>alert" not in page
+    assert "script-src 'none'" in sy.Report("Plain").html()
+
+
+def test_in_a_notebook_the_page_keeps_its_style_to_itself() -> None:
+    report = sy.Report('Ti"tle')
+    report.section("One").text("words")
+    embedded = report.embedded()
+    assert embedded.startswith('<iframe title="Ti&quot;tle" sandbox="allow-scripts" srcdoc="')
+    outside = re.sub(r'srcdoc="[^"]*"', "", embedded)
+    assert "<style" not in outside
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', embedded).group(1)) == report.html()  # type: ignore[union-attr]

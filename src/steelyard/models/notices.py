@@ -1,0 +1,71 @@
+"""What is unusual about new rows, counted column by column as they pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .model import Model
+
+
+class Notices:
+    """Missing cells, numbers outside the range of training and texts never seen in training, per column."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.rows = 0
+        self.counts: dict[str, Counter[str]] = {kind: Counter() for kind in ("imputed", "out of range", "unseen")}
+
+    def look(self, table: Any) -> None:
+        """Count what one chunk of rows has."""
+        training, columns = self.model.training, self.model.columns
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+        self.rows += len(frame) if isinstance(frame, nw.DataFrame) else table.shape[0]
+        if training is None or not isinstance(frame, nw.DataFrame):
+            return
+        for j, name in enumerate(columns.numeric):
+            values = _numbers(frame[name])
+            missing = np.isnan(values)
+            self.counts["imputed"][name] += int(missing.sum())
+            with np.errstate(invalid="ignore"):
+                outside = (values < training.lows[j]) | (values > training.highs[j])
+            self.counts["out of range"][name] += int(outside.sum())
+        for name, seen in zip(columns.nominal, training.levels, strict=False):
+            if seen is not None:
+                known = set(seen)
+                cells = (cell for cell in frame[name].to_list() if cell is not None and cell == cell)
+                self.counts["unseen"][name] += sum(str(cell) not in known for cell in cells)
+
+    def lines(self) -> list[str]:
+        """One sentence for each column that has something."""
+        said = {
+            "imputed": "missing",
+            "out of range": "outside the range of training",
+            "unseen": "never seen in training",
+        }
+        return [
+            f"column {name!r}: {count:,} of {self.rows:,} rows {said[kind]}"
+            for kind, found in self.counts.items()
+            for name, count in found.items()
+            if count
+        ]
+
+    def as_dict(self) -> dict[str, dict[str, int]]:
+        """The counts that are not 0, for machines."""
+        return {kind: {str(name): n for name, n in found.items() if n} for kind, found in self.counts.items()}
+
+
+def _numbers(column: Any) -> Any:
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return column.to_numpy().astype(np.float64)
+    return np.array([_number(cell) for cell in column.to_list()])
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return float("nan")

@@ -1,0 +1,98 @@
+"""Decisions on their way out: CSV, TSV, JSON lines or Parquet, a chunk at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from ..validation.text import printable, safe_cell
+from ..validation.values import invalid, require
+
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+class RowWriter(Protocol):
+    """Takes columns of equal length, chunk after chunk."""
+
+    def write(self, columns: dict[str, Sequence[Any]]) -> None:
+        """Write one chunk."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+def output_format(out: Path | None) -> str:
+    """By the suffix of the file; CSV for one without a suffix and on standard output."""
+    if out is None or not out.suffix:
+        return "csv"
+    found = SUFFIXES.get(out.suffix.lower())
+    if found is None:
+        raise invalid("--out", f"end in one of {', '.join(SUFFIXES)}", out.name)
+    return found
+
+
+def row_writer(kind: str, file: BinaryIO, *, safe: bool, terminal: bool = False) -> RowWriter:
+    """A writer of this format on an open file."""
+    if kind == "parquet":
+        return ParquetRows(file)
+    cell: Callable[[object], object] = safe_cell if safe else (lambda value: value)
+    return TextRows(kind, file, cell, terminal)
+
+
+class TextRows:
+    """CSV, TSV or JSON lines."""
+
+    def __init__(self, kind: str, file: BinaryIO, cell: Callable[[object], object], terminal: bool) -> None:
+        self.kind, self.file, self.cell, self.terminal = kind, file, cell, terminal
+        self.begun = False
+
+    def write(self, columns: dict[str, Sequence[Any]]) -> None:
+        """Write one chunk; the head once."""
+        text = io.StringIO()
+        rows = zip(*columns.values(), strict=True)
+        if self.kind == "jsonl":
+            text.writelines(json.dumps(dict(zip(columns, row, strict=True)), default=str) + "\n" for row in rows)
+        else:
+            writer = csv.writer(text, lineterminator="\n", delimiter="\t" if self.kind == "tsv" else ",")
+            if not self.begun:
+                writer.writerow(columns)
+            writer.writerows([self.cell(_shown(value)) for value in row] for row in rows)
+        self.begun = True
+        lines = text.getvalue()
+        if self.terminal:
+            lines = "".join(printable(line) + "\n" for line in lines.splitlines())
+        self.file.write(lines.encode())
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+def _shown(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+class ParquetRows:
+    """Row groups of Parquet; the types of the first chunk hold for all."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.arrow: Any = require("pyarrow", extra="files", why="writing Parquet")
+        self.parquet: Any = require("pyarrow.parquet", extra="files", why="writing Parquet")
+        self.file = file
+        self.writer: Any = None
+
+    def write(self, columns: dict[str, Sequence[Any]]) -> None:
+        """Write one row group."""
+        schema = None if self.writer is None else self.writer.schema
+        table = self.arrow.table({name: list(cells) for name, cells in columns.items()}, schema=schema)
+        if self.writer is None:
+            self.writer = self.parquet.ParquetWriter(self.file, table.schema)
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the footer."""
+        if self.writer is not None:
+            self.writer.close()

@@ -1,0 +1,288 @@
+"""The command predict: a file of rows in, decisions out, in memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs import Costs
+from ..costs.spec import CostSpec
+from ..data.chunks import iter_chunks
+from ..data.formats import FORMATS, format_name
+from ..data.parts import source_format
+from ..errors import CostsError, CostsWarning, DataFileError, StateError
+from ..evaluate.capacity import at_most
+from ..files import check_paths, write_atomically
+from ..validation.arrays import len_rows
+from ..validation.text import printable
+from ..validation.values import check_count, check_number, invalid
+from .model import Model, Weighed
+from .notices import Notices
+from .outputs import RowWriter, output_format, row_writer
+from .parsing import parse_costs
+from .rows import BadCellError
+from .storage import load_model
+from .stream_state import StreamState
+from .tables import named_rows
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """What the options of the command say."""
+
+    format: str | None = None
+    out: Path | None = None
+    id: str | None = None
+    keep: Sequence[str] = ()
+    proba: bool = False
+    explain: int | None = None
+    costs: str | None = None
+    cost_columns: dict[str, str] = field(default_factory=dict)
+    typical: bool = False
+    abstain: float | None = None
+    capacity: int | None = None
+    chunk: int = 10_000
+    as_json: bool = False
+    quiet: bool = False
+    safe_csv: bool | None = None
+
+
+def run_predict(path: Path, file: str, options: PredictOptions) -> None:
+    """Write one line a row: the decision and, where the model knows it, its expected cost."""
+    source = None if file == "-" else Path(file)
+    check_paths(inputs={"the model": path, "the input": source}, outputs={"--out": options.out})
+    kind = output_format(options.out)
+    model = load_model(path)
+    job: _Job | _StreamJob
+    if isinstance(model, StreamState):
+        job = _StreamJob(model, file, options)
+    elif isinstance(model, Model):
+        job = _Job(model, file, options, _spec(model, options))
+    else:
+        held = type(model).__name__
+        raise StateError(f"{path} must be a model of compare or a state of stream; it holds a {held}.")
+    try:
+        with _destination(options.out) as lines:
+            terminal = options.out is None and sys.stdout.isatty()
+            safe = options.out is not None if options.safe_csv is None else options.safe_csv
+            writer = row_writer(kind, lines, safe=safe, terminal=terminal)
+            job.run(writer)
+            writer.close()
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    job.summarize()
+
+
+@contextmanager
+def _destination(out: Path | None) -> Iterator[BinaryIO]:
+    if out is not None:
+        with write_atomically(out) as file:
+            yield file
+        return
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def _spec(model: Model, options: PredictOptions) -> CostSpec | Costs | None:
+    """Costs as the options state them; what a column option leaves open is as in training."""
+    stated = parse_costs(options.costs)
+    if isinstance(stated, str):
+        raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", options.costs)
+    roles = options.cost_columns
+    if not roles:
+        return stated
+    if isinstance(stated, Costs):
+        raise invalid("--costs", "leave out what a column of the data gives", options.costs, error=CostsError)
+    if len(model.classes_) != 2:
+        got = f"{len(model.classes_)} classes"
+        raise invalid("cost columns", "be given for two classes", got, error=CostsError)
+    if stated is None:
+        plus = model.classes_[model.costs.positive_index()]
+        stated = CostSpec("fn", "fp", "tp", "tn", positive=plus).mean(replace(model.costs, abstain=None))
+    return replace(stated, **roles)
+
+
+class _Job:
+    """One run of the command: chunks in, lines out, and what was noticed on the way."""
+
+    def __init__(self, model: Model, file: str, options: PredictOptions, spec: CostSpec | Costs | None) -> None:
+        self.model, self.file, self.options, self.spec = model, file, options, spec
+        self.notices = Notices(model)
+        self.decided: Counter[str] = Counter()
+        self.cost = 0.0
+        self.said: list[str] = []
+
+    def run(self, writer: RowWriter) -> None:
+        """Decide and write chunk by chunk; a limit on actions needs a look at all rows before."""
+        limited = None if self.options.capacity is None else self._limited(self.options.capacity)
+        first = 0
+        for table in self._tables():
+            weighed = self._weigh(table, first)
+            if limited is not None and weighed is not None:
+                weighed = weighed._replace(decided=limited[first : first + len_rows(table)])
+            self.notices.look(table)
+            writer.write(self._columns(table, weighed))
+            first += len_rows(table)
+        if first == 0:
+            raise invalid("the file", "have rows", self.file)
+
+    def _limited(self, capacity: int) -> NDArray[np.intp]:
+        limit = check_count("--capacity", capacity, at_least=0)
+        if self.file == "-":
+            raise invalid("--capacity", "come with a file, whose rows are read twice", "-")
+        found, first = [], 0
+        for table in self._tables():
+            weighed = self._weigh(table, first)
+            if weighed is None:
+                raise invalid("--capacity", "come with a model that knows probabilities", self.model.name)
+            found.append(weighed.expected)
+            first += len_rows(table)
+        self.said.append(f"--capacity looks at all rows first: {first:,} expected costs are held in memory.")
+        plus = self.model.costs.positive_index()
+        if not found:
+            return np.empty(0, dtype=np.intp)
+        limited = at_most(np.concatenate(found), limit, action=plus)
+        self.said.append(f"One more place would save {self.model.costs.format(round(limited.next_place, 4))}.")
+        return limited.decisions
+
+    def _tables(self) -> Iterator[Any]:
+        """Frames, or sparse rows, of one chunk each."""
+        source, kind = _source(self.file, self.options.format)
+        columns = self.model.columns
+        if columns.sparse is not (kind == "libsvm"):
+            raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", self.file)
+        wanted = {"nominal": [c for c in columns.nominal if isinstance(c, str)], "n_features": len(columns.numeric)}
+        takes = inspect.signature(FORMATS[kind].chunks).parameters
+        wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
+        chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
+        return (chunk.X if columns.sparse else named_rows(chunk) for chunk in chunks)
+
+    def _weigh(self, table: Any, first: int) -> Weighed | None:
+        """None for a model without probabilities."""
+        costs = self._costs(table)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", CostsWarning)
+            try:
+                if self.model.has_probabilities:
+                    return self.model.weigh(table, costs=costs, typical=self.options.typical)
+                self._decisions = self.model.predict(table, costs=costs, typical=self.options.typical)
+            except BadCellError as bad:
+                place = f"{self.file}, row {first + bad.row + 1}, column {bad.column!r}"
+                raise DataFileError(f"{place}: expected {bad.rule}; got {bad.cell!r}.") from None
+            finally:
+                self.said += [s for w in caught if (s := str(w.message)) not in self.said]
+        return None
+
+    def _costs(self, table: Any) -> Costs | None:
+        if isinstance(self.spec, CostSpec):
+            made: Costs | None = self.spec.costs(table, classes=self.model.classes_).aligned(self.model.classes_)
+        else:
+            made = self.spec
+        if self.options.abstain is None:
+            return made
+        price = check_number("--abstain", self.options.abstain)
+        agreed = self.model.costs if made is None else made
+        if made is None:
+            agreed = self.model._row_costs(table, None, self.options.typical) or agreed
+        return agreed.with_abstain(price)
+
+    def _columns(self, table: Any, weighed: Weighed | None) -> dict[str, Sequence[Any]]:
+        found = _kept(table, self.options)
+        decisions = self._decisions if weighed is None else weighed.decisions
+        found["decision"] = decisions.tolist()
+        self.decided.update(map(str, decisions.tolist()))
+        if weighed is not None:
+            found["expected_cost"] = weighed.expected_cost.tolist()
+            self.cost += float(weighed.expected_cost.sum())
+            if self.options.proba:
+                labels = self.model.classes_.tolist()
+                found |= {f"probability {label}": weighed.proba[:, k].tolist() for k, label in enumerate(labels)}
+        if self.options.explain is not None:
+            reasons = self.model.explain(table, self.options.explain)
+            found["reasons"] = ["; ".join(f"{r['column']} {r['change']:+.3f}" for r in row) for row in reasons]
+        return found
+
+    def summarize(self) -> None:
+        """What was decided and what was unusual, on standard error."""
+        if self.options.as_json:
+            told = self.cost / self.notices.rows if self.model.has_probabilities and self.notices.rows else None
+            body = {"schema": 1, "model": self.model.name, "rows": self.notices.rows, "decisions": dict(self.decided)}
+            body |= {"expected_cost": told, "currency": self.model.costs.currency, "columns": self.notices.as_dict()}
+            sys.stderr.write(json.dumps(body | {"notes": self.said}) + "\n")
+        elif not self.options.quiet:
+            for line in [*self.said, *self.notices.lines()]:
+                sys.stderr.write(printable(line) + "\n")
+
+
+def _source(file: str, format: str | None) -> tuple[Any, str]:
+    """Where rows come from, and the format they have."""
+    source: Any = sys.stdin.buffer if file == "-" else Path(file)
+    if file == "-" and format is None:
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from a pipe", None)
+    return source, source_format(source) if format is None else format_name(source, format)
+
+
+class _StreamJob:
+    """The same for the state of a stream: decisions by the weights it has; nothing is learned."""
+
+    def __init__(self, state: StreamState, file: str, options: PredictOptions) -> None:
+        self.state, self.file, self.options = state, file, options
+        self.decided: Counter[str] = Counter()
+        asked = {
+            "--costs": options.costs,
+            "--abstain": options.abstain,
+            "--capacity": options.capacity,
+            "--explain": options.explain,
+            "--proba": options.proba or None,
+            "cost columns": options.cost_columns or None,
+        }
+        for name, value in asked.items():
+            if value is not None:
+                raise invalid(name, "be left out for the state of a stream, which knows scores only", value)
+
+    def run(self, writer: RowWriter) -> None:
+        """Decide and write chunk by chunk."""
+        source, kind = _source(self.file, self.options.format)
+        columns = self.state.encoder.columns
+        takes = inspect.signature(FORMATS[kind].chunks).parameters
+        wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
+        for chunk in iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wide):
+            table = named_rows(chunk)
+            decisions = self.state.predict(table)
+            self.decided.update(map(str, decisions.tolist()))
+            writer.write(_kept(table, self.options) | {"decision": decisions.tolist()})
+        if not self.decided:
+            raise invalid("the file", "have rows", self.file)
+
+    def summarize(self) -> None:
+        """What was decided, on standard error, for machines."""
+        if self.options.as_json:
+            body = {"schema": 1, "rows": self.decided.total(), "decisions": dict(self.decided)}
+            sys.stderr.write(json.dumps(body) + "\n")
+
+
+def _kept(table: Any, options: PredictOptions) -> dict[str, Sequence[Any]]:
+    """The columns of the input that go along with the decisions."""
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    found: dict[str, Sequence[Any]] = {}
+    for name in dict.fromkeys([*([] if options.id is None else [options.id]), *options.keep]):
+        if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
+            known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none"
+            raise invalid("--id and --keep", f"name columns of the file ({known})", name)
+        found[name] = frame[name].to_list()
+    return found

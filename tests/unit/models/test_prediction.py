@@ -1,0 +1,177 @@
+"""The command predict: every format in and out, constant chunks, notices, prices, limits, bad cells and streams."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from loan_model import COSTS, FRAME, MODEL, fitted
+from typer.testing import CliRunner
+
+from steelyard import Costs, InvalidInputError, SteelyardError, load_model
+from steelyard.cli import app
+from steelyard.costs.spec import CostSpec
+from steelyard.models.prediction import PredictOptions, run_predict
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    MODEL.save("model.steelyard")
+    FRAME.assign(key=np.arange(len(FRAME))).to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def predict(file: str = "new.csv", model: str = "model.steelyard", **options) -> pd.DataFrame:  # type: ignore[no-untyped-def]
+    run_predict(Path(model), file, PredictOptions(out=Path("out.csv"), quiet=True, **options))
+    return pd.read_csv("out.csv")
+
+
+def test_chunks_change_nothing(place: Path) -> None:
+    whole = predict(proba=True, id="key", keep=["job"])
+    assert list(whole.columns) == ["key", "job", "decision", "expected_cost", "probability bad", "probability good"]
+    assert whole["decision"].tolist() == MODEL.predict(FRAME).tolist()
+    assert whole["expected_cost"].to_numpy() == pytest.approx(MODEL.expected_cost(FRAME), rel=1e-5)
+    assert whole["key"].tolist() == list(range(len(FRAME)))
+    for chunk in (1, 7, 200, 1000):
+        pd.testing.assert_frame_equal(predict(proba=True, id="key", keep=["job"], chunk=chunk), whole)
+
+
+@pytest.mark.parametrize("name", ["new.tsv", "new.jsonl", "new.parquet"])
+def test_other_formats_in(place: Path, name: str) -> None:
+    writers = {
+        ".tsv": lambda: FRAME.to_csv(name, index=False, sep="\t"),
+        ".jsonl": lambda: FRAME.to_json(name, orient="records", lines=True),
+        ".parquet": lambda: FRAME.to_parquet(name),
+    }
+    writers[Path(name).suffix]()
+    assert predict(name)["decision"].tolist() == MODEL.predict(FRAME).tolist()
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.jsonl", "out.parquet"])
+def test_other_formats_out(place: Path, name: str) -> None:
+    run_predict(Path("model.steelyard"), "new.csv", PredictOptions(out=Path(name), chunk=50, quiet=True))
+    read = {
+        ".tsv": lambda: pd.read_csv(name, sep="\t"),
+        ".jsonl": lambda: pd.read_json(name, lines=True),
+        ".parquet": lambda: pd.read_parquet(name),
+    }
+    found = read[Path(name).suffix]()
+    assert found["decision"].tolist() == MODEL.predict(FRAME).tolist()
+    with pytest.raises(InvalidInputError, match="--out must end in one of"):
+        run_predict(Path("model.steelyard"), "new.csv", PredictOptions(out=Path("out.xls")))
+
+
+def test_prices_abstain_and_capacity(place: Path) -> None:
+    cheap = Costs.binary(fn=1, fp=5, classes=["bad", "good"], positive="bad")
+    Path("prices.toml").write_text('fn = 1\nfp = 5\npositive = "bad"\n')
+    assert predict(costs="prices.toml")["decision"].tolist() == MODEL.predict(FRAME, costs=cheap).tolist()
+    priced = predict(abstain=0.3)["decision"].tolist()
+    assert priced == MODEL.predict(FRAME, costs=COSTS.with_abstain(0.3)).tolist()
+    assert "abstain" in priced
+    limited = predict(capacity=5, chunk=30)
+    assert limited["decision"].tolist() == MODEL.decide(FRAME, capacity=5)["decision"].tolist()
+    by_row = Costs.binary(fn=FRAME["amount"].to_numpy(), fp=1, classes=["bad", "good"], positive="bad")
+    assert predict(cost_columns={"fn": "amount"})["decision"].tolist() == MODEL.predict(FRAME, costs=by_row).tolist()
+    with pytest.raises(SteelyardError, match="balance"):
+        predict(costs="balanced")
+
+
+def test_cost_columns_of_the_comparison_are_asked_for(place: Path) -> None:
+    fitted(spec=CostSpec(fn="stake", fp=2.0, positive="bad")).save("rows.steelyard")
+    with pytest.raises(InvalidInputError, match=r"have the cost columns .*stake.*--typical-costs"):
+        predict(model="rows.steelyard")
+    assert not Path("out.csv").exists()
+    assert predict(model="rows.steelyard", typical=True)["decision"].tolist() == MODEL.predict(FRAME).tolist()
+    FRAME.assign(stake=50.0).to_csv("new.csv", index=False)
+    dear = Costs.binary(fn=50, fp=2, classes=["bad", "good"], positive="bad")
+    assert predict(model="rows.steelyard")["decision"].tolist() == MODEL.predict(FRAME, costs=dear).tolist()
+
+
+def test_bad_cells_are_named_with_file_and_row(place: Path) -> None:
+    lines = Path("new.csv").read_text().splitlines()
+    cells = lines[17].split(",")
+    Path("new.csv").write_text("\n".join([*lines[:17], ",".join(["34 y", *cells[1:]]), *lines[18:]]) + "\n")
+    with pytest.raises(SteelyardError, match=r"new.csv.*17.*'age'.*number.*'34 y'"):
+        predict()
+    Path("new.csv").write_text("\n".join([*lines[:17], ",".join(["inf", *cells[1:]]), *lines[18:]]) + "\n")
+    with pytest.raises(SteelyardError, match=r"new.csv.*17.*'age'"):
+        predict()
+
+
+def test_unusual_rows_are_counted_per_column(place: Path) -> None:
+    FRAME.assign(job="astronaut", amount=1e9).to_csv("new.csv", index=False)
+    shown = CliRunner().invoke(app, ["predict", "model.steelyard", "new.csv", "--explain", "1", "--chunk", "64"])
+    assert shown.exit_code == 0, shown.output
+    missing = int(FRAME["age"].isna().sum())
+    assert f"column 'age': {missing} of 200 rows missing" in shown.stderr
+    assert "column 'amount': 200 of 200 rows outside the range of training" in shown.stderr
+    assert "column 'job': 200 of 200 rows never seen in training" in shown.stderr
+    assert shown.stdout.splitlines()[0] == "decision,expected_cost,reasons"
+    shown = CliRunner().invoke(app, ["predict", "model.steelyard", "new.csv", "--json"])
+    summary = json.loads(shown.stderr)
+    assert summary["schema"] == 1
+    assert summary["rows"] == 200
+    assert summary["columns"]["unseen"] == {"job": 200}
+    assert sum(summary["decisions"].values()) == 200
+    assert summary["currency"] == "EUR"
+    quiet = CliRunner().invoke(app, ["predict", "model.steelyard", "new.csv", "--quiet"])
+    assert quiet.stderr == ""
+
+
+def test_rows_from_a_pipe(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = MODEL.predict(FRAME).tolist()
+
+    def pipe() -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("new.csv").read_bytes())))
+
+    pipe()
+    assert predict("-", format="csv")["decision"].tolist() == expected
+    pipe()
+    with pytest.raises(InvalidInputError, match="--format must be one of"):
+        predict("-")
+    pipe()
+    with pytest.raises(InvalidInputError, match="--capacity must come with a file"):
+        predict("-", format="csv", capacity=3)
+
+
+def test_a_closed_pipe_ends_quietly(place: Path) -> None:
+    start = f"{sys.executable} -c 'from steelyard.cli import main; main()'"
+    command = f"{start} predict model.steelyard new.csv --chunk 1 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=os.environ, check=False)
+    assert done.stdout == "decision,expected_cost\n"
+    assert "Traceback" not in done.stderr
+    assert "rror" not in done.stderr
+
+
+def test_the_state_of_a_stream_predicts_without_learning(place: Path) -> None:
+    FRAME.assign(age=FRAME["age"].fillna(40), y=np.where(FRAME["job"] == "none", "bad", "good")).to_csv(
+        "all.csv", index=False
+    )
+    for name in ("all.csv", "numbers.csv"):
+        if name == "numbers.csv":
+            pd.read_csv("all.csv").drop(columns="job").to_csv(name, index=False)
+        state = f"{name}.steelyard"
+        learned = CliRunner().invoke(app, ["stream", name, "--target", "y", "--state", state, "--quiet"])
+        assert learned.exit_code == 0, learned.output
+        before = load_model(state).learner.coef_.tobytes()
+        first = predict(name, model=state, id="amount")
+        assert set(first["decision"]) <= {"bad", "good"}
+        pd.testing.assert_frame_equal(predict(name, model=state, id="amount", chunk=13), first)
+        assert load_model(state).learner.coef_.tobytes() == before
+    with pytest.raises(InvalidInputError, match="--capacity must be left out for the state of a stream"):
+        predict("all.csv", model="all.csv.steelyard", capacity=3)
+
+
+def test_no_rows_and_no_such_column(place: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"name columns of the file \(age, amount, job, key\); got 'name'"):
+        predict(id="name")
+    FRAME[:0].to_csv("none.csv", index=False)
+    with pytest.raises(SteelyardError, match="rows"):
+        predict("none.csv")
+    assert not Path("out.csv").exists()
