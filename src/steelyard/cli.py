@@ -224,9 +224,24 @@ def _compare(
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 120.0,
+    effort: Annotated[
+        str | None, typer.Option(help="quick, normal, thorough, or a number of work units; normal without --time.")
+    ] = None,
+    time: Annotated[float | None, typer.Option(min=1, help="Ceiling in seconds of CPU time of all workers.")] = None,
+    candidates: Annotated[
+        list[str] | None, typer.Option(help="A candidate to try; +catboost and +xgboost join the others.")
+    ] = None,
+    no_blend: Annotated[bool, typer.Option("--no-blend", help="Name the best single candidate.")] = False,
+    promise_rows: Annotated[
+        int | None, typer.Option(min=1, help="New rows that the promised cost is for; else as many as given.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the promised interval.")] = 0.95,
+    groups: Annotated[str | None, typer.Option(help="Column whose equal cells stay in one fold.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A column of texts; may be repeated.")] = None,
+    category: Annotated[list[str] | None, typer.Option(help="A column of categories; may be repeated.")] = None,
+    date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    jobs: Annotated[int, typer.Option(min=1, help="Contenders side by side.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of folds and learners.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
@@ -240,20 +255,13 @@ def _compare(
 
     stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
     columns = {role: name for role, name in stated.items() if name is not None}
-    settings = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs, "random_state": seed}
-    settings["resume"] = resume
-    run_compare(
-        file,
-        target,
-        costs,
-        positive,
-        columns,
-        out=out,
-        as_json=as_json,
-        overwrite=overwrite,
-        keep_cost_columns=keep_cost_columns,
-        **settings,
-    )
+    given = (("text", text), ("category", category), ("date", date))
+    roles = {name: role for role, names in given for name in names or ()}
+    settings: dict[str, Any] = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs}
+    settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
+    settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
+    settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
+    raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
 
 @app.command("predict")
@@ -321,13 +329,13 @@ def _predict(
 @app.command("demo")
 def _demo(
     time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
-    jobs: Annotated[int, typer.Option(min=1, help="Contenders side by side.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
 ) -> None:
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
     from .comparison.command import run_demo
 
-    run_demo(time=time, jobs=jobs, out=out)
+    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out))
 
 
 def main() -> None:

@@ -2,84 +2,89 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from rich.console import Console
 
 from .._version import __version__
 from ..costs.spec import CostSpec
-from ..data.digest import data_digest
-from ..evaluate import Interval
-from ..models.model import Model, unwrap_search
+from ..models.model import Model
 from ..models.storage import load_model
 from ..models.training import TrainingSummary, summarize
 from ..validation.values import check_count, check_number
+from .cache import open_cache
+from .candidates import Candidate
 from .data import ComparisonData, read_data
-from .data_checks import data_warnings
-from .evaluation import Evaluation, evaluate
-from .fold import as_in_the_race
-from .leaderboard import LeaderboardRow, leaderboard, recommend, winner_of
-from .out_folder import open_state
+from .data_checks import data_warnings, leaking_columns
+from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
+from .fold import FoldRunner, Judged
+from .leaderboard import LeaderboardRow, choose_winner, leaderboard
+from .output import comparison_json, data_digest_of, plain_values, question_of
 from .page import comparison_page
 from .progress import ProgressBar
-from .registry import candidates
+from .promise import Choice, Promise, promise
+from .recommendation import recommend
+from .refit import refit
+from .registry import candidates as registered
+from .registry import constants
+from .schedule import Unit, read_effort
+from .workers import InProcess, WorkerPool
 
 __all__ = ["Comparison", "Model", "compare", "load_model"]
 
-
-_MANY_ROWS = 20_000  # beyond that three folds do
-_CURVE_SHARE = 0.1  # of the time at most goes into the learning curve
-_RACE_SHARE = 0.7  # of the time goes into the race; intervals, pictures and the final fit take the rest
+_CURVE_SHARE = 0.05  # of the time at most goes into the learning curve
+_UNIT_LIMIT = 600.0  # CPU seconds that end a unit in a worker
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of a comparison: the leaderboard, advice in words, warnings about the data, and the winner."""
+    """What came of a comparison: the runs, the leaderboard, what to use, warnings, and what the winner will cost."""
 
     runs: Evaluation
     leaderboard: list[LeaderboardRow]
     recommendation: list[str]
     warnings: list[str]
-    seconds: float = 120.0  # that were given
+    promise: Promise
+    best: CandidateRun
+    time_limit: float | None = None
 
     @property
     def winner(self) -> str:
-        """Name of the cheapest contender that finished."""
+        """Name of what is recommended."""
         return self.leaderboard[0].name
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was ended before its plan was."""
+        return self.runs.interrupted
+
     def refit(self) -> Model:
-        """The winner, taught with all rows, or with as many as in the race where time allowed no more."""
-        problem, entry = self.runs.problem, winner_of(self.runs, self.leaderboard)
-        candidate = entry.candidate
-        with as_in_the_race():
-            fitted = candidate.fit(problem.subsample(self.runs.taught_with(entry)))
-        return Model(candidate.name, unwrap_search(fitted), problem.columns, problem.mean_costs(), self._summary())
+        """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
+        most = self.best.rows if self.time_limit is not None else None
+        return replace(refit(self.best, self.runs.problem.subsample(most)), training=self._summary())
 
     def _summary(self, cost_spec: CostSpec | None = None) -> TrainingSummary:
         """What the model is to remember of the data."""
-        problem, best = self.runs.problem, self.leaderboard[0]
+        problem = self.runs.problem
         card = {
-            "rows": len(problem.y),
+            "rows": len(problem.codes),
             "classes": problem.classes.tolist(),
             "columns_left_out": {str(name): why for name, why in problem.columns.left_out.items()},
             "seed": problem.seed,
-            "data": _digest(problem),
+            "data": data_digest_of(problem),
             "steelyard": __version__,
-            "mean_cost": _plain(best.mean_cost),
+            "promise": self.promise.as_dict(),
+            "mean_cost": plain_values(self.leaderboard[0].mean_cost),
         }
-        codes = problem.costs.encode(problem.y)
-        return summarize(problem.X, codes, len(problem.classes), problem.columns, cost_spec=cost_spec, card=card)
+        n_classes = len(problem.classes)
+        return summarize(problem.X, problem.codes, n_classes, problem.columns, cost_spec=cost_spec, card=card)
 
     def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
-        """Refit the winner on all rows and write it without pickle.
+        """Fit the winner on all rows and write it without pickle.
 
         Parameters
         ----------
@@ -109,23 +114,23 @@ class Comparison:
         Path
             The file.
         """
-        return comparison_page(
-            self.runs, self.leaderboard, self.recommendation, self.warnings, seconds=_CURVE_SHARE * self.seconds
-        ).write(path)
+        seconds = 10.0 if self.time_limit is None else _CURVE_SHARE * self.time_limit
+        written: Path = self._page(seconds=seconds).write(path)
+        return written
 
     def to_json(self) -> str:
-        """Leaderboard, advice and warnings for machines."""
-        lines = [_flat(line) for line in self.leaderboard]
-        body = {
-            "winner": self.winner,
-            "recommendation": self.recommendation,
-            "warnings": self.warnings,
-            "leaderboard": lines,
-        }
-        return json.dumps(body, indent=1, default=str, allow_nan=False)
+        """Winner, promise, leaderboard and warnings for machines; the same for the same data, seed and units."""
+        parts = (self.leaderboard, self.recommendation, self.warnings, self.promise)
+        return comparison_json(self.runs, self.best, *parts)
+
+    def _page(self, **settings: Any) -> Any:
+        return comparison_page(
+            self.runs, self.best, self.leaderboard, self.recommendation, self.warnings, self.promise, **settings
+        )
 
     def _repr_html_(self) -> str:
-        return comparison_page(self.runs, self.leaderboard, self.recommendation, self.warnings, brief=True).html()
+        html: str = self._page(brief=True).html()
+        return html
 
 
 def compare(
@@ -133,71 +138,167 @@ def compare(
     y: Any,
     *,
     costs: Any = None,
-    time_limit: float = 120.0,
+    effort: str | int | None = None,
+    time_limit: float | None = None,
+    candidates: Sequence[str] | None = None,
+    blend: bool = True,
+    promise_rows: int | None = None,
+    confidence: float = 0.95,
+    groups: Any = None,
     cv: int = 5,
     n_jobs: int = 1,
     random_state: int = 0,
     drop: Sequence[Any] = (),
+    roles: dict[Any, str] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    isolate: bool = False,
+    interrupted: Callable[[], bool] | None = None,
     console: Console | None = None,
 ) -> Comparison:
     """Compare what a user might use on data where mistakes cost differently.
 
-    Every contender answers for every row out of fold: nested stratified cross-validation, the same folds for all,
-    every search inside the training part. ``X`` array, CSR matrix, pandas or polars frame; ``costs`` anything
-    :class:`Costs` reads; ``time_limit`` seconds; ``out`` folder for what is kept, from which ``resume`` goes on;
-    ``console`` shows progress where given.
+    Every candidate answers for every row out of fold, all preparation is fitted inside the folds, and the probabilities
+    of the candidates are calibrated out of fold and blended. The same data, seed and effort give the same result.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, pandas or polars frame
+    y : labels
+    costs : anything :class:`Costs` reads; None for 0 and 1
+    effort : {"quick", "normal", "thorough"} or a number of work units (one setting, one fold)
+        By default "normal", or with a ``time_limit`` as much as it allows.
+    time_limit : ceiling in seconds of CPU time of all workers; the evaluation is cut between units
+    candidates : names of the candidates to try; "+catboost" and "+xgboost" join the others when installed
+    blend : whether the winner may be a blend; otherwise the best single candidate
+    promise_rows : number of new rows that the promise is for; by default as many as given
+    confidence : of the promise
+    groups : one value per row; rows of one group are never in different folds
+    cv : folds, at least 2; three at most beyond 20,000 rows
+    n_jobs : units side by side; with more than one, or ``isolate``, in processes of their own
+    random_state : seed of folds and learners
+    drop : columns to leave out
+    roles : {column: "category", "date" or "text"}, where the reader should not decide
+    out : folder for finished units, from which ``resume`` goes on
+    interrupted : called between units; True ends the evaluation
+    console : shows progress where given
     """
-    check_number("time_limit", time_limit, above=0)
+    if time_limit is not None:
+        check_number("time_limit", time_limit, above=0)
     check_count("cv", cv, at_least=2)
     check_count("n_jobs", n_jobs)
-    problem = read_data(X, y, costs, drop=tuple(drop), seed=random_state)
-    state = None if out is None else _state_folder(Path(out), problem, cv, resume)
-    used = cv if len(problem.y) <= _MANY_ROWS else min(cv, 3)
-    everyone = candidates(problem)
-    with ProgressBar(console, len(everyone)) as watch:
-        evaluation = evaluate(
-            problem, everyone, folds=used, seconds=_RACE_SHARE * time_limit, jobs=n_jobs, state=state, watch=watch
-        )
-    lines = leaderboard(evaluation)
-    warnings = data_warnings(problem)
-    if used < cv:
-        warnings.append(f"{used} folds instead of {cv}: with {len(problem.y):,} rows they say enough.")
-    return Comparison(evaluation, lines, recommend(evaluation, lines), warnings, time_limit)
+    check_number("confidence", confidence, above=0, below=1)
+    plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
+    everyone = registered(candidates)
+    data = read_data(X, y, costs, drop=tuple(drop), roles=roles, groups=groups, seed=random_state)
+    rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
+    cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
+    pool: InProcess | WorkerPool = InProcess(data, cv)
+    if n_jobs > 1 or isolate:
+        pool = WorkerPool(data, cv, n_jobs, _UNIT_LIMIT if time_limit is None else min(_UNIT_LIMIT, 2 * time_limit))
+    runner = FoldRunner(data, cv)
+    stop = interrupted or _never
+    try:
+        with ProgressBar(console) as watch:
+            work = Work(
+                pool,
+                cache,
+                runner.judged,
+                len(data.classes),
+                limit=plan.limit,
+                time_limit=time_limit,
+                interrupted=stop,
+                cost_of=lambda unit, result: _fold_cost(data, runner.judged(unit.rows), unit.fold, result.proba),
+                watch=watch,
+            )
+            evaluation = evaluate(data, everyone, work, runner.judged, plan)
+    finally:
+        pool.close()
+    if stop():
+        evaluation = replace(evaluation, interrupted=True)
+    return _concluded(evaluation, everyone, blend, rows, confidence, time_limit)
 
 
-def _state_folder(out: Path, problem: ComparisonData, folds: int, resume: bool) -> Path:
-    """Where finished folds are kept; only the same question may go on from them."""
-    settings = json.dumps({"data": _digest(problem), "folds": folds, "seed": problem.seed})
-    return open_state(out, settings, resume)
+def _fold_cost(data: ComparisonData, judged: Judged, fold: int, proba: Any) -> float:
+    """Mean cost of the answers of one fold, as they come from the candidate."""
+    part = data.labels_only().subset(judged.split(fold)[1])
+    return float(part.paid(part.decide(proba)).mean())
 
 
-def _digest(problem: ComparisonData) -> str:
-    """Sixteen digits that change when a cell, a name, a label or a cost does."""
-    frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
-    parts = [data_digest(problem.costs.per_example(problem.y), problem.y), repr(problem.columns)]
-    if isinstance(frame, nw.DataFrame):
-        parts += [data_digest(_cells(frame[name]), ()) for name in problem.columns.used]
-    else:
-        parts.append(data_digest(problem.X, ()))
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+def _never() -> bool:
+    return False
 
 
-def _cells(column: Any) -> Any:
-    """A column as an array of numbers, words as their bytes."""
-    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
-        return column.cast(nw.Float64).to_numpy()
-    return np.frombuffer("\0".join(map(str, column.to_list())).encode(), dtype=np.uint8)
+def _concluded(
+    evaluation: Evaluation,
+    everyone: Sequence[Candidate],
+    blend: bool,
+    rows: int,
+    confidence: float,
+    time_limit: float | None,
+) -> Comparison:
+    """Blend, winner, leaderboard, promise and words."""
+    data, problem = evaluation.data, evaluation.problem
+    fixed = [_constant(problem, data, k) for k in constants(problem)]
+    singles = evaluation.complete()
+    usable = [run for run in singles if run.candidate is not None and not run.candidate.kind.requires]
+    blended = blend_runs(usable, data) if blend else None
+    if blended is not None and len(blended.members) == 1:
+        blended = blended.members[0][0]
+    winner = choose_winner(singles, fixed, blended)
+    runs = [*singles, *fixed] + ([blended] if blended is not None and blended.members else [])
+    evaluation = replace(evaluation, entries=(*evaluation.entries, *runs[len(singles) :]))
+    promised, rare = promise(data, Choice(usable, fixed, blend), rows=rows, confidence=confidence)
+    lines = leaderboard(evaluation, runs, winner)
+    leaks = leaking_columns(problem)
+    said = _leak_warnings(problem, leaks, everyone, evaluation.judged.n_folds)
+    said += recommend(evaluation, lines, winner, promised, rare)
+    if time_limit is not None and not evaluation.cut and not evaluation.interrupted:
+        said.append("Nothing was left to try: the plan was finished before the time was.")
+    return Comparison(evaluation, lines, said, data_warnings(problem), promised, winner, time_limit)
 
 
-def _flat(line: LeaderboardRow) -> dict[str, Any]:
-    """A leaderboard line of plain values; what is not finite is null."""
-    cells = {field.name: getattr(line, field.name) for field in fields(line)}
-    return {name: _plain(value) for name, value in cells.items()} | {"tied_with_best": line.tied_with_best}
+def _constant(problem: ComparisonData, data: ComparisonData, code: int) -> CandidateRun:
+    answers = np.full(len(data.codes), code, dtype=np.intp)
+    run = CandidateRun(f"always {problem.classes[code]}", "constant", answers=answers, paid=data.paid(answers))
+    run.folds = 0
+    return run
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Interval):
-        return {"value": _plain(value.value), "low": _plain(value.low), "high": _plain(value.high)}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _leak_warnings(
+    problem: ComparisonData, leaks: dict[Any, float], everyone: Sequence[Candidate], cv: int
+) -> list[str]:
+    """Of each column that gives the labels away, and what the first candidate costs without all of them."""
+    said = [
+        f"Column {name!r} alone gives away {share:.1%} of the labels: check that it is known before the outcome is."
+        for name, share in leaks.items()
+    ]
+    if not leaks:
+        return said
+    cost = _cost_without(problem, set(leaks), everyone[0], cv)
+    names = ", ".join(repr(name) for name in leaks)
+    if cost is None:
+        return [*said, f"Without {names} there is nothing to learn from."]
+    return [*said, f"Without {names} {everyone[0].name} costs {cost:.4g} per example."]
+
+
+def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate, cv: int) -> float | None:
+    columns = problem.columns
+    kept: dict[str, Any] = {
+        role: tuple(name for name in getattr(columns, role) if name not in names)
+        for role in ("numeric", "nominal", "many", "dates", "texts")
+    }
+    rest = replace(problem, columns=replace(columns, **kept))
+    if not rest.columns.used or candidate.unable(rest) is not None:
+        return None
+    runner = FoldRunner(rest, cv)
+    rows = len(problem.codes)
+    judged: Judged = runner.judged(rows)
+    total = 0.0
+    for fold in range(judged.n_folds):
+        result = runner.run(Unit(0, rows, fold), candidate)
+        if isinstance(result, str):
+            return None
+        part = problem.labels_only().subset(judged.split(fold)[1])
+        total += float(part.paid(part.decide(result.proba)).sum())
+    return total / rows

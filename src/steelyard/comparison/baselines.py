@@ -1,229 +1,164 @@
-"""What a user would pick instead: each learner tuned once, then plain, weighted, thresholded, and by expected cost."""
+"""What a user would pick instead: the learners of LightGBM and scikit-learn, with early stopping for boosting."""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.frozen import FrozenEstimator
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import FixedThresholdClassifier, ParameterGrid
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC
 
-from ..decision.calibration import CalibratedClassifier
-from ..decision.expected_cost import ExpectedCostClassifier
-from ..decision.threshold import cheapest_threshold
-from .candidates import Candidate, Shared
-from .data import ComparisonData
-from .tuning import ROWS_FOR_SEARCH, inner_folds, searched
+from .candidates import Kind, TrainingRows, fit_arguments
 
-Floats = NDArray[np.float64]
-_MANY = 5  # classes
-_LEAST = 1e-6  # probabilities are kept this far from 0 before their logarithm is taken
-_FIRST_UP_TO = 20  # classes: beyond, boosting grows too many trees a round to go before all others
+Params = dict[str, Any]
+Fitted = tuple[Any, int | None]
+_KERNEL_ROWS = 3_000  # beyond that a kernel's time and memory grow with their square
+_INNER_SHARE = 0.2  # of the training rows decide when boosting stops
+_MOST_ROUNDS = 600
+_PATIENCE = 30
+_FEWEST_ROUNDS = 5
+_MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
-@dataclass(frozen=True)
-class Base:
-    """A learner with its preparation and the few parameters worth trying."""
-
-    prepare: Any
-    learner: Any
-    grid: dict[str, list[Any]]
+def _logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    return LogisticRegression(max_iter=300, **params).fit(
+        rows.X, rows.data.codes, **fit_arguments(rows, weighted)
+    ), None
 
 
-def _logistic(problem: ComparisonData) -> Base:
-    return Base(problem.columns.scaled(), LogisticRegression(max_iter=300), {"C": [0.01, 0.1, 1.0]})
+def _forest(kind: type, params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    model = kind(random_state=rows.data.seed, **params)
+    return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 
-def _forest(problem: ComparisonData) -> Base:
-    forest = RandomForestClassifier(n_estimators=100, random_state=problem.seed)
-    return Base(problem.columns.coded(), forest, {"min_samples_leaf": [1, 5]})
+def _svm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    model = SVC(kernel="rbf", gamma="scale", cache_size=100, **params)
+    return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 
-def _gradient_boosting(problem: ComparisonData) -> Base:
-    boosting = HistGradientBoostingClassifier(
-        learning_rate=0.1, max_leaf_nodes=15, early_stopping=False, random_state=problem.seed
-    )
-    rounds = [30, 100] if len(problem.classes) <= _MANY else [20, 50]  # a round grows a tree for every class
-    return Base(problem.columns.coded(dense=True), boosting, {"max_iter": rounds})
+# -- boosting: rounds are found on an inner part, then all rows are learned from --------------------------------------
 
 
-_BASES: dict[str, Callable[[ComparisonData], Base]] = {
-    "logistic regression": _logistic,
-    "gradient boosting": _gradient_boosting,
-    "random forest": _forest,
-}
+def _inner_split(rows: TrainingRows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to learn from and rows to stop on; every class has one to learn from, whole groups stay together."""
+    data = rows.data
+    unit = np.arange(len(data.codes)) if data.groups is None else data.groups
+    order = np.random.default_rng([data.seed, 1]).permutation(int(unit.max()) + 1)
+    by_class = np.lexsort((order[unit], data.codes))
+    counts = np.bincount(data.codes, minlength=len(data.classes))
+    place = np.arange(len(unit)) - np.repeat(np.cumsum(counts) - counts, counts)
+    held = by_class[place < np.floor(_INNER_SHARE * np.repeat(counts, counts))]
+    if data.groups is not None:
+        held = np.flatnonzero(np.isin(data.groups, data.groups[held[: max(1, len(held) // 4)]]))
+    rest = np.setdiff1d(np.arange(len(unit)), held)
+    return rest, np.sort(held)
 
 
-@dataclass(frozen=True)
-class TunedModel:
-    """A base learner with its parameters chosen, fitted, and asked about training rows it had not seen."""
+def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    import lightgbm
 
-    prepare: Any
-    rows: Any  # the training rows, prepared
-    learner: Any
-    asked: NDArray[np.intp]  # rows of the training part ...
-    proba: Floats  # ... and what a learner not taught with them says about them
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """Choose parameters by inner log loss; keep the out-of-fold probabilities for thresholds and calibration."""
-
-    base: str
-
-    def __call__(self, problem: ComparisonData) -> TunedModel:
-        """Tune on the problem's rows; the search uses some of them where they are many."""
-        base = _BASES[self.base](problem)
-        rows = base.prepare.fit_transform(problem.X, problem.y)
-        rows = rows if hasattr(rows, "shape") else np.asarray(rows)
-        few = problem.sample_rows(ROWS_FOR_SEARCH)
-        folds = [(few[a], few[b]) for a, b in inner_folds(problem).split(few, problem.y[few])]
-        tried: list[tuple[float, int, Any, NDArray[np.intp], Floats]] = []
-        for parameters in ParameterGrid(base.grid):
-            learner = clone(base.learner).set_params(**parameters)
-            asked, proba = _out_of_fold(learner, rows, problem, folds)
-            tried.append((_log_loss(proba, problem, asked), len(tried), learner, asked, proba))
-        _, _, learner, asked, proba = min(tried, key=lambda t: t[:2])
-        if len(few) < len(problem.y):
-            once = next(inner_folds(problem).split(problem.y, problem.y))
-            asked, proba = _out_of_fold(learner, rows, problem, [once])
-        return TunedModel(base.prepare, rows, learner.fit(rows, problem.y), asked, proba)
-
-
-def _out_of_fold(learner: Any, rows: Any, problem: ComparisonData, folds: Any) -> tuple[NDArray[np.intp], Floats]:
-    asked, answers = [], []
-    for train, test in folds:
-        model = clone(learner).fit(rows[train], problem.y[train])
-        proba = np.zeros((len(test), len(problem.classes)))  # a class too small for every fold keeps its zeros
-        proba[:, np.searchsorted(problem.classes, model.classes_)] = model.predict_proba(rows[test])
-        asked.append(test)
-        answers.append(proba)
-    return np.concatenate(asked), np.concatenate(answers)
-
-
-def _log_loss(proba: Floats, problem: ComparisonData, asked: NDArray[np.intp]) -> float:
-    right = proba[np.arange(len(asked)), problem.costs.encode(problem.y[asked])]
-    return float(-np.log(np.maximum(right, _LEAST)).mean())
-
-
-# -- what is made of a tuned learner ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TunedCandidate(Candidate):
-    """A usual learner: plain, cost-weighted, threshold-tuned, or with the calibrated expected-cost decision."""
-
-    tuning: Tuning = Tuning("logistic regression")
-
-    @property
-    def shares(self) -> Shared | None:
-        """The tuning of the learner below."""
-        return self.tuning
-
-    def fit(self, problem: ComparisonData, shared: Any = None) -> Any:
-        """Finish what the tuning, done here unless it is given, has begun."""
-        tuned: TunedModel = self.tuning(problem) if shared is None else shared
-        return _FINISH[self.how](tuned, problem)
-
-
-def _plain(tuned: TunedModel, problem: ComparisonData) -> Any:
-    return make_pipeline(tuned.prepare, tuned.learner)
-
-
-def _weighted(tuned: TunedModel, problem: ComparisonData) -> Any:
-    learner = clone(tuned.learner).fit(tuned.rows, problem.y, sample_weight=problem.cost_weights())
-    return make_pipeline(tuned.prepare, learner)
-
-
-def _thresholded(tuned: TunedModel, problem: ComparisonData) -> Any:
-    score = tuned.proba[:, problem.costs.positive_index()]
-    cut = cheapest_threshold(score, problem.y[tuned.asked], problem.subset(tuned.asked).costs)
-    decided = FixedThresholdClassifier(
-        FrozenEstimator(tuned.learner), threshold=cut, pos_label=problem.positive, response_method="predict_proba"
-    )
-    return make_pipeline(tuned.prepare, decided.fit(tuned.rows, problem.y))
-
-
-def _expected(tuned: TunedModel, problem: ComparisonData) -> Any:
-    regret = CalibratedClassifier(tuned.learner).fit(tuned.proba, problem.y[tuned.asked])
-    decision = ExpectedCostClassifier(FrozenEstimator(regret), costs=problem.mean_costs())
-    few = problem.sample_rows(ROWS_FOR_SEARCH)  # nothing is learned from them: both parts below are fitted
-    return Pipeline([("prepare", tuned.prepare), ("decision", decision.fit(tuned.rows[few], problem.y[few]))])
-
-
-_FINISH: dict[str, Callable[[TunedModel, ComparisonData], Any]] = {
-    "plain": _plain,
-    "weighted": _weighted,
-    "threshold": _thresholded,
-    "expected": _expected,
-}
-
-
-def baselines(problem: ComparisonData) -> list[Candidate]:
-    """The variants of every base learner that make sense for the problem, and what imbalanced-learn adds."""
-    words = {
-        "plain": "{}",
-        "weighted": "{}, cost-weighted",
-        "threshold": "{}, threshold tuned",
-        "expected": "{}, expected cost",
+    settings = {
+        "n_jobs": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+        "random_state": rows.data.seed,
+        "subsample_freq": 1 if params.get("subsample", 1.0) < 1.0 else 0,
+        "min_data_per_group": 20,
+        "cat_smooth": 10.0,
+        **params,
     }
-    variants = [how for how in words if how != "threshold" or len(problem.classes) == 2]
-    k = len(problem.classes)
-    work = {"logistic regression": 0.1, "gradient boosting": 1.6 if k == 2 else 0.4 * k, "random forest": 2.3}
-    growth = {
-        "logistic regression": 1.0,
-        "gradient boosting": 0.5,
-        "random forest": 1.0,
-    }  # rounds cost, few rows or many
-    found: list[Candidate] = [
-        TunedCandidate(
-            words[how].format(base),
-            "usual",
-            build,
-            how=how,
-            work=work[base],
-            unable=problem.columns.too_wide_for_trees if base == "gradient boosting" else None,
-            early=base == "gradient boosting" and k <= _FIRST_UP_TO,
-            growth=growth[base],
-            tuning=Tuning(base),
+    settings["min_child_samples"] = max(2, min(settings.get("min_child_samples", 20), len(rows.data.codes) // 20))
+    given: dict[str, Any] = {"categorical_feature": list(rows.categories)} if rows.categories else {}
+    weight = fit_arguments(rows, weighted)
+    X, y, rounds = _as_floats(rows.X), rows.data.codes, rows.rounds
+    if rounds is None:
+        rest, held = _inner_split(rows)
+        part = {name: values[rest] for name, values in weight.items()}
+        stopper = lightgbm.LGBMClassifier(n_estimators=_MOST_ROUNDS, **settings)
+        known = np.isin(y[held], y[rest])
+        stopper.fit(
+            X[rest],
+            y[rest],
+            eval_set=[(X[held[known]], y[held[known]])],
+            eval_sample_weight=[weight["sample_weight"][held[known]]] if weighted else None,
+            callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
+            **part,
+            **given,
         )
-        for base, build in _BASES.items()
-        for how in variants
-    ]
-    return [*found, *_resampling(problem)]
+        rounds = max(_FEWEST_ROUNDS, int(stopper.best_iteration_ or _MOST_ROUNDS))
+    model = lightgbm.LGBMClassifier(n_estimators=rounds, **settings)
+    return model.fit(X, y, **weight, **given), rounds
 
 
-def _resampling(problem: ComparisonData) -> list[Candidate]:
-    """From imbalanced-learn, where it is installed."""
-    if importlib.util.find_spec("imblearn") is None:
-        return []
-    return [
-        Candidate("balanced random forest", "usual", _balanced_forest, work=2.7),
-        Candidate("SMOTE + logistic regression", "usual", _smote, work=0.4, most_rows=20_000),
-    ]
+def _as_floats(X: Any) -> Any:
+    """Rows as LightGBM reads them without a copy of its own: arrays of floats, or CSR."""
+    return X if hasattr(X, "indptr") else np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _balanced_forest(problem: ComparisonData) -> Any:
-    from imblearn.ensemble import BalancedRandomForestClassifier
+def _hist_boosting(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    X, y = _as_floats(rows.X), rows.data.codes
+    categories = [j for j in rows.categories if not np.nanmax(X[:, j], initial=0.0) >= _MOST_CATEGORIES]
+    settings = {"random_state": rows.data.seed, "categorical_features": categories or None, **params}
+    weight, rounds = fit_arguments(rows, weighted), rows.rounds
+    if rounds is None:
+        rest, held = _inner_split(rows)
+        stopper = HistGradientBoostingClassifier(
+            max_iter=_MOST_ROUNDS, early_stopping=True, n_iter_no_change=_PATIENCE, **settings
+        )
+        known = held[np.isin(y[held], y[rest])]
+        part = {name: values[rest] for name, values in weight.items()}
+        held_weight = {"sample_weight_val": weight["sample_weight"][known]} if weighted else {}
+        stopper.fit(X[rest], y[rest], X_val=X[known], y_val=y[known], **part, **held_weight)
+        rounds = max(_FEWEST_ROUNDS, int(np.argmax(stopper.validation_score_)))
+    model = HistGradientBoostingClassifier(max_iter=rounds, early_stopping=False, **settings)
+    return model.fit(X, y, **weight), rounds
 
-    forest = BalancedRandomForestClassifier(n_estimators=100, random_state=problem.seed)
-    dense = problem.columns.scaled()  # this forest takes no missing values
-    return searched(problem, dense, forest, {"min_samples_leaf": [1, 5]})
+
+def _catboost(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    import catboost
+
+    settings = {"thread_count": 1, "random_seed": rows.data.seed, "verbose": False, "allow_writing_files": False}
+    X, rounds, weight = _as_floats(rows.X), rows.rounds, fit_arguments(rows, weighted)
+    if rounds is None:
+        rest, held = _inner_split(rows)
+        stopper = catboost.CatBoostClassifier(iterations=_MOST_ROUNDS, **settings, **params)
+        part = {name: values[rest] for name, values in weight.items()}
+        held_out = (X[held], rows.data.codes[held])
+        stopper.fit(X[rest], rows.data.codes[rest], eval_set=held_out, early_stopping_rounds=_PATIENCE, **part)
+        rounds = max(_FEWEST_ROUNDS, int(stopper.tree_count_))
+    model = catboost.CatBoostClassifier(iterations=rounds, **settings, **params)
+    return model.fit(X, rows.data.codes, **weight), rounds
 
 
-def _smote(problem: ComparisonData) -> Any:
-    from imblearn.over_sampling import SMOTE
-    from imblearn.pipeline import make_pipeline as make_resampling_pipeline
+def _xgboost(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    import xgboost
 
-    fewest = int(np.unique(problem.y, return_counts=True)[1].min())
-    smote = SMOTE(k_neighbors=max(1, min(5, fewest // 2 - 1)), random_state=problem.seed)
-    learner = make_resampling_pipeline(smote, LogisticRegression(max_iter=300))
-    return searched(problem, problem.columns.scaled(), learner, {"logisticregression__C": [0.01, 0.1, 1.0]})
+    settings = {"n_jobs": 1, "random_state": rows.data.seed, "tree_method": "hist"}
+    X, rounds, weight = _as_floats(rows.X), rows.rounds, fit_arguments(rows, weighted)
+    if rounds is None:
+        rest, held = _inner_split(rows)
+        stopper = xgboost.XGBClassifier(
+            n_estimators=_MOST_ROUNDS, early_stopping_rounds=_PATIENCE, **settings, **params
+        )
+        part = {name: values[rest] for name, values in weight.items()}
+        held_out = [(X[held], rows.data.codes[held])]
+        stopper.fit(X[rest], rows.data.codes[rest], eval_set=held_out, verbose=False, **part)
+        rounds = max(_FEWEST_ROUNDS, int(stopper.best_iteration) + 1)
+    model = xgboost.XGBClassifier(n_estimators=rounds, **settings, **params)
+    return model.fit(X, rows.data.codes, **weight), rounds
+
+
+BASELINES: dict[str, Kind] = {
+    "logistic": Kind(_logistic, "scaled"),
+    "svm": Kind(_svm, "scaled", most_rows=_KERNEL_ROWS),
+    "extra_trees": Kind(partial(_forest, ExtraTreesClassifier), "coded"),
+    "forest": Kind(partial(_forest, RandomForestClassifier), "coded"),
+    "lightgbm": Kind(_lightgbm, "coded"),
+    "hist_boosting": Kind(_hist_boosting, "coded", dense=True),
+    "catboost": Kind(_catboost, "coded", dense=True, requires="catboost"),
+    "xgboost": Kind(_xgboost, "coded", requires="xgboost"),
+}

@@ -1,81 +1,85 @@
-"""Who takes part: each contender is a value that says how to build, teach and ask one learner for a problem."""
+"""A candidate: a name, the setting of a learner, and what it needs; how it is fitted stands with its kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-
-from ..models.model import decide, split_pipeline
+from ..decision.blending import ScoredClassifier
 from .data import ComparisonData
 
 
-class Shared(Hashable, Protocol):
-    """Work that several contenders need and that is done once for all of them."""
+@dataclass(frozen=True)
+class TrainingRows:
+    """Prepared rows with what may be learned from: class codes, weights where asked for, and the costs."""
 
-    def __call__(self, problem: ComparisonData) -> Any:
-        """Do it on these rows; what comes back goes to every one of them."""
-        ...
+    X: Any
+    data: ComparisonData
+    categories: tuple[int, ...] = ()  # columns of X that hold codes of categories
+    rounds: int | None = None  # boosting rounds that were found before; None: stop early on an inner part
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How learners of one kind are fitted.
+
+    ``encoder`` is "scaled" or "coded"; ``most_rows`` caps the rows it learns from; ``two_classes`` says that it knows
+    no more. ``fit`` gives the fitted learner, whose classes are codes, and its boosting rounds if it has such.
+    """
+
+    fit: Callable[[dict[str, Any], TrainingRows, bool], tuple[Any, int | None]]
+    encoder: str
+    family: str = "baseline"
+    most_rows: int | None = None
+    two_classes: bool = False
+    dense: bool = False
+    requires: str | None = None  # a package that is no dependency; its models are compared, but cannot be saved
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner in the race.
-
-    ``fit`` fits it on a problem and returns it; ``ask`` answers for another. ``family`` is "constant", "usual" (what
-    a user would pick instead) or "ours". ``build`` gives an unfitted model; ``how`` says whether its fit takes
-    "costs" or nothing ("plain"). ``work`` guesses the relative work of a fit, to run the cheap ones first; ``early``
-    ones run before cheaper ones, since short of time nobody would leave them out. ``growth`` guesses the power of the
-    rows that the time of a fit grows with. ``most_rows`` caps what it is taught
-    with, and ``unable`` says why it cannot take part; the report tells both.
-    """
+    """One setting of one kind of learner."""
 
     name: str
-    family: str
-    build: Callable[[ComparisonData], Any]
-    how: str = "plain"
-    work: float = 1.0
-    most_rows: int | None = None
-    unable: str | None = None
-    early: bool = False
-    growth: float = 2.0
+    kind: Kind
+    params: dict[str, Any] = field(default_factory=dict)
+    weighted: bool = False
 
     @property
-    def shares(self) -> Shared | None:
-        """What is done once for all contenders that name the same."""
-        return None
+    def family(self) -> str:
+        """ "baseline" (what a user would pick instead), "own" or "constant"."""
+        return self.kind.family
 
-    def fit(self, problem: ComparisonData, shared: Any = None) -> Any:
-        """Fit on the problem's rows, with its costs in the way this contender uses them."""
-        problem = problem.subsample(self.most_rows)
-        model = self.build(problem)
-        if self.how == "costs":
-            return model.fit(problem.X, problem.y, **{f"{_last(model)}costs": problem.costs})
-        return model.fit(problem.X, problem.y)
+    @property
+    def encoder(self) -> str:
+        """Which prepared rows it learns from: candidates of the same share them."""
+        return "dense" if self.kind.dense else self.kind.encoder
 
-    def predict(self, model: Any, problem: ComparisonData) -> NDArray[Any]:
-        """Answers for the problem's rows; costs that differ by row are known before the truth is."""
-        prepare, decider = split_pipeline(model)
-        return np.asarray(decide(decider, prepared(prepare, problem.X), problem.costs_at_predict()))
+    def new_encoder(self, data: ComparisonData) -> Any:
+        """An unfitted encoder for the columns of the data."""
+        if self.kind.encoder == "scaled":
+            return data.columns.scaled()
+        return data.columns.coded(dense=self.kind.dense)
+
+    def unable(self, data: ComparisonData) -> str | None:
+        """Why it cannot take part; None where it can."""
+        if self.kind.two_classes and len(data.classes) > 2:
+            return "for two classes only"
+        if self.kind.encoder == "coded" and data.columns.only_texts:
+            return "reads no texts"
+        return data.columns.too_wide_for_trees if self.kind.dense else None
+
+    def fit(self, X: Any, data: ComparisonData, rounds: int | None = None) -> tuple[Any, int | None]:
+        """Fit on prepared rows; a classifier with probabilities over class codes, and the rounds of boosting."""
+        if self.kind.most_rows is not None and len(data.codes) > self.kind.most_rows:
+            rows = data.sample_rows(self.kind.most_rows)
+            X, data = X[rows], data.labels_only().subset(rows)
+        categories = () if self.kind.encoder == "scaled" or data.columns.sparse else tuple(data.columns.coded_nominal)
+        model, found = self.kind.fit(self.params, TrainingRows(X, data, categories, rounds), self.weighted)
+        return (model if hasattr(model, "predict_proba") else ScoredClassifier(model)), found
 
 
-def prepared(prepare: Any, X: Any) -> Any:
-    """Rows as the deciding part of a model wants them."""
-    return X if prepare is None else prepare.transform(X)
-
-
-def _last(model: Any) -> str:
-    """Prefix of fit parameters for the last step of a pipeline."""
-    return f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-
-
-def shared_groups(everyone: list[Candidate]) -> list[list[Candidate]]:
-    """Contenders by what they share, in their order; who shares nothing is alone."""
-    found: dict[Any, list[Candidate]] = {}
-    for candidate in everyone:
-        found.setdefault(candidate.shares or candidate.name, []).append(candidate)
-    return list(found.values())
+def fit_arguments(rows: TrainingRows, weighted: bool) -> dict[str, Any]:
+    """The keyword of a weighted fit, or none."""
+    return {"sample_weight": rows.data.cost_weights()} if weighted else {}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from rich.console import Console
 
@@ -15,9 +19,12 @@ from ..data import load_dataset
 from ..files import check_paths
 from ..models.tables import cost_spec, read_costs, read_data
 from ..validation.text import printable
+from ..validation.values import invalid
 from . import Comparison, compare
 from .out_folder import MODEL, REPORT, claim_folder, keep_earlier
 from .progress import leaderboard_table
+
+_INTERRUPTED = 130  # as shells have it after Ctrl-C
 
 
 def run_compare(
@@ -31,9 +38,10 @@ def run_compare(
     as_json: bool,
     overwrite: bool = False,
     keep_cost_columns: bool = False,
+    groups: str | None = None,
     **settings: Any,
-) -> None:
-    """Compare on the user's file; report and model go into ``out``."""
+) -> int:
+    """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
     check_paths(
         inputs={"the input": file, "the --costs file": costs},
         outputs={"--out's report": out / REPORT, "--out's model": out / MODEL},
@@ -49,33 +57,64 @@ def run_compare(
         console.print(printable(said), highlight=False, markup=False)
     labels = np.unique(y).tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
-        said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} turns that round."
+        said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
         console.print(printable(said), highlight=False, markup=False)
-    result = compare(X, y, costs=priced, out=out, console=console, **settings)
-    _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive))
-    if as_json:
-        sys.stdout.write(result.to_json() + "\n")
+    if groups is not None:
+        X, settings["groups"] = _take_column(X, groups)
+    with _signals() as interrupted:
+        result = compare(
+            X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
+        )
+        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive))
+        if as_json:
+            sys.stdout.write(result.to_json() + "\n")
+        return _INTERRUPTED if result.interrupted or interrupted() else 0
 
 
-def run_demo(*, time: float, jobs: int, out: Path) -> None:
+def _take_column(X: Any, name: str) -> tuple[Any, Any]:
+    """The rows without a column, and its cells."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
+        known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none: the rows have no names"
+        raise invalid("--groups", f"name a column of the data ({known})", name)
+    return frame.drop(name).to_native(), np.asarray(frame[name].cast(nw.String).fill_null("").to_list(), dtype=str)
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still told and saved."""
+    caught: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        caught.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(caught)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_demo(*, time: float, jobs: int, out: Path) -> int:
     """Compare on the german credit data, where missing a bad credit costs five times as much as refusing a good one."""
     data = load_dataset("german")
     console = Console()
     console.print(
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
-    result = compare(
-        data.X, data.y, costs=Costs.binary(fn=5, fp=1), time_limit=time, n_jobs=jobs, out=out, console=console
-    )
-    _print_result(result, out, console)
+    costs = Costs.binary(fn=5, fp=1)
+    with _signals() as interrupted:
+        settings: dict[str, Any] = {"time_limit": time, "n_jobs": jobs, "isolate": True, "interrupted": interrupted}
+        result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
+        _print_result(result, out, console)
+        return _INTERRUPTED if result.interrupted or interrupted() else 0
 
 
 def _print_result(
     result: Comparison, out: Path, console: Console, overwrite: bool = False, spec: CostSpec | None = None
 ) -> None:
     console.print(leaderboard_table(result.leaderboard))
-    if any(line.stopped is not None for line in result.leaderboard):
-        console.print("Dim: stopped early; their costs are those of the folds they ran.", style="dim")
     console.print()
     for sentence in (*result.recommendation, *result.warnings):
         console.print(printable(f"- {sentence}"), highlight=False, markup=False)

@@ -1,10 +1,12 @@
-"""The question put to every contender: rows, labels, costs, and what may be looked at when."""
+"""The question put to every candidate: rows, labels, costs, and what may be looked at when."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,18 @@ FEWEST_TAKEN = 3  # of a class that has them, where rows are sampled: inner fold
 
 @dataclass(frozen=True)
 class ComparisonData:
-    """Data, costs and seed of a comparison; ``subset`` cuts everything that belongs to a row along with it."""
+    """Rows, labels and costs of a comparison; ``subset`` cuts everything that belongs to a row along with it.
+
+    ``codes`` are the labels as positions in ``classes``, encoded once, when the data are read.
+    """
 
     X: Any
     y: NDArray[Any]
+    codes: NDArray[np.intp]
     costs: Costs
     columns: Columns
     seed: int = 0
+    groups: NDArray[np.intp] | None = None
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -44,13 +51,36 @@ class ComparisonData:
         """Whether costs differ from row to row."""
         return isinstance(self.costs, ExampleCosts)
 
+    @cached_property
+    def cost_table(self) -> NDArray[np.float64]:
+        """What each answer costs on each row, (n, K)."""
+        if isinstance(self.costs, ExampleCosts):
+            return self.costs.per_example(self.y)
+        assert self.costs.matrix is not None
+        return np.asarray(self.costs.matrix[self.codes])
+
+    def decide(self, proba: NDArray[Any]) -> NDArray[np.intp]:
+        """The code of the cheapest expected answer for each row, by the row's own costs where these are known."""
+        known = self.costs_at_predict()
+        if known is not None:
+            return np.asarray(known.expected(proba).argmin(axis=1), dtype=np.intp)
+        matrix = self.mean_costs().matrix
+        assert matrix is not None
+        return np.asarray((proba @ matrix).argmin(axis=1), dtype=np.intp)
+
+    def paid(self, answers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What answers, given as codes, cost on each row."""
+        return np.asarray(self.cost_table[np.arange(len(answers)), answers])
+
     def subset(self, rows: NDArray[np.intp]) -> ComparisonData:
         """The same question on some of the rows."""
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
-        return replace(self, X=take_rows(self.X, rows), y=self.y[rows], costs=costs)
+        groups = None if self.groups is None else self.groups[rows]
+        X = take_rows(self.X, rows)
+        return replace(self, X=X, y=self.y[rows], codes=self.codes[rows], costs=costs, groups=groups)
 
     def labels_only(self) -> ComparisonData:
-        """Labels and costs alone, where nobody is asked: cheap to cut."""
+        """Labels and costs without the columns: cheap to cut."""
         return replace(self, X=np.zeros((len(self.y), 0)))
 
     def sample_rows(self, most: int | None) -> NDArray[np.intp]:
@@ -58,10 +88,9 @@ class ComparisonData:
         n = len(self.y)
         if most is None or n <= most:
             return np.arange(n)
-        codes = self.costs.encode(self.y)
         shuffled = np.random.default_rng(self.seed).permutation(n)
-        by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-        counts = np.bincount(codes, minlength=len(self.classes))
+        by_class = shuffled[np.argsort(self.codes[shuffled], kind="stable")]
+        counts = np.bincount(self.codes, minlength=len(self.classes))
         place = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)  # of a row within its class
         wanted = np.maximum(np.round(counts * most / n), np.minimum(counts, FEWEST_TAKEN))
         return np.sort(by_class[place < np.repeat(wanted, counts)])
@@ -71,24 +100,38 @@ class ComparisonData:
         return self if most is None or len(self.y) <= most else self.subset(self.sample_rows(most))
 
     def costs_at_predict(self) -> Costs | None:
-        """Costs that differ by row and are known before the truth is; None where there are no such."""
+        """Costs that differ by row and do not depend on y; None where there are no such."""
         return self.costs if isinstance(self.costs, ExampleCosts) and self.costs.matrices is not None else None
 
     def mean_costs(self) -> Costs:
         """One cost matrix for all: the mean of each true class where costs differ from row to row."""
-        return self.costs.class_means(self.y)
+        if not isinstance(self.costs, ExampleCosts):
+            return self.costs
+        means = np.zeros((len(self.classes), len(self.classes)))
+        np.add.at(means, self.codes, self.cost_table)
+        counts = np.bincount(self.codes, minlength=len(self.classes))
+        return Costs(self.classes, means / np.maximum(counts, 1)[:, None], self.costs.positive)
 
     def cost_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
-        table = self.costs.per_example(self.y)
-        right = table[np.arange(len(self.y)), self.costs.encode(self.y)]
+        table = self.cost_table
+        right = table[np.arange(len(self.y)), self.codes]
         weights = (table.sum(axis=1) - right) / (table.shape[1] - 1) - right
         weights = np.maximum(weights, 0.0)
         return np.asarray(weights / weights.mean()) if weights.any() else np.ones(len(weights))
 
 
-def read_data(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed: int = 0) -> ComparisonData:
-    """Check what the user gave; complain in one sentence about what cannot be compared."""
+def read_data(
+    X: Any,
+    y: Any,
+    costs: Any,
+    *,
+    drop: tuple[Any, ...] = (),
+    roles: dict[Any, str] | None = None,
+    groups: Any = None,
+    seed: int = 0,
+) -> ComparisonData:
+    """Check what the user gave and encode labels and groups; what cannot be compared is an error of one sentence."""
     X, labels = by_name(X), np.asarray(y)
     if len_rows(X) != len(labels):
         raise invalid("y", f"have {len_rows(X)} labels like the rows of X", f"{len(labels)} labels")
@@ -119,4 +162,24 @@ def read_data(X: Any, y: Any, costs: Any, *, drop: tuple[Any, ...] = (), seed: i
             f"{len(classes)} different values",
             "Group them first.",
         )
-    return ComparisonData(X, labels, as_costs(costs, labels, classes), read_columns(X, drop=drop), seed)
+    bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
+    X = _used_columns(X, columns)
+    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, _read_groups(groups, len(labels)))
+
+
+def _read_groups(groups: Any, n: int) -> NDArray[np.intp] | None:
+    if groups is None:
+        return None
+    cells = np.asarray(groups)
+    if cells.shape != (n,):
+        raise invalid("groups", f"give {n} rows a group each", f"shape {cells.shape}")
+    values, codes = np.unique(cells.astype(str) if cells.dtype == object else cells, return_inverse=True)
+    if len(values) < 2:
+        raise invalid("groups", "have two or more values", values.tolist()[:1], "Leave groups out.")
+    return np.asarray(codes, dtype=np.intp)
+
+
+def _used_columns(X: Any, columns: Columns) -> Any:
+    """A frame without the columns that are left out; arrays keep theirs, since their columns go by position."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame.select(list(columns.used)).to_native() if isinstance(frame, nw.DataFrame) else X

@@ -17,29 +17,41 @@ _LOOKED_AT = 20_000  # rows are enough to see any of this
 
 
 def data_warnings(problem: ComparisonData) -> list[str]:
-    """Warnings about leaky columns, duplicate rows, tiny classes and constant columns, one sentence each."""
+    """Warnings about columns left out, duplicate rows and tiny classes, one sentence each."""
     said = [f"Column {name!r} was left out: {why}." for name, why in problem.columns.left_out.items()]
-    labels, counts = np.unique(problem.y, return_counts=True)
+    counts = np.bincount(problem.codes, minlength=len(problem.classes))
     said += [
         f"Class {label!r} has only {count} rows: what is said about it is uncertain."
-        for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
+        for label, count in zip(problem.classes.tolist(), counts.tolist(), strict=True)
         if count < _TINY
     ]
+    return (
+        said if is_sparse(problem.X) else said + _duplicates(_coded_columns(problem), problem.codes[: _rows(problem)])
+    )
+
+
+def leaking_columns(problem: ComparisonData) -> dict[Any, float]:
+    """Columns of which one alone, or where its cells are missing, gives nearly all labels away: the share it gives."""
     if is_sparse(problem.X):
-        return said
-    columns = _coded_columns(problem)
-    codes = np.unique(problem.y, return_inverse=True)[1][: _rows(problem)]
-    for name, values in columns.items():
-        levels = len(np.unique(values))
-        if levels == 1:
-            said.append(f"Column {name!r} is the same in every row and tells nothing.")
-        elif given_away := _gives_away(values, codes):
-            said.append(
-                f"Column {name!r} alone gives away {given_away:.1%} of the labels: check that it is known before the "
-                "outcome is."
-            )
-    said += _duplicates(columns, codes)
-    return said
+        return {}
+    codes = problem.codes[: _rows(problem)]
+    found = {}
+    for name, values in _coded_columns(problem).items():
+        told = [_gives_away(each, codes) for each in (values, _missing(problem, name))]
+        if share := max((t for t in told if t is not None), default=None):
+            found[name] = share
+    return found
+
+
+def _missing(problem: ComparisonData, name: Any) -> NDArray[np.intp]:
+    """1 where a cell is missing, 0 elsewhere."""
+    frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
+    n = _rows(problem)
+    if isinstance(frame, nw.DataFrame):
+        cells = np.asarray(frame[name].head(n).to_list(), dtype=object)
+        return np.array([cell is None or cell != cell for cell in cells.tolist()], dtype=np.intp)
+    cells = np.asarray(problem.X)[:n, name]
+    return (np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(n)).astype(np.intp)
 
 
 def _rows(problem: ComparisonData) -> int:
@@ -83,4 +95,7 @@ def _duplicates(columns: dict[Any, NDArray[np.intp]], codes: NDArray[np.intp]) -
     inverse = inverse.ravel()
     clash = int((codes != codes[first][inverse]).sum())
     more = f", {clash} of them with another label" if clash else ""
-    return [f"{twice} rows ({twice / len(rows):.0%}) repeat an earlier row{more}; folds may share them."]
+    return [
+        f"{twice} rows ({twice / len(rows):.0%}) repeat an earlier row{more}; if they are of one customer "
+        "or event, name the column that tells by --groups, so that no fold shares them."
+    ]

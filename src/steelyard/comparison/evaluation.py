@@ -1,273 +1,317 @@
-"""The race: nested, stratified cross-validation with the same folds for all, within a time limit."""
+"""The evaluation: units in a fixed order until effort or time ends, then what every candidate answered out of fold."""
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from threading import Thread
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.stats import ttest_1samp
-from sklearn.model_selection import StratifiedKFold
 
-from ..evaluate import costs_paid
-from .cache import FoldResult, read_folds, save_fold
-from .candidates import Candidate, shared_groups
+from ..decision.blending import greedy_blend
+from ..decision.calibration import LEAST, Calibration, fit_calibration
+from .cache import FoldResult, UnitCache
+from .candidates import Candidate
 from .data import ComparisonData
-from .fold import Task, run_fold
-from .schedule import FIRST_ROWS
+from .fold import Judged
+from .schedule import Plan, Unit, count_survivors, rungs
+from .tuning import near
+from .workers import Failed, Outcome, Results, Task
 
-_HOPELESS = 1e-3  # chance, under equal costs, of falling this far behind: then a contender is stopped
-_SMALL_SHARE = 0.03
-_FIRST_ROUND = 0.5  # of the time at most goes into the first fold of everyone
-_QUICK = 0.1  # of work at most is done without another process
-_QUICK_SHARE = 0.15
-_EARLY = 3.0  # times the time of others for the ones nobody would leave out: few rows would belittle them
-_GRACE = 0.1  # of the time left more, for folds that were planned and took a little longer
+Floats = NDArray[np.float64]
+_BATCH = 4  # random settings that are drawn at a time
+_ENOUGH_ON_A_RUNG = 3  # candidates: with fewer on the larger rows those on fewer rows are shown
+_REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
+_LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
+_FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
+
+
+class Pool(Protocol):
+    """Where units run."""
+
+    def run(self, tasks: list[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until no further one may start."""
+        ...
 
 
 @dataclass
 class CandidateRun:
-    """One contender's race so far; ``stopped`` says why it did not run every fold."""
+    """What one candidate, constant or blend answered for the judged rows; ``stopped`` says why it is not ranked.
 
-    candidate: Candidate
-    folds: dict[int, FoldResult] = field(default_factory=dict)
+    ``proba`` are out-of-fold probabilities, each fold calibrated on the others; ``calibration`` is of all folds and
+    goes into the model; ``members`` are the runs of a blend with their weights.
+    """
+
+    name: str
+    family: str
+    candidate: Candidate | None = None
+    proba: NDArray[np.float32] | None = None
+    answers: NDArray[np.intp] | None = None
+    paid: Floats | None = None
+    calibration: Calibration | None = None
+    rounds: int | None = None
+    members: list[tuple[CandidateRun, float]] = field(default_factory=list)
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    folds: int = 0
+    rows: int | None = None
     stopped: str | None = None
 
     @property
-    def seconds(self) -> float:
-        """Time of its slowest fold so far, with those it shares work with."""
-        return max((f.team_seconds for f in self.folds.values()), default=0.0)
+    def complete(self) -> bool:
+        """Whether it answered for every judged row."""
+        return self.answers is not None
 
     @property
     def cost(self) -> float:
-        """Mean cost over the folds so far."""
-        return statistics.fmean(f.cost for f in self.folds.values())
-
-    @property
-    def rows(self) -> int | None:
-        """Rows it was taught with at the first fold; None before that."""
-        return self.folds[min(self.folds)].rows if self.folds else None
-
-
-SharedGroup = list[CandidateRun]  # entries that share work, run together
+        """Mean cost over the judged rows."""
+        assert self.paid is not None
+        return float(self.paid.mean())
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The problem, its folds, and every entry."""
+    """The data, the judged rows with their folds, every run, and how far the plan was carried out."""
 
     problem: ComparisonData
-    splits: tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]
+    judged: Judged
     entries: tuple[CandidateRun, ...]
+    units: int
+    planned: int
+    cpu_seconds: float
     interrupted: bool = False
-    _paid: dict[tuple[str, int], tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=dict, repr=False)
+    cut: bool = False  # effort or time ended before the plan
+
+    @property
+    def data(self) -> ComparisonData:
+        """The judged rows: labels and costs, without the columns."""
+        return self.problem.labels_only().subset(self.judged.rows)
 
     def complete(self) -> list[CandidateRun]:
-        """The entries that answered for every row."""
-        return [entry for entry in self.entries if len(entry.folds) == len(self.splits)]
-
-    def taught_with(self, entry: CandidateRun) -> int | None:
-        """How many rows it was taught with, where that is fewer than the training part of a fold."""
-        fewest = min(len(fit_on) for fit_on, _ in self.splits)
-        return None if entry.rows is None or entry.rows >= fewest else entry.rows
-
-    def answers(self, entry: CandidateRun) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """Rows a contender has answered for, in the order of the data, and its answers."""
-        done = sorted(entry.folds)
-        rows = np.concatenate([self.splits[f][1] for f in done])
-        predicted = np.concatenate([entry.folds[f].predicted for f in done])
-        order = np.argsort(rows, kind="stable")
-        return rows[order], self.problem.classes[predicted[order]]
-
-    def paid(self, entry: CandidateRun) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Rows answered for and the cost paid on each."""
-        key = (entry.candidate.name, len(entry.folds))
-        if key not in self._paid:
-            rows, predicted = self.answers(entry)
-            subset = self.problem.labels_only().subset(rows)
-            self._paid[key] = rows, costs_paid(subset.y, predicted, costs=subset.costs)
-        return self._paid[key]
+        """The runs that answered for every judged row."""
+        return [entry for entry in self.entries if entry.complete]
 
 
-Watcher = Callable[[Evaluation, str], None]
+class Work:
+    """Runs units and keeps count: the one place that knows what is left of effort and time."""
 
+    def __init__(
+        self,
+        pool: Pool,
+        cache: UnitCache,
+        judged: Callable[[int], Judged],
+        n_classes: int,
+        *,
+        limit: int | None,
+        time_limit: float | None,
+        interrupted: Callable[[], bool],
+        cost_of: Callable[[Unit, FoldResult], float],
+        watch: Callable[[Work, Unit], None] | None = None,
+    ) -> None:
+        self.everyone: list[Candidate] = []
+        self.results: dict[tuple[int, int], dict[int, FoldResult]] = {}
+        self.failed: dict[int, str] = {}
+        self.done, self.planned, self.cpu = 0, 0, 0.0
+        self.stopped = False
+        self._cost_of, self._sums = cost_of, dict[tuple[int, int], list[float]]()
+        self._pool, self._cache, self._judged, self._n_classes = pool, cache, judged, n_classes
+        self._limit, self._time_limit = limit, time_limit
+        self._interrupted, self._watch = interrupted, watch
 
-def make_splits(problem: ComparisonData, folds: int) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
-    """Stratified folds; fewer where a class has fewer rows."""
-    fewest = int(np.unique(problem.y, return_counts=True)[1].min())
-    splitter = StratifiedKFold(max(2, min(folds, fewest)), shuffle=True, random_state=problem.seed)
-    return tuple(splitter.split(np.zeros(len(problem.y)), problem.y))
+    def run(self, chosen: Sequence[int], rows: int) -> bool:
+        """All folds of these candidates on so many rows; False when effort, time or the user ended it."""
+        judged = self._judged(rows)
+        units = [Unit(c, rows, fold) for c in chosen for fold in range(judged.n_folds)]
+        if self._limit is not None:
+            units = units[: max(0, self._limit - self.done)]
+        self.planned = max(self.planned, self.done + len(units))
+        before = self.done
+        for unit, result, is_new in self._outcomes(units, judged):
+            if is_new:
+                self._cache.save_fold(unit, result)
+            self._note(unit, result)
+        if self.done - before < len(units) or (self._limit is not None and self.done >= self._limit):
+            self.stopped = True
+        return not self.stopped
+
+    def _outcomes(self, units: list[Unit], judged: Judged) -> Iterator[tuple[Unit, Outcome, bool]]:
+        """Results in the order of the units; those of an earlier run are read, the others are computed."""
+        held = np.bincount(judged.fold, minlength=judged.n_folds)
+        at = 0
+        while at < len(units):
+            known = self._cache.read_fold(units[at], (int(held[units[at].fold]), self._n_classes))
+            if known is None:
+                break
+            if not self._may_start():
+                return
+            yield units[at], known, False
+            at += 1
+        tasks = [(unit, self.everyone[unit.candidate]) for unit in units[at:]]
+        for unit, result in self._pool.run(tasks, self._may_start, self.failed.__contains__):
+            yield unit, result, True
+
+    def _note(self, unit: Unit, result: Outcome) -> None:
+        self.done += 1
+        if isinstance(result, str):
+            self.failed.setdefault(unit.candidate, result)
+        else:
+            self.cpu += result.cpu_seconds
+            self.results.setdefault((unit.candidate, unit.rows), {})[unit.fold] = result
+            self._sums.setdefault((unit.candidate, unit.rows), []).append(self._cost_of(unit, result))
+        if self._watch is not None:
+            self._watch(self, unit)
+
+    def _may_start(self) -> bool:
+        if self._interrupted():
+            return False
+        return self._time_limit is None or self.cpu + _LEAST_UNIT + self._reserve() < self._time_limit
+
+    def _reserve(self) -> float:
+        """CPU time that the last steps will take: a fit of the likely members on all rows, and the promise."""
+        assert self._time_limit is not None
+        fits = sorted(float(np.mean([r.cpu_seconds for r in folds.values()])) for folds in self.results.values())
+        return _FINISH_SHARE * self._time_limit + _REFIT * sum(fits[len(fits) // 4 : len(fits) // 4 + 6])
+
+    @property
+    def best_cost(self) -> float | None:
+        """The least mean cost of a candidate that finished its folds, before calibration; None before the first."""
+        whole = [float(np.mean(costs)) for (_, rows), costs in self._sums.items() if len(costs) == self._folds(rows)]
+        return min(whole, default=None)
+
+    def _folds(self, rows: int) -> int:
+        return self._judged(rows).n_folds
+
+    def finished(self, rows: int) -> list[int]:
+        """Candidates that answered every fold of so many rows."""
+        wanted = self._judged(rows).n_folds
+        return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows), {})) == wanted]
 
 
 def evaluate(
-    problem: ComparisonData,
-    everyone: Sequence[Candidate],
-    *,
-    folds: int = 5,
-    seconds: float = 120.0,
-    jobs: int = 1,
-    state: Path | None = None,
-    watch: Watcher | None = None,
+    data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Callable[[int], Judged], plan: Plan
 ) -> Evaluation:
-    """Let everyone run, fold by fold, the cheap ones first; Ctrl-C and the time limit keep what is done."""
-    start = time.monotonic()
-    evaluation = Evaluation(
-        problem, make_splits(problem, folds), tuple(CandidateRun(c, stopped=c.unable) for c in everyone)
-    )
-    for entry in evaluation.entries:
-        entry.folds.update(read_folds(state, entry.candidate))
+    """Run the plan and gather what came of it; Ctrl-C keeps what is done."""
+    able = [c for c in everyone if c.unable(data) is None][: plan.settings]
+    work.everyone = list(able)
     interrupted = False
-    starting = Thread(target=_start_others, args=(jobs,))
-    starting.start()
     try:
-        for fold in range(
-            len(evaluation.splits)
-        ):  # the quick ones first, so that there is something to say in any case
-            for team in _waiting(evaluation, fold, quick=True):
-                _note(evaluation, _at_once(evaluation, team, fold, start + seconds), fold, state, watch)
-        starting.join()
-        for fold in range(len(evaluation.splits)):
-            share = _FIRST_ROUND if fold == 0 else 1.0 + _GRACE
-            _note(evaluation, _round(evaluation, fold, start + seconds, share, jobs), fold, state, watch)
-            _stop_hopeless(evaluation)
-            _stop_late(evaluation, start + seconds - time.monotonic(), jobs)
+        _run_plan(data, work, judged, plan)
     except KeyboardInterrupt:
-        interrupted = True
-        for entry in evaluation.entries:
-            if len(entry.folds) < len(evaluation.splits):
-                entry.stopped = entry.stopped or "interrupted"
-    return Evaluation(evaluation.problem, evaluation.splits, evaluation.entries, interrupted)
+        interrupted = work.stopped = True
+    rows = _shown_rung(data, work)
+    part = judged(rows)
+    labels = data.labels_only().subset(part.rows)
+    entries = [_run_of(work, c, rows, part, labels) for c in range(len(work.everyone))]
+    entries += [
+        CandidateRun(c.name, c.family, c, stopped=reason) for c in everyone if (reason := c.unable(data)) is not None
+    ]
+    if rows < len(data.codes):
+        for entry in entries:
+            entry.rows = rows
+    return Evaluation(data, part, tuple(entries), work.done, work.planned, work.cpu, interrupted, work.stopped)
 
 
-def _running_teams(evaluation: Evaluation) -> list[SharedGroup]:
-    """The teams of those still in the race."""
-    by_name = {e.candidate.name: e for e in evaluation.entries if e.stopped is None}
-    return [[by_name[c.name] for c in team] for team in shared_groups([e.candidate for e in by_name.values()])]
+def _run_plan(data: ComparisonData, work: Work, judged: Callable[[int], Judged], plan: Plan) -> None:
+    chosen = list(range(len(work.everyone)))
+    ladder = rungs(len(data.codes))
+    for rung, rows in enumerate(ladder):
+        chosen = chosen[: count_survivors(len(work.everyone), rung)]
+        if not work.run(chosen, rows):
+            return
+        if rung + 1 < len(ladder):
+            chosen = _ranked(data, work, judged, rows, chosen)
+    drawn = 0
+    while drawn < plan.random and (bases := _ranked(data, work, judged, ladder[-1], chosen)):
+        fresh = [near(work.everyone[bases[i % min(3, len(bases))]], drawn + i, data.seed) for i in range(_BATCH)]
+        start = len(work.everyone)
+        work.everyone += fresh
+        drawn += len(fresh)
+        chosen = [*chosen, *range(start, len(work.everyone))]
+        if not work.run(range(start, len(work.everyone)), ladder[-1]):
+            return
 
 
-# -- one fold of everyone ---------------------------------------------------------------------------------------------
+def _ranked(
+    data: ComparisonData, work: Work, judged: Callable[[int], Judged], rows: int, chosen: Sequence[int]
+) -> list[int]:
+    """The candidates that finished on these rows, the least calibrated log loss first."""
+    part = judged(rows)
+    codes = data.codes[part.rows]
+    finished = [c for c in work.finished(rows) if c in set(chosen) and c not in work.failed]
+    losses = {}
+    for c in finished:
+        proba, _ = calibrate_out_of_fold(_gather(work, c, rows, part, len(data.classes)), codes, part.fold)
+        losses[c] = float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], LEAST)).mean())
+    return sorted(finished, key=lambda c: (losses[c], c))
 
 
-Outcomes = Iterator[tuple[CandidateRun, FoldResult | str]]
+def _shown_rung(data: ComparisonData, work: Work) -> int:
+    """The most rows on which enough candidates finished; never are candidates of different rows ranked together."""
+    ladder = rungs(len(data.codes))
+    for rows in reversed(ladder):
+        if len(work.finished(rows)) >= _ENOUGH_ON_A_RUNG:
+            return rows
+    return max(ladder, key=lambda rows: (len(work.finished(rows)), rows))
 
 
-def _note(evaluation: Evaluation, outcomes: Outcomes, fold: int, state: Path | None, watch: Watcher | None) -> None:
-    """Write down results as they come in, and who failed or ran out of time."""
-    for entry, result in outcomes:
-        if isinstance(result, str):
-            entry.stopped = f"{result} after {len(entry.folds)} of {len(evaluation.splits)} folds"
-        else:
-            entry.folds[fold] = result
-            save_fold(state, entry.candidate, result)
-        if watch is not None:
-            watch(evaluation, entry.candidate.name)
+def _gather(work: Work, c: int, rows: int, part: Judged, n_classes: int) -> NDArray[np.float32]:
+    proba = np.zeros((len(part.rows), n_classes), dtype=np.float32)
+    for fold, result in work.results[c, rows].items():
+        proba[part.fold == fold] = result.proba
+    return proba
 
 
-def _waiting(evaluation: Evaluation, fold: int, *, quick: bool) -> list[SharedGroup]:
-    """The teams, or what is left of them, that have this fold before them, the least work a contender first."""
-    found = [[e for e in team if fold not in e.folds] for team in _running_teams(evaluation)]
-    found = [team for team in found if team and (team[0].candidate.work <= _QUICK) is quick]
-    return sorted(found, key=_turn)
+def calibrate_out_of_fold(
+    proba: NDArray[np.float32], codes: NDArray[np.intp], fold: NDArray[np.intp]
+) -> tuple[NDArray[np.float32], Calibration]:
+    """Each fold through curves fitted on the others, and the curves of all folds together."""
+    found = np.empty_like(proba)
+    for k in range(int(fold.max()) + 1):
+        held = fold == k
+        found[held] = fit_calibration(proba[~held], codes[~held]).apply(proba[held])
+    return found, fit_calibration(proba, codes)
 
 
-def _turn(team: SharedGroup) -> tuple[bool, bool, float]:
-    first = team[0]
-    return not first.candidate.early, first.seconds > 0, (first.seconds or first.candidate.work) / len(team)
+def _run_of(work: Work, c: int, rows: int, part: Judged, labels: ComparisonData) -> CandidateRun:
+    candidate = work.everyone[c]
+    run = CandidateRun(candidate.name, candidate.family, candidate)
+    folds = work.results.get((c, rows), {})
+    run.folds = len(folds)
+    run.fit_seconds = float(np.mean([r.fit_seconds for r in folds.values()])) if folds else 0.0
+    run.predict_seconds = float(np.mean([r.predict_seconds for r in folds.values()])) if folds else 0.0
+    if c in work.failed:
+        run.stopped = work.failed[c]
+    elif len(folds) < part.n_folds:
+        tried = [r for (which, r) in work.results if which == c]
+        run.stopped = f"{len(folds)} of {part.n_folds} folds" if folds else _why_not(tried)
+    else:
+        raw = _gather(work, c, rows, part, len(labels.classes))
+        run.proba, run.calibration = calibrate_out_of_fold(raw, labels.codes, part.fold)
+        run.answers = labels.decide(run.proba)
+        run.paid = labels.paid(run.answers)
+        rounds = [r.rounds for r in folds.values() if r.rounds is not None]
+        run.rounds = round(float(np.mean(rounds))) if rounds else None
+    return run
 
 
-def _claim(team: SharedGroup) -> float:
-    """What a team may claim of the time left, compared with others."""
-    return len(team) * (_EARLY if team[0].candidate.early else 1.0)
+def _why_not(tried: list[int]) -> str:
+    return f"left out after {max(tried):,} rows" if tried else "not reached"
 
 
-def _at_once(evaluation: Evaluation, team: SharedGroup, fold: int, deadline: float) -> Outcomes:
-    """One fold of a quick team, without another process; the constants whatever the time."""
-    seconds = _QUICK_SHARE * max(deadline - time.monotonic(), 0.0)
-    constant = team[0].candidate.family == "constant"
-    task = _task(team, fold, [], seconds, np.inf if constant else deadline)
-    problem = evaluation.problem.labels_only() if constant else evaluation.problem
-    yield from zip(team, run_fold(0, task, problem, *evaluation.splits[fold])[1], strict=True)
-
-
-def _start_others(jobs: int) -> None:
-    """Start the processes that contenders will run in: they import what this module does, which takes seconds."""
-    if jobs > 1:
-        Parallel(n_jobs=jobs)(delayed(_ready)() for _ in range(jobs))
-
-
-def _ready() -> None:
-    """Another process that can run this is ready."""
-
-
-def _round(evaluation: Evaluation, fold: int, deadline: float, share: float, jobs: int) -> Outcomes:
-    """One fold of everyone still running, as they come in, within a share of the time left."""
-    learners = _waiting(evaluation, fold, quick=False)
-    problem, (fit_on, test_on) = evaluation.problem, evaluation.splits[fold]
-    now = time.monotonic()
-    deadline = now + share * (deadline - now)
-    pace: list[float] = []  # seconds for a guess of work 1, as seen so far
-
-    def calls() -> Iterator[Any]:  # asked for the next one when there is somebody to run it
-        for i, team in enumerate(learners):
-            mine = _claim(team) / sum(map(_claim, learners[i:]))
-            left = max(deadline - time.monotonic(), 0.0) * min(jobs, len(learners) - i)
-            yield delayed(run_fold)(i, _task(team, fold, pace, mine * left, deadline), problem, fit_on, test_on)
-
-    for i, results in Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch=jobs)(calls()):
-        team = learners[i]
-        pace.extend(
-            r.team_seconds / team[0].candidate.work * min(1.0, FIRST_ROWS / r.rows)
-            for r in results[:1]
-            if isinstance(r, FoldResult)
-        )
-        yield from zip(team, results, strict=True)
-
-
-def _task(team: SharedGroup, fold: int, pace: Sequence[float], seconds: float, deadline: float) -> Task:
-    first = team[0]
-    guess = statistics.median(pace) * first.candidate.work if pace else 0.0
-    return Task([e.candidate for e in team], fold, first.rows, seconds, first.seconds or guess, deadline)
-
-
-# -- who is stopped ---------------------------------------------------------------------------------------------------
-
-
-def _stop_late(evaluation: Evaluation, left: float, jobs: int) -> None:
-    """Of those still running keep the best teams, as many as can finish in the time left."""
-    folds = len(evaluation.splits)
-    running = [[e for e in team if 0 < len(e.folds) < folds] for team in _running_teams(evaluation)]
-    running = [team for team in running if team and team[0].candidate.family != "constant"]
-    need = {id(team): max(e.seconds * (folds - len(e.folds)) for e in team) / jobs for team in running}
-    small = _SMALL_SHARE * left  # what takes next to nothing is not worth stopping
-    best = {id(team): min(e.cost for e in team) for team in running}
-    for team in sorted(running, key=lambda t: (need[id(t)] > small, best[id(t)])):
-        if need[id(team)] > left:
-            for entry in team:
-                entry.stopped = f"out of time after {len(entry.folds)} of {folds} folds"
-        else:
-            left -= need[id(team)]
-
-
-def _stop_hopeless(evaluation: Evaluation) -> None:
-    """Stop whoever pays significantly more than the leader on the rows both have answered for."""
-    running = [e for e in evaluation.entries if e.stopped is None and len(e.folds) >= 2]
-    if len(running) < 2:
-        return
-    paid = {id(e): evaluation.paid(e) for e in running}
-    leader = min(running, key=lambda e: paid[id(e)][1].mean())
-    rows, best = paid[id(leader)]
-    for entry in running:
-        if entry is leader or entry.candidate.family == "constant" or len(entry.folds) == len(evaluation.splits):
-            continue
-        mine, cost = paid[id(entry)]
-        _, at_best, at_mine = np.intersect1d(rows, mine, return_indices=True)
-        difference = cost[at_mine] - best[at_best]
-        if difference.std() > 0 and ttest_1samp(difference, 0.0, alternative="greater").pvalue < _HOPELESS:
-            entry.stopped = f"far behind after {len(entry.folds)} of {len(evaluation.splits)} folds"
+def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> CandidateRun | None:
+    """The greedy blend of complete runs that can be saved; None where there is none."""
+    able = [r for r in runs if r.proba is not None and r.candidate is not None and not r.candidate.kind.requires]
+    if not able:
+        return None
+    at = np.arange(len(labels.codes))
+    weights = greedy_blend(np.column_stack([r.proba[at, labels.codes] for r in able]))  # type: ignore[index]
+    members = [(r, float(w)) for r, w in zip(able, weights, strict=True) if w > 0]
+    mean: Floats = np.sum([w * np.asarray(r.proba, dtype=np.float64) for r, w in members], axis=0)
+    blend = CandidateRun("blend", "blend", proba=mean.astype(np.float32), members=members, folds=members[0][0].folds)
+    blend.answers = labels.decide(mean)
+    blend.paid = labels.paid(blend.answers)
+    blend.rows = members[0][0].rows
+    blend.fit_seconds = sum(r.fit_seconds for r, _ in members)
+    blend.predict_seconds = sum(r.predict_seconds for r, _ in members)
+    return blend

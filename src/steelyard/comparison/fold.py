@@ -1,146 +1,110 @@
-"""One fold of contenders that share work: taught on one part, asked about the other, within a time."""
+"""One work unit: the rows of a fold prepared once per encoder, a setting fitted, the held-out rows answered."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..evaluate import costs_paid
-from ..models.model import decide, split_pipeline
+from ..decision.blending import code_probabilities
 from .cache import FoldResult
-from .candidates import Candidate, prepared
+from .candidates import Candidate
 from .data import ComparisonData
-from .schedule import fit_within_time
+from .schedule import Unit, assign_folds, count_folds
 
-_FAR_TOO_LONG = 3.0  # times its share of the time: then even a first try is not begun
-
-
-@dataclass(frozen=True)
-class Task:
-    """One fold of one team: what may be looked at, and for how long."""
-
-    candidates: list[Candidate]
-    fold: int
-    rows: int | None  # to be taught with; None: as many as the time allows
-    seconds: float  # for the fit, where the rows are to be found
-    expected: float
-    deadline: float
+_CACHE_BYTES = 100 << 20  # prepared rows that are kept beside those in use, for tables of any size
+_CACHE_TABLES = 2  # or this many times the table in single precision
 
 
 @contextmanager
-def as_in_the_race() -> Iterator[None]:
-    """One thread, since contenders run side by side, and no warnings.
-
-    A contender that did not quite converge still answers, and is judged by that.
-    """
+def single_threaded() -> Iterator[None]:
+    """One thread, since units run side by side, and no warnings: a learner is judged by its answers."""
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         yield
 
 
-def run_fold(
-    index: int, task: Task, problem: ComparisonData, fit_on: NDArray[np.intp], test_on: NDArray[np.intp]
-) -> tuple[int, list[FoldResult | str]]:
-    """Teach on one part and ask about the other, or say why not: one contender's trouble does not end the race."""
-    too_long = task.rows is None and task.expected > _FAR_TOO_LONG * task.seconds
-    if too_long or time.monotonic() + task.expected > task.deadline:
-        return index, ["out of time"] * len(task.candidates)
-    with as_in_the_race():
-        most = task.candidates[0].most_rows if task.rows is None else task.rows
-        training = problem.subset(fit_on[problem.labels_only().subset(fit_on).sample_rows(most)])
-        if task.rows is None:
-            growth = task.candidates[0].growth
-            fitted, rows = fit_within_time(
-                lambda subset: _teach(task.candidates, subset), training, task.seconds, growth
-            )
-        else:
-            fitted, rows = _teach(task.candidates, training), len(training.y)
-        begun = time.perf_counter()
-        asked = TestRows(problem.subset(test_on))
-        results = [_answers(t, asked, task.fold, rows) for t in fitted]
-    whole = fitted[0].team_seconds + time.perf_counter() - begun
-    return index, [r if isinstance(r, str) else replace(r, team_seconds=whole) for r in results]
+class Judged:
+    """The rows of a rung and the fold that holds each out."""
+
+    def __init__(self, data: ComparisonData, rows: int, cv: int) -> None:
+        self.rows = data.sample_rows(rows)
+        part = data.labels_only().subset(self.rows)
+        self.fold = assign_folds(part, count_folds(len(data.codes), cv))
+        self.n_folds = int(self.fold.max()) + 1
+
+    def split(self, fold: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows of the table to fit on, and held-out ones."""
+        held = self.fold == fold
+        return self.rows[~held], self.rows[held]
 
 
-@dataclass(frozen=True)
-class FittedCandidate:
-    """A candidate after its fit, or what went wrong."""
+class FoldRunner:
+    """Runs units; keeps prepared rows so that each fold is prepared once for each encoder."""
 
-    model: Any
-    seconds: float
-    team_seconds: float = 0.0
-    trouble: str | None = None
+    def __init__(self, data: ComparisonData, cv: int) -> None:
+        self.data = data
+        self._cv = cv
+        self._judged: dict[int, Judged] = {}
+        self._prepared: OrderedDict[tuple[int, int, str], tuple[Any, Any]] = OrderedDict()
+        self._room = max(_CACHE_BYTES, _CACHE_TABLES * 4 * data.X.shape[0] * data.X.shape[1])
 
+    def judged(self, rows: int) -> Judged:
+        """The rows and folds of a rung."""
+        if rows not in self._judged:
+            self._judged[rows] = Judged(self.data, rows, self._cv)
+        return self._judged[rows]
 
-def _teach(candidates: Sequence[Candidate], training: ComparisonData) -> list[FittedCandidate]:
-    """Everyone of a team, what they share once; each one's time is what it would take alone."""
-    start = time.perf_counter()
-    shares = candidates[0].shares
-    try:
-        shared = None if shares is None else shares(training)
-    except Exception as error:  # other people's learners may raise anything at all
-        return [FittedCandidate(None, 0.0, 0.0, _trouble(error))] * len(candidates)
-    common = time.perf_counter() - start
-    fitted = []
-    for candidate in candidates:
-        begun = time.perf_counter()
+    def run(self, unit: Unit, candidate: Candidate) -> FoldResult | str:
+        """Answers for the held-out rows, or why there are none: one candidate's trouble does not end the others."""
+        started = time.process_time()
         try:
-            model, trouble = candidate.fit(training, shared), None
-        except Exception as error:
-            model, trouble = None, _trouble(error)
-        fitted.append(FittedCandidate(model, common + time.perf_counter() - begun, 0.0, trouble))
-    whole = time.perf_counter() - start
-    return [replace(t, team_seconds=whole) for t in fitted]
+            with single_threaded():
+                fit_on, held_out = self.judged(unit.rows).split(unit.fold)
+                training, asked = self._rows(candidate, unit, fit_on, held_out)
+                began = time.process_time()
+                part = self.data.labels_only().subset(fit_on)
+                model, rounds = candidate.fit(training, part)
+                fitted = time.process_time()
+                proba = code_probabilities(model, asked, len(self.data.classes))
+                if not np.isfinite(proba).all():
+                    return "failed (probabilities that are no numbers)"
+        except MemoryError:
+            return "failed (out of memory)"
+        except Exception as error:  # other people's learners may raise anything at all
+            return f"failed ({type(error).__name__}: {(str(error).splitlines() or [''])[0][:80]})"
+        done = time.process_time()
+        return FoldResult(proba.astype(np.float32), rounds, done - started, fitted - began, done - fitted)
+
+    def _rows(self, candidate: Candidate, unit: Unit, fit_on: Any, held_out: Any) -> tuple[Any, Any]:
+        key = (unit.rows, unit.fold, candidate.encoder)
+        if key not in self._prepared:
+            training, asked = self.data.labels_only().subset(fit_on), self.data.subset(held_out)
+            encoder = candidate.new_encoder(self.data)
+            X = self.data.subset(fit_on).X
+            self._prepared[key] = (
+                as_rows(encoder.fit_transform(X, training.codes)),
+                as_rows(encoder.transform(asked.X)),
+            )
+            while len(self._prepared) > 1 and sum(map(_bytes, self._prepared.values())) > self._room:
+                self._prepared.popitem(last=False)
+        self._prepared.move_to_end(key)
+        return self._prepared[key]
 
 
-class TestRows:
-    """The rows of a test fold, prepared once for all models that prepare them in the same way."""
-
-    def __init__(self, problem: ComparisonData) -> None:
-        self.problem = problem
-        self._ready: dict[int, tuple[Any, float]] = {}
-
-    def rows_for(self, prepare: Any) -> tuple[Any, float]:
-        """The rows, and the seconds it took to prepare them."""
-        key = id(prepare.steps[0][1]) if prepare is not None and len(prepare) == 1 else id(prepare)
-        if key not in self._ready:
-            start = time.perf_counter()
-            rows = prepared(prepare, self.problem.X)
-            self._ready[key] = rows, time.perf_counter() - start
-        return self._ready[key]
+def as_rows(rows: Any) -> Any:
+    """What an encoder gives as an array or CSR matrix."""
+    if hasattr(rows, "tocsr"):
+        return rows.tocsr()
+    return np.asarray(rows, dtype=np.float64)
 
 
-def _answers(fitted: FittedCandidate, asked: TestRows, fold: int, rows: int) -> FoldResult | str:
-    if fitted.trouble is not None:
-        return fitted.trouble
-    problem = asked.problem
-    try:
-        prepare, decider = split_pipeline(fitted.model)
-        ready, seconds = asked.rows_for(prepare)
-        start = time.perf_counter()
-        answers = np.asarray(decide(decider, ready, problem.costs_at_predict()))
-        seconds += time.perf_counter() - start
-        predicted, cost = problem.costs.encode(answers), costs_paid(problem.y, answers, costs=problem.costs).mean()
-        proba = _probabilities(decider, ready, problem)
-        return FoldResult(fold, predicted, proba, fitted.seconds, seconds, 0.0, rows, float(cost))
-    except Exception as error:
-        return _trouble(error)
-
-
-def _trouble(error: Exception) -> str:
-    return f"failed ({type(error).__name__}: {(str(error).splitlines() or [''])[0][:80]})"
-
-
-def _probabilities(decider: Any, rows: Any, problem: ComparisonData) -> NDArray[np.float32] | None:
-    """Of two classes, for the curves of the report."""
-    if len(problem.classes) > 2 or not hasattr(decider, "predict_proba"):
-        return None
-    return np.asarray(decider.predict_proba(rows), dtype=np.float32)
+def _bytes(pair: tuple[Any, Any]) -> int:
+    return sum(int(rows.data.nbytes) if hasattr(rows, "indptr") else int(rows.nbytes) for rows in pair)

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
-from ..errors import StateError
-from ..evaluate import (
-    Interval,
-    bootstrap_interval,
-    compare_costs,
-    f_score,
-    g_mean_score,
-    mean_cost,
-    savings_score,
-    sensitivity_score,
-    specificity_score,
-)
+from ..evaluate import Interval
+from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
 
 SAME = 0.05  # a lead that chance gives this often is no lead
 _RESAMPLES = 1000
+_DRAWN = 2_000  # rows of a class that are resampled one by one; means of more are drawn as normal
+_CONFIDENCE = 0.95
+Floats = NDArray[np.float64]
+_Rate = Callable[[Floats], Floats]  # of confusion counts (..., K, K)
 
 
 @dataclass(frozen=True)
@@ -43,9 +37,10 @@ class LeaderboardRow:
     fit_seconds: float
     predict_seconds: float
     folds: int
-    rows: int | None  # taught with, where these are fewer than the training part of a fold
-    p_value: float | None  # one-tailed p-value of "not cheaper" for the winner against this one; None for the winner
-    stopped: str | None
+    rows: int | None  # judged on, where these are fewer than all
+    p_value: float | None  # one-tailed, of "not cheaper" for the winner against this one; None for the winner
+    weight: float | None  # in the blend
+    stopped: str | None = None
 
     @property
     def tied_with_best(self) -> bool:
@@ -53,179 +48,117 @@ class LeaderboardRow:
         return self.p_value is None or self.p_value > SAME
 
 
-def leaderboard(evaluation: Evaluation) -> list[LeaderboardRow]:
-    """The leaderboard, cheapest first; those who did not finish come last, judged on what they answered.
-
-    One of them comes first where it was clearly cheaper than everyone who finished, as far as it came.
-    """
-    complete = evaluation.complete() or [e for e in evaluation.entries if e.folds]
-    if not complete:
-        raise StateError("the comparison was interrupted before any contender had answered; there is nothing to show.")
-    winner = _ahead(
-        evaluation, min(complete, key=lambda e: (evaluation.paid(e)[1].mean(), e.candidate.family != "constant"))
-    )
-    lines = [_standing(evaluation, entry, winner) for entry in evaluation.entries if entry.folds]
-    return sorted(
-        lines,
-        key=lambda s: (
-            s.p_value is not None,
-            s.folds < len(evaluation.splits),
-            s.mean_cost.value,
-            s.family != "constant",
-        ),
-    )
+def choose_winner(
+    singles: Sequence[CandidateRun], constants: Sequence[CandidateRun], blend: CandidateRun | None
+) -> CandidateRun:
+    """The blend where there is one, else the cheapest single; a constant that costs no more comes first."""
+    usable = [run for run in singles if run.candidate is None or not run.candidate.kind.requires]
+    best = blend if blend is not None else min(usable, key=lambda run: run.cost, default=None)
+    cheapest = min(constants, key=lambda run: run.cost)
+    return cheapest if best is None or cheapest.cost <= best.cost else best
 
 
-def _ahead(evaluation: Evaluation, first: CandidateRun) -> CandidateRun:
-    """The best of those who finished, or who did not but was clearly cheaper as far as it came."""
-    best, lead = first, 0.0
-    for entry in evaluation.entries:
-        if entry.folds and len(entry.folds) < len(evaluation.splits) and _behind(evaluation, first, entry) <= SAME:
-            gained = _gap(evaluation, first, entry)
-            if gained.mean() > lead:
-                best, lead = entry, float(gained.mean())
-    return best
+def leaderboard(evaluation: Evaluation, runs: Sequence[CandidateRun], winner: CandidateRun) -> list[LeaderboardRow]:
+    """The winner, then all that answered every judged row, the cheapest first."""
+    data = evaluation.data
+    weights = {id(member): weight for run in runs for member, weight in run.members}
+    rest = sorted((r for r in runs if r is not winner), key=lambda r: (r.cost, r.family != "constant", r.name))
+    return [_row(data, run, winner, weights.get(id(run))) for run in [winner, *rest]]
 
 
-def winner_of(evaluation: Evaluation, lines: list[LeaderboardRow]) -> CandidateRun:
-    """The entry at the head of the leaderboard."""
-    return next(e for e in evaluation.entries if e.candidate.name == lines[0].name)
-
-
-def _standing(evaluation: Evaluation, entry: CandidateRun, winner: CandidateRun) -> LeaderboardRow:
-    rows, predicted = evaluation.answers(entry)
-    subset = evaluation.problem.labels_only().subset(rows)
-    two = len(evaluation.problem.classes) == 2
-
-    def interval(measure: Callable[..., float], **given: Any) -> Interval:
-        return bootstrap_interval(
-            measure, subset.y, predicted, costs=subset.costs, n_resamples=_RESAMPLES, random_state=subset.seed, **given
-        )
-
-    results = entry.folds.values()
+def _row(data: ComparisonData, run: CandidateRun, winner: CandidateRun, weight: float | None) -> LeaderboardRow:
+    assert run.answers is not None
+    assert run.paid is not None
+    rng = np.random.default_rng([data.seed, 31])
+    n_classes = len(data.classes)
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (data.codes, run.answers), 1.0)
+    drawn = _resampled_counts(counts, rng)
+    cost = _interval(run.cost, _resampled_costs(data, run.paid, rng))
+    constant = float(data.cost_table.mean(axis=0).min())
+    saved = _interval(_saved(run.cost, constant), np.array([_saved(cost.low, constant), _saved(cost.high, constant)]))
+    two = n_classes == 2
+    positive = data.costs.positive_index() if two else 0
+    rates = {name: _interval(float(rate(counts)), rate(drawn)) for name, rate in _rates(positive, two).items()}
     return LeaderboardRow(
-        name=entry.candidate.name,
-        family=entry.candidate.family,
-        mean_cost=interval(mean_cost),
-        total_cost=float(evaluation.paid(entry)[1].sum()),
-        savings=interval(savings_score),
-        g_mean=interval(g_mean_score),
-        f1=interval(f_score) if two else None,
-        sensitivity=interval(sensitivity_score) if two else None,
-        specificity=interval(specificity_score) if two else None,
-        fit_seconds=float(np.mean([r.fit_seconds for r in results])),
-        predict_seconds=float(np.mean([r.predict_seconds for r in results])),
-        folds=len(entry.folds),
-        rows=evaluation.taught_with(entry),
-        p_value=None if entry is winner else _behind(evaluation, entry, winner),
-        stopped=entry.stopped,
+        name=run.name,
+        family=run.family,
+        mean_cost=cost,
+        total_cost=float(run.paid.sum()),
+        savings=saved,
+        g_mean=rates["g_mean"],
+        f1=rates.get("f1"),
+        sensitivity=rates.get("sensitivity"),
+        specificity=rates.get("specificity"),
+        fit_seconds=run.fit_seconds,
+        predict_seconds=run.predict_seconds,
+        folds=run.folds,
+        rows=run.rows,
+        p_value=None if run is winner else lead_by_chance(run, winner),
+        weight=weight,
     )
 
 
-def _gap(evaluation: Evaluation, entry: CandidateRun, other: CandidateRun) -> NDArray[np.float64]:
-    """How much more one paid than the other on each row that both answered for."""
-    rows, cost = evaluation.paid(entry)
-    other_rows, other_cost = evaluation.paid(other)
-    _, at_mine, at_other = np.intersect1d(rows, other_rows, return_indices=True)
-    return np.asarray(cost[at_mine] - other_cost[at_other])
+def _saved(cost: float, constant: float) -> float:
+    return 1.0 - cost / constant if constant > 0 else 0.0
 
 
-def _behind(evaluation: Evaluation, entry: CandidateRun, winner: CandidateRun) -> float:
-    """One-tailed paired bootstrap on the rows both answered for: is the winner really cheaper?"""
-    gap = _gap(evaluation, entry, winner)
-    if len(gap) < 2:
-        return 1.0
-    return compare_costs(-gap, np.zeros(len(gap)), n_resamples=2000, random_state=evaluation.problem.seed).p_bootstrap
+def _interval(value: float, drawn: Floats) -> Interval:
+    tails = (1 - _CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [tails, 1 - tails]) if len(drawn) > 2 else (drawn.min(), drawn.max())
+    return Interval(value, float(min(low, value)), float(max(high, value)), _CONFIDENCE, float(drawn.std()))
 
 
-# -- The recommendation, in words and with its reason -----------------------------------------------------------------
+def _resampled_counts(counts: Floats, rng: np.random.Generator) -> Floats:
+    """Confusion tables of rows drawn again within their classes."""
+    drawn = np.zeros((_RESAMPLES, *counts.shape))
+    for k, row in enumerate(counts):
+        if row.sum() > 0:
+            drawn[:, k] = rng.multinomial(int(row.sum()), row / row.sum(), _RESAMPLES)
+    return drawn
 
 
-def recommend(evaluation: Evaluation, lines: Sequence[LeaderboardRow]) -> list[str]:
-    """What to use, what it will cost, how sure that is; one sentence each."""
-    best = lines[0]
-    said = [_what_to_use(best, lines), _what_it_costs(best)]
-    said += _how_far(best, len(evaluation.splits))
-    said += _how_sure(best, lines)
-    if evaluation.interrupted:
-        said.append("The comparison was interrupted: contenders that had not finished may be better. Resume to know.")
-    late = [s.name for s in lines if s.stopped is not None and "out of time" in s.stopped]
-    never = [e.candidate.name for e in evaluation.entries if not e.folds and "out of time" in (e.stopped or "")]
-    failed = [e.candidate.name for e in evaluation.entries if "failed" in (e.stopped or "")]
-    if failed:
-        said.append(f"These could not learn from the data: {_listed(failed)}.")
-    if late or never:
-        said.append(f"Time ran out for {_listed([*late, *never])}; with more time one of them may do better.")
-    return said
+def _resampled_costs(data: ComparisonData, paid: Floats, rng: np.random.Generator) -> Floats:
+    total = np.zeros(_RESAMPLES)
+    for k in range(len(data.classes)):
+        pool = paid[data.codes == k]
+        if len(pool) == 0:
+            continue
+        if len(pool) <= _DRAWN:
+            total += pool[rng.integers(0, len(pool), (_RESAMPLES, len(pool)))].sum(axis=1)
+        else:
+            total += len(pool) * (pool.mean() + pool.std() / np.sqrt(len(pool)) * rng.standard_normal(_RESAMPLES))
+    return total / len(paid)
 
 
-def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> str:
-    if best.family == "constant":
-        return (
-            f"Answer {best.name.removeprefix('always ')!r} whatever the example looks like: "
-            "at these costs no contender that ran found anything cheaper."
-        )
-    constant = next((s for s in lines if s.family == "constant" and s.tied_with_best), None)
-    if constant is not None:
-        return (
-            f"Nothing is demonstrably cheaper than {constant.name}: {best.name} has the least cost, "
-            "but its lead over that constant answer is within chance. More data would tell."
-        )
-    if best.stopped is not None:
-        return f"Use {best.name}: as far as it came nobody was cheaper."
-    finished = sum(line.stopped is None for line in lines)
-    return f"Use {best.name}: it has the least cost of the {finished} contenders that finished."
+def _rates(positive: int, two: bool) -> dict[str, _Rate]:
+    named: dict[str, _Rate] = {"g_mean": _g_mean}
+    if two:
+        named["sensitivity"] = lambda c: _recalls(c)[..., positive]
+        named["specificity"] = lambda c: _recalls(c)[..., 1 - positive]
+        named["f1"] = lambda c: _f1(c, positive)
+    return named
 
 
-def _how_far(best: LeaderboardRow, folds: int) -> list[str]:
-    said = []
-    if best.folds < folds:
-        said.append(
-            f"It ran {best.folds} of {folds} folds; on those rows it is significantly cheaper than everyone who "
-            "finished. With more time that would be surer."
-        )
-    if best.rows is not None:
-        said.append(f"It was taught with {best.rows:,} rows, for time or memory; with more it may do better.")
-    return said
+def _recalls(counts: Floats) -> Floats:
+    right = np.diagonal(counts, axis1=-2, axis2=-1)
+    return np.asarray(right / np.maximum(counts.sum(axis=-1), 1.0))
 
 
-def _quick_alike(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> LeaderboardRow | None:
-    """A contender not distinguishable from the best that is ten times quicker, if there is one."""
-    alike = [
-        s
-        for s in lines[1:]
-        if s.tied_with_best and s.family != "constant" and s.stopped is None and s.fit_seconds < 0.1 * best.fit_seconds
-    ]
-    return min(alike, key=lambda s: s.mean_cost.value) if alike else None
+def _g_mean(counts: Floats) -> Floats:
+    return np.asarray(np.prod(_recalls(counts), axis=-1) ** (1.0 / counts.shape[-1]))
 
 
-def _what_it_costs(best: LeaderboardRow) -> str:
-    cost, savings = best.mean_cost, best.savings
-    if best.family == "constant":
-        return f"Expect to pay {cost.value:.4g} per example (95% interval {cost.low:.4g} to {cost.high:.4g})."
-    return (
-        f"Expect to pay {cost.value:.4g} per example (95% interval {cost.low:.4g} to {cost.high:.4g}), "
-        f"{savings.value:.0%} less than the cheapest constant answer ({savings.low:.0%} to {savings.high:.0%})."
-    )
+def _f1(counts: Floats, positive: int) -> Floats:
+    found = counts[..., positive, positive]
+    wrong = counts[..., positive, 1 - positive] + counts[..., 1 - positive, positive]
+    return np.asarray(2 * found / np.maximum(2 * found + wrong, 1.0))
 
 
-def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
-    alike = [s.name for s in lines[1:] if s.tied_with_best]
-    said = []
-    if alike:
-        said.append(f"Not distinguishable from the best on these data: {_listed(alike)}.")
-    else:
-        said.append("Every other contender that ran is significantly dearer (paired bootstrap, 5% level).")
-    simpler = _quick_alike(best, lines)
-    if simpler is not None:
-        said.append(
-            f"If speed counts, {simpler.name} is as good as far as these data tell, "
-            f"and {best.fit_seconds / max(simpler.fit_seconds, 1e-9):.0f} times quicker to fit."
-        )
-    return said
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > 6:
-        return "; ".join(names[:6]) + f"; and {len(names) - 6} more"
-    return "; ".join(names)  # names hold commas
+def lead_by_chance(run: CandidateRun, winner: CandidateRun) -> float:
+    """One-tailed paired test on the costs paid: how often chance alone would give the winner such a lead."""
+    gap = np.asarray(run.paid) - np.asarray(winner.paid)
+    spread = gap.std(ddof=1) / np.sqrt(len(gap))
+    if spread == 0:
+        return 1.0 if gap[0] <= 0 else 0.0
+    return float(norm.sf(gap.mean() / spread))

@@ -39,7 +39,7 @@ def open_state(out: Path, settings: str, resume: bool) -> Path:
     claim_folder(out)
     folder, known = out / STATE, out / STATE / "settings.json"
     if resume and known.exists() and known.read_text(encoding="utf-8") != settings:
-        raise StateError(f"{folder} must hold the same data, costs, folds and seed to go on from; start anew instead.")
+        raise StateError(f"{folder} must hold the same data, costs, folds, candidates and seed; run without --resume.")
     if not resume and folder.exists():
         for path in folder.glob("*.npz"):
             if is_fold(path):
@@ -55,7 +55,7 @@ def is_fold(path: Path) -> bool:
     """Whether a file is a fold that a comparison has written."""
     try:
         with zipfile.ZipFile(path) as file:
-            return set(file.namelist()) - {"proba.npy"} == {"predicted.npy", "took.npy"}
+            return set(file.namelist()) in ({"proba.npy", "about.npy"}, {"failed.npy"})
     except (OSError, ValueError, zipfile.BadZipFile):
         return False
 

@@ -19,22 +19,24 @@ from ..errors import MissingDependencyError
 from ..evaluate import ConfusionTable, CostCurveDisplay, ThresholdDisplay, confusion_table, costs_paid
 from ..report import Report, Section
 from ..validation.values import require
-from .candidates import Candidate
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
-from .fold import as_in_the_race
-from .leaderboard import LeaderboardRow, winner_of
+from .leaderboard import LeaderboardRow
+from .promise import Promise
+from .refit import refit
 
 _CURVE_ROWS = 20_000  # enough to see where a learning curve goes
-_SHOWN = 4  # contenders whose confusion and curves are drawn: the best ones
+_SHOWN = 4  # candidates whose confusion and curves are drawn: the best ones
 _SQUARE = 20  # classes up to which a table of truths and answers can be read; of more, the dearest confusions alone
 
 
 def comparison_page(
     evaluation: Evaluation,
+    winner: CandidateRun,
     lines: Sequence[LeaderboardRow],
     said: Sequence[str],
     warnings: Sequence[str],
+    promised: Promise,
     *,
     brief: bool = False,
     seconds: float = 10.0,
@@ -49,10 +51,10 @@ def comparison_page(
     advice = report.section("In short")
     for sentence in said:
         advice.text(sentence)
-    advice.numbers(_key_figures(lines[0], problem))
+    advice.numbers(_key_figures(lines[0], promised))
     board = report.section("Leaderboard", _LEADERBOARD_TEXT)
     board.table([_row(s) for s in lines])
-    board.text("What it took, and who was stopped:").table([_effort(s) for s in lines])
+    board.text("What it took:").table([_effort(s) for s in lines])
     _prices(report.section("What mistakes cost"), problem)
     if warnings:
         section = report.section("Noticed in the data")
@@ -60,25 +62,25 @@ def comparison_page(
             section.note(sentence)
     if not brief:
         shown = [s.name for i, s in enumerate(lines) if i == 0 or s.family != "constant"][:_SHOWN]
-        best = [e for name in shown for e in evaluation.entries if e.candidate.name == name]
+        best = [e for name in shown for e in evaluation.entries if e.name == name and e.complete]
         _confusions(report, evaluation, best)
-        _pictures(report, evaluation, best, winner_of(evaluation, list(lines)), seconds)
+        _pictures(report, evaluation, best, winner, seconds)
     _method(report, evaluation)
     return report
 
 
 _LEADERBOARD_TEXT = (
-    "Mean cost per example on rows the contender was not taught with, with 95% bootstrap intervals; lower is better. "
-    "A contender marked * is not distinguishable from the best: chance alone could have put it behind; p is how often "
+    "Mean cost per example on held-out rows, with 95% bootstrap intervals; lower is better. "
+    "A candidate marked * is not distinguishable from the best: chance alone could have put it behind; p is how often "
     "it would put it as far behind as this or farther. Saved: against the cheapest constant answer. "
-    "sens. and spec.: sensitivity and specificity. Who was stopped is judged on the folds it ran and stands last."
+    "sens. and spec.: sensitivity and specificity. Weight: share in the blend."
 )
 
 
-def _key_figures(best: LeaderboardRow, problem: ComparisonData) -> dict[str, Any]:
+def _key_figures(best: LeaderboardRow, promised: Promise) -> dict[str, Any]:
     return {
-        "mean cost per example": f"{best.mean_cost.value:.4g}",
-        "95% interval": f"{best.mean_cost.low:.4g} to {best.mean_cost.high:.4g}",
+        "mean cost per example": f"{promised.value:.4g}",
+        f"{promised.confidence:.0%} interval, {promised.rows:,} new rows": f"{promised.low:.4g} to {promised.high:.4g}",
         "saved against the best constant": f"{best.savings.value:.0%}",
         "G-mean": f"{best.g_mean.value:.3f}",
     }
@@ -87,7 +89,7 @@ def _key_figures(best: LeaderboardRow, problem: ComparisonData) -> dict[str, Any
 def _row(s: LeaderboardRow) -> dict[str, Any]:
     mark = " *" if s.p_value is not None and s.tied_with_best else ""
     row: dict[str, Any] = {
-        "contender": s.name + mark,
+        "candidate": s.name + mark,
         "mean cost": s.mean_cost,
         "saved %": round(100 * s.savings.value, 1),
         "G-mean": round(s.g_mean.value, 3),
@@ -98,12 +100,13 @@ def _row(s: LeaderboardRow) -> dict[str, Any]:
             "sens.": round(s.sensitivity.value, 3),
             "spec.": round(s.specificity.value, 3),
         }
+    row |= {"weight": None if s.weight is None else round(s.weight, 2)}
     return row | {"p": None if s.p_value is None else round(s.p_value, 3)}
 
 
 def _effort(s: LeaderboardRow) -> dict[str, Any]:
     return {
-        "contender": s.name,
+        "candidate": s.name,
         "note": "; ".join(_notes(s)),
         "total cost": s.total_cost,
         "fit s": round(s.fit_seconds, 3),
@@ -113,8 +116,8 @@ def _effort(s: LeaderboardRow) -> dict[str, Any]:
 
 
 def _notes(s: LeaderboardRow) -> list[str]:
-    fitted = [] if s.rows is None else [f"taught with {s.rows:,} rows"]
-    return fitted + ([] if s.stopped is None else [s.stopped])
+    judged = [] if s.rows is None else [f"judged on {s.rows:,} rows"]
+    return judged + ([] if s.stopped is None else [s.stopped])
 
 
 def _prices(section: Section, problem: ComparisonData) -> None:
@@ -134,10 +137,10 @@ def _confusions(report: Report, evaluation: Evaluation, best: Sequence[Candidate
     said = "Predictions by truth: how many, and what they cost." if square else "The confusions that cost most."
     section = report.section("Where the costs come from", said)
     for entry in best:
-        rows, predicted = evaluation.answers(entry)
+        rows, predicted = (evaluation.judged.rows, evaluation.problem.classes[entry.answers])
         subset = evaluation.problem.labels_only().subset(rows)
         found = confusion_table(subset.y, predicted, costs=subset.costs)
-        section.text(entry.candidate.name)
+        section.text(entry.name)
         section.show(found) if square else section.table(_dearest(found))
 
 
@@ -167,31 +170,29 @@ def _pictures(
     except MissingDependencyError as error:
         report.section("Curves").note(str(error))
         return
-    scored = [(e.candidate.name, *found) for e in best if (found := _scores(evaluation, e)) is not None]
+    scored = [(e.name, *found) for e in best if (found := _scores(evaluation, e)) is not None]
     if scored and len(evaluation.problem.classes) == 2:
         _curve_section(report, evaluation, scored, pyplot)
         _what_if(report, evaluation, *scored[0])
-    problem = evaluation.problem.subsample(evaluation.taught_with(winner)).subsample(_CURVE_ROWS)
-    figure = _learning_curve(problem, winner.candidate, seconds, pyplot)
+    problem = evaluation.problem.subsample(winner.rows).subsample(_CURVE_ROWS)
+    figure = _learning_curve(problem, winner, seconds, pyplot)
     if figure is not None:
         report.section(
-            "More data?", "Mean cost on a held-out quarter when the winner is taught with more and more rows."
+            "More data?", "Mean cost on a held-out quarter when the winner is fitted on more and more rows."
         ).figure(figure, alt="learning curve")
     pyplot.close("all")
 
 
 def _scores(evaluation: Evaluation, entry: CandidateRun) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
-    """Rows and out-of-fold probabilities of the positive class, where a contender gives them."""
-    if len(evaluation.problem.classes) != 2 or any(f.proba is None for f in entry.folds.values()):
+    """Rows and out-of-fold probabilities of the positive class, where a candidate gives them."""
+    if len(evaluation.problem.classes) != 2 or entry.proba is None:
         return None
-    done = sorted(entry.folds)
-    rows = np.concatenate([evaluation.splits[f][1] for f in done])
-    proba = np.concatenate([np.asarray(entry.folds[f].proba) for f in done])
-    return rows, proba[:, evaluation.problem.costs.positive_index()]
+    score = np.asarray(entry.proba[:, evaluation.problem.costs.positive_index()], dtype=np.float64)
+    return evaluation.judged.rows, score
 
 
 def _curve_section(report: Report, evaluation: Evaluation, scored: Sequence[tuple[str, Any, Any]], pyplot: Any) -> None:
-    section = report.section("Curves", "From out-of-fold probabilities of the best contenders that give them.")
+    section = report.section("Curves", "From out-of-fold probabilities of the best candidates that give them.")
     cost_figure, cost_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     threshold_figure, threshold_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
     calibration_figure, calibration_ax = pyplot.subplots(figsize=(5, 4.4), layout="constrained")
@@ -206,7 +207,7 @@ def _curve_section(report: Report, evaluation: Evaluation, scored: Sequence[tupl
         observed, told = calibration_curve(truth, np.clip(score, 0, 1), n_bins=8, strategy="quantile")
         calibration_ax.plot(told, observed, "o-", ms=4, label=name)
     calibration_ax.plot([0, 1], [0, 1], ":", color="gray")
-    calibration_ax.set(xlabel="probability told", ylabel="share that came true")
+    calibration_ax.set(xlabel="predicted probability", ylabel="observed fraction")
     for ax in (cost_ax, threshold_ax, calibration_ax):
         _legend_below(ax)
     section.figures(
@@ -273,7 +274,7 @@ class _Slider:
         )
 
 
-def _learning_curve(problem: ComparisonData, winner: Candidate, seconds: float, pyplot: Any) -> Any:
+def _learning_curve(problem: ComparisonData, winner: CandidateRun, seconds: float, pyplot: Any) -> Any:
     """Mean cost on a fixed quarter after an eighth, a quarter, half and all of the rest, as far as time allows.
 
     None for a constant, and where there are not two points.
@@ -292,8 +293,7 @@ def _learning_curve(problem: ComparisonData, winner: Candidate, seconds: float, 
         if time.monotonic() + 2 * taken > end:
             break
         start = time.monotonic()
-        with as_in_the_race():
-            answers = winner.predict(winner.fit(training), held_out)
+        answers = refit(winner, training).predict(held_out.X, costs=held_out.costs_at_predict())
         taken = time.monotonic() - start
         sizes.append(len(training.y))
         means.append(costs_paid(held_out.y, answers, costs=held_out.costs).mean())
@@ -301,23 +301,22 @@ def _learning_curve(problem: ComparisonData, winner: Candidate, seconds: float, 
         return None
     figure, ax = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
     ax.plot(sizes, means, "o-")
-    ax.set(xlabel="rows taught with", ylabel="mean cost", xscale="log")
+    ax.set(xlabel="training rows", ylabel="mean cost", xscale="log")
     return figure
 
 
 def _method(report: Report, evaluation: Evaluation) -> None:
     problem = evaluation.problem
-    subsample = {e.candidate.name: rows for e in evaluation.entries if (rows := evaluation.taught_with(e)) is not None}
-    caps = "; ".join(f"{name}: {rows:,}" for name, rows in subsample.items())
-    absent = "; ".join(f"{e.candidate.name}: {e.stopped}" for e in evaluation.entries if not e.folds and e.stopped)
+    absent = "; ".join(f"{e.name}: {e.stopped}" for e in evaluation.entries if not e.complete and e.stopped)
     report.section(
         "How it was done",
-        f"{len(evaluation.splits)}-fold stratified cross-validation, seed {problem.seed}; the same folds for all. "
-        "Preparation, parameters, thresholds, calibration and cost searches were fitted inside the training part of "
-        "each fold. Contenders significantly behind the leader after two folds were stopped. "
-        "Intervals: 95% BCa bootstrap within classes. Differences: one-tailed paired bootstrap of the costs paid. "
-        "The winner was chosen on these same folds, so expect it to cost a little more than its line says."
-        + (f"\n\nTaught with so many rows, for time or memory: {caps}." if caps else "")
+        f"{evaluation.judged.n_folds}-fold cross-validation on {len(evaluation.judged.rows):,} rows, the same folds "
+        f"for all, seed {problem.seed}; {evaluation.units} work units (one setting, one fold) in "
+        f"{evaluation.cpu_seconds:.1f} s of CPU time. Preparation and early stopping were fitted inside the training "
+        "part of each fold. Probabilities were calibrated out of fold, each fold on the others, and blended greedily "
+        "by log loss; the answer is the one of least expected cost. Intervals of the leaderboard: 95% bootstrap within "
+        "classes. Differences: one-tailed paired test of the costs paid. The promise bootstraps the whole choice and "
+        "draws a new sample, so it counts both the selection and the noise of new rows."
         + (f"\n\nWithout a line above: {absent}." if absent else ""),
     ).table(
         [

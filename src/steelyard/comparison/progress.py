@@ -1,4 +1,4 @@
-"""What the terminal shows: what runs, how far it is, and the standings so far."""
+"""What the terminal shows: what runs, how far it is, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ..validation.text import printable
-from .evaluation import Evaluation
+from .evaluation import Work
 from .leaderboard import LeaderboardRow
+from .schedule import Unit
 
 
 class ProgressBar:
-    """A progress bar over contenders and folds, with the leader so far; silent without a console."""
+    """Units done of planned, the last candidate and the CPU time so far; silent without a console."""
 
-    def __init__(self, console: Console | None, candidates: int) -> None:
+    def __init__(self, console: Console | None) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = None if console is None else Progress(*columns, console=console, transient=True)
-        self._contenders = candidates
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -33,21 +33,13 @@ class ProgressBar:
         if self._progress is not None:
             self._progress.stop()
 
-    def __call__(self, evaluation: Evaluation, name: str) -> None:
-        """Called after every finished fold."""
+    def __call__(self, work: Work, unit: Unit) -> None:
+        """Called after every unit."""
         if self._progress is None:
             return
-        running = [e for e in evaluation.entries if e.stopped is None]
-        done = sum(len(e.folds) for e in running)
-        answered = [e for e in evaluation.entries if e.folds]
-        leader = min(answered, key=lambda e: e.cost, default=None)
-        standing = "" if leader is None else f"best: {leader.cost:.4g} {leader.candidate.name}"
-        self._progress.update(
-            self._bar,
-            total=len(running) * len(evaluation.splits),
-            completed=done,
-            description=escape(f"{printable(name):26.26s} {printable(standing):44.44s}"),
-        )
+        name, best = work.everyone[unit.candidate].name, work.best_cost
+        shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu:6.1f} s CPU"
+        self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
 
 
 def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
@@ -55,7 +47,7 @@ def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
     two = lines[0].sensitivity is not None
     title = "Mean cost per example, out of fold; * not distinguishable from the best"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("contender", no_wrap=True, max_width=36)
+    table.add_column("candidate", no_wrap=True, max_width=36)
     heads = ["cost", "95% interval", "saved", "sens", "spec"] if two else ["cost", "95% interval", "saved", "G-mean"]
     for head in [*heads, "fit s"]:
         table.add_column(head, justify="right", no_wrap=True, min_width=len(head))

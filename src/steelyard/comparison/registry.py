@@ -1,36 +1,67 @@
-"""Everyone who can take part in a comparison."""
+"""Everyone who can take part in a comparison: the portfolio, read from its file, and constant answers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib.util
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
 
-from .baselines import baselines
-from .candidates import Candidate
+from ..validation.values import invalid, require
+from .baselines import BASELINES
+from .candidates import Candidate, Kind
 from .data import ComparisonData
-from .learners import learners
+from .learners import LEARNERS
 
 MOST_CONSTANTS = 5  # the cheapest ones; of hundreds of classes nobody wants to see them all
+KINDS: dict[str, Kind] = BASELINES | LEARNERS
 
 
-def candidates(problem: ComparisonData) -> list[Candidate]:
-    """The constant answers, what a user would pick instead, and ours; the cheap ones first."""
-    return sorted([*_constants(problem), *baselines(problem), *learners(problem)], key=lambda c: c.work)
+@cache
+def _portfolio() -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(files(__package__).joinpath("portfolio.toml").read_text(encoding="utf-8"))
 
 
-def _constants(problem: ComparisonData) -> list[Candidate]:
-    costs = problem.costs.per_example(problem.y).sum(axis=0)
-    cheapest = np.sort(np.argsort(costs, kind="stable")[:MOST_CONSTANTS])
-    labels = problem.classes[cheapest].tolist()
-    return [Candidate(f"always {label}", "constant", _Always(label), work=0.0) for label in labels]
+def _candidate(setting: dict[str, Any]) -> Candidate:
+    return Candidate(setting["name"], KINDS[setting["kind"]], dict(setting["params"]), setting.get("weighted", False))
 
 
-@dataclass(frozen=True)
-class _Always:
-    label: Any
+def portfolio() -> list[Candidate]:
+    """The settings that are tried, in their order."""
+    return [_candidate(setting) for setting in _portfolio()["setting"]]
 
-    def __call__(self, problem: ComparisonData) -> Any:
-        return DummyClassifier(strategy="constant", constant=self.label)
+
+def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
+    """The portfolio, or those asked for.
+
+    Parameters
+    ----------
+    wanted : names, optional
+        Names of candidates or of kinds; ``+catboost`` and ``+xgboost`` join the portfolio when installed.
+    """
+    core, extra = portfolio(), [_candidate(setting) for setting in _portfolio()["optional"]]
+    if not wanted:
+        return core
+    named = {c.name.lower(): [c] for c in [*core, *extra]}
+    for kind in KINDS:
+        named.setdefault(kind, [c for c in [*core, *extra] if c.kind is KINDS[kind]])
+    chosen = core if all(name.startswith("+") for name in wanted) else []
+    for name in wanted:
+        found = named.get(name.removeprefix("+").lower())
+        if not found:
+            raise invalid("candidates", f"be among {'; '.join(sorted(named))}", name)
+        chosen = [*chosen, *(c for c in found if c not in chosen)]
+    for each in chosen:
+        if each.kind.requires is not None and importlib.util.find_spec(each.kind.requires) is None:
+            require(each.kind.requires, why=f"the candidate {each.name}")
+    return chosen
+
+
+def constants(data: ComparisonData) -> list[int]:
+    """Codes of the cheapest constant answers, in the order of the classes."""
+    costs = data.cost_table.sum(axis=0)
+    return sorted(int(k) for k in np.argsort(costs, kind="stable")[:MOST_CONSTANTS])

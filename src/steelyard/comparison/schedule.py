@@ -1,48 +1,100 @@
-"""How long a fit takes is learned by growing it: few rows first, then as many as the time allows."""
+"""How much is tried: work units (one setting, one fold), folds that a row stays in, and the rungs of large tables."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
+
+from ..validation.values import check_choice, check_count
 from .data import ComparisonData
 
-T = TypeVar("T")
+EFFORTS = ("quick", "normal", "thorough")
+_QUICK_SETTINGS = 6
+_MANY_ROWS = 20_000  # beyond that three folds do
+_FIRST_RUNG = 10_000  # rows on which all settings of a larger table are tried first
+_GROWTH = 4
+_FEWEST_SURVIVORS = 5
+MOST_RANDOM = 200  # settings near the best that may follow the portfolio
 
-FIRST_ROWS = 1_000
-_LEAP = 8  # times the rows at the most from one fit to the next: estimates are rough
-_WORTH = 1.5  # times the rows at least, or another fit is not worth its time
-_CAREFUL = 0.8  # of the time left is planned for
+
+@dataclass(frozen=True)
+class Unit:
+    """One setting on one fold of so many rows."""
+
+    candidate: int  # its position among the candidates
+    rows: int
+    fold: int
 
 
-def fit_within_time(
-    fit: Callable[[ComparisonData], T],
-    training: ComparisonData,
-    seconds: float,
-    growth: float,
-    clock: Callable[[], float] = time.perf_counter,
-) -> tuple[T, int]:
-    """Teach with more and more rows as long as the next fit is expected within ``seconds``; the last one and its rows.
+@dataclass(frozen=True)
+class Plan:
+    """Which units run: ``limit`` of them at the most, ``random`` settings after the portfolio."""
 
-    The first fit has 1,000 rows, or all where there are not twice as many. Time is taken to grow with a power of the
-    rows: ``growth`` before two fits were seen, then what was seen, but at least 1 or ``growth`` where that is less.
+    limit: int | None
+    settings: int | None
+    random: int
+
+
+def read_effort(effort: str | int) -> Plan:
+    """``quick``, ``normal``, ``thorough`` or a number of units."""
+    if isinstance(effort, str) and effort.isdigit():
+        effort = int(effort)
+    if not isinstance(effort, str):
+        return Plan(check_count("effort", effort), None, MOST_RANDOM)
+    check_choice("effort", effort, EFFORTS)
+    return {
+        "quick": Plan(None, _QUICK_SETTINGS, 0),
+        "normal": Plan(None, None, 0),
+        "thorough": Plan(None, None, MOST_RANDOM),
+    }[effort]
+
+
+def count_folds(n: int, cv: int) -> int:
+    """Folds of a table of so many rows."""
+    return cv if n <= _MANY_ROWS else min(cv, 3)
+
+
+def rungs(n: int) -> list[int]:
+    """Numbers of rows that settings are tried on, one after the other; the last is all."""
+    if n <= _MANY_ROWS:
+        return [n]
+    found = [_FIRST_RUNG]
+    while found[-1] * _GROWTH < n:
+        found.append(found[-1] * _GROWTH)
+    return [*found, n]
+
+
+def count_survivors(n_settings: int, rung: int) -> int:
+    """How many settings are tried on the rows of this rung."""
+    return n_settings if rung == 0 else max(_FEWEST_SURVIVORS, n_settings // 2**rung)
+
+
+def assign_folds(data: ComparisonData, cv: int) -> NDArray[np.intp]:
+    """The fold that holds each row out. Classes are dealt out evenly, small ones too; groups are kept together.
+
+    A class with fewer rows than folds is missing in some of them, and no other class loses a fold by it.
     """
-    start = clock()
-    n = len(training.y)
-    rows = n if n <= 2 * FIRST_ROWS else FIRST_ROWS
-    before: tuple[int, float] | None = None
-    while True:
-        begun = clock()
-        subset = training.subsample(rows)
-        fitted = fit(subset)
-        taken = max(clock() - begun, 1e-6)
-        seen = growth if before is None else math.log(taken / before[1]) / math.log(rows / before[0])
-        power = max(min(growth, 1.0), seen)
-        before = (rows, taken)
-        longest = rows * (max(_CAREFUL * (seconds - (clock() - start)), 0.0) / taken) ** (1 / power)
-        following = min(int(longest), _LEAP * rows, n)
-        if rows == n or following < min(_WORTH * rows, n):
-            return fitted, len(subset.y)
-        rows = following
+    if data.groups is not None:
+        return _grouped_folds(data, cv)
+    order = np.random.default_rng([data.seed, cv]).permutation(len(data.codes))
+    by_class = order[np.argsort(data.codes[order], kind="stable")]
+    fold = np.empty(len(order), dtype=np.intp)
+    fold[by_class] = np.arange(len(order)) % cv
+    return fold
+
+
+def _grouped_folds(data: ComparisonData, cv: int) -> NDArray[np.intp]:
+    assert data.groups is not None
+    import warnings
+
+    count = min(cv, int(data.groups.max()) + 1)
+    fold = np.zeros(len(data.codes), dtype=np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class smaller than the folds is allowed
+        splitter = StratifiedGroupKFold(count, shuffle=True, random_state=data.seed)
+        for k, (_, held) in enumerate(splitter.split(fold[:, None], data.codes, data.groups)):
+            fold[held] = k
+    return fold

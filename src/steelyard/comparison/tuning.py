@@ -1,36 +1,38 @@
-"""The small searches inside the training part of a fold."""
+"""Settings near a good one, drawn in a fixed order: what left-over effort goes into."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
 
-from ..evaluate import get_scorer
-from .data import ComparisonData
+from .candidates import Candidate
 
-ROWS_FOR_SEARCH = 5_000  # parameters are chosen on no more: the best on these are near the best on all
-
-
-def inner_folds(problem: ComparisonData) -> StratifiedKFold:
-    """Three folds, or two where a class is too small for three."""
-    fewest = int(np.unique(problem.y, return_counts=True)[1].min())
-    return StratifiedKFold(max(2, min(3, fewest)), shuffle=True, random_state=problem.seed)
-
-
-def searched(problem: ComparisonData, prepare: Any, learner: Any, grid: dict[str, list[Any]]) -> Any:
-    """The learner behind its preparation, its few parameters chosen by inner cross-validated cost."""
-    folds: Any = inner_folds(problem)
-    if len(problem.y) > ROWS_FOR_SEARCH:
-        folds = [_small_fold(problem)]
-    scorer = get_scorer("mean_cost", costs=problem.mean_costs())
-    return make_pipeline(prepare, GridSearchCV(learner, grid, scoring=scorer, cv=folds))
+_RANGES: dict[str, tuple[float, float]] = {
+    "num_leaves": (3, 255),
+    "learning_rate": (0.02, 0.2),
+    "min_child_samples": (2, 200),
+    "colsample_bytree": (0.2, 1.0),
+    "reg_lambda": (1e-3, 100.0),
+    "C": (1e-3, 300.0),
+    "min_samples_leaf": (1, 30),
+    "max_leaf_nodes": (3, 255),
+    "l2_regularization": (1e-3, 100.0),
+    "min_obj": (2, 30),
+}
+_SPREAD = 0.8  # of the logarithm of a factor
 
 
-def _small_fold(problem: ComparisonData) -> tuple[Any, Any]:
-    """Two thirds and one third of the rows that a search may use."""
-    rows = problem.sample_rows(ROWS_FOR_SEARCH)
-    train, test = next(inner_folds(problem).split(rows, problem.y[rows]))
-    return rows[train], rows[test]
+def near(candidate: Candidate, index: int, seed: int) -> Candidate:
+    """The same learner with its numbers moved by random factors; ``index`` and ``seed`` decide which."""
+    rng = np.random.default_rng([seed, 7, index])
+    moved = dict(candidate.params)
+    for name in sorted(moved.keys() & _RANGES.keys()):
+        low, high = _RANGES[name]
+        value = float(np.clip(moved[name] * np.exp(_SPREAD * rng.normal()), low, high))
+        moved[name] = round(value) if isinstance(moved[name], int) else float(f"{value:.3g}")
+    if "num_leaves" in moved:
+        moved.setdefault("reg_lambda", float(f"{np.exp(rng.uniform(np.log(1e-2), np.log(30.0))):.3g}"))
+        moved["extra_trees"] = bool(rng.random() < 0.4)
+    base = candidate.name.rpartition(" near ")[2]
+    return replace(candidate, name=f"random {index + 1} near {base}", params=moved)

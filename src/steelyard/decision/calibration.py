@@ -1,55 +1,140 @@
-"""Probabilities that mean what they say: one logistic curve a class, fitted to out-of-fold probabilities."""
+"""Probabilities that mean what they say: a logistic curve per class, or one temperature where classes are small."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 
 from ..evaluate.classifier_mixin import CostClassifierMixin
 
 Floats = NDArray[np.float64]
-_LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
+LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
+FEWEST_FOR_SIGMOID = 40  # rows of the rarest class; with fewer, two numbers per class fit noise
+_RIDGE = 0.01  # pull of slope to 1 and offset to 0: keeps separable data finite
+_STEPS = 50
+
+
+class Calibration(NamedTuple):
+    """Curves on log-odds, one per class (one in all for two classes), or a temperature: then offsets are None."""
+
+    slopes: Floats
+    offsets: Floats | None
+
+    def apply(self, proba: NDArray[Any]) -> Floats:
+        """Calibrated probabilities; rows sum to one."""
+        kept = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
+        if self.offsets is None:
+            return _powered(kept, float(self.slopes[0]))
+        log_odds = np.log(kept / (1.0 - kept))
+        if len(self.slopes) == 1:
+            positive = expit(self.slopes[0] * log_odds[:, 1] + self.offsets[0])
+            return np.column_stack([1.0 - positive, positive])
+        curves = np.maximum(expit(self.slopes * log_odds + self.offsets), LEAST)
+        return np.asarray(curves / curves.sum(axis=1, keepdims=True))
+
+
+def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp]) -> Calibration:
+    """Fit to probabilities of held-out rows and their class codes.
+
+    A sigmoid per class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, else one temperature for all.
+    """
+    kept = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
+    n_classes = kept.shape[1]
+    counts = np.bincount(codes, minlength=n_classes)
+    if counts.min() < FEWEST_FOR_SIGMOID:
+        return Calibration(np.array([_temperature(kept, codes)]), None)
+    log_odds = np.log(kept / (1.0 - kept))
+    columns = (1,) if n_classes == 2 else range(n_classes)
+    curves = [_sigmoid(log_odds[:, j], codes == j) for j in columns]
+    return Calibration(np.array([a for a, _ in curves]), np.array([b for _, b in curves]))
+
+
+def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and offset by Newton's method with step halving; the slope never turns negative."""
+    point = np.array([1.0, 0.0])
+    centre = point.copy()
+
+    def loss(at: Floats) -> float:
+        margin = np.where(truth, 1.0, -1.0) * (at[0] * score + at[1])
+        return float(np.logaddexp(0.0, -margin).sum() + 0.5 * _RIDGE * ((at - centre) ** 2).sum())
+
+    best = loss(point)
+    for _ in range(_STEPS):
+        told = expit(point[0] * score + point[1])
+        error, weight = told - truth, told * (1.0 - told)
+        gradient = np.array([error @ score, error.sum()]) + _RIDGE * (point - centre)
+        cross = weight @ score
+        hessian = np.array([[weight @ score**2 + _RIDGE, cross], [cross, weight.sum() + _RIDGE]])
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while size > 1e-6 and (found := loss(point - size * step)) > best:
+            size /= 2
+        if size <= 1e-6 or best - found < 1e-9 * max(best, 1.0):
+            break
+        point, best = point - size * step, found
+    return max(float(point[0]), 0.0), float(point[1])
+
+
+def _powered(kept: Floats, power: float) -> Floats:
+    logs = power * np.log(kept)
+    raised = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _temperature(kept: Floats, codes: NDArray[np.intp]) -> float:
+    """The power of the probabilities with the least log loss, by golden section on its logarithm."""
+    rows = np.arange(len(codes))
+
+    def loss(log_power: float) -> float:
+        return float(-np.log(np.maximum(_powered(kept, float(np.exp(log_power)))[rows, codes], LEAST)).mean())
+
+    low, high, golden = np.log(0.2), np.log(5.0), (np.sqrt(5.0) - 1.0) / 2.0
+    a, b = high - golden * (high - low), low + golden * (high - low)
+    at_a, at_b = loss(a), loss(b)
+    for _ in range(25):
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - golden * (high - low)
+            at_a = loss(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + golden * (high - low)
+            at_b = loss(b)
+    return float(np.exp((low + high) / 2))
 
 
 class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted classifier whose probabilities go through one logistic curve a class (Platt), then sum to one.
+    """A fitted classifier whose probabilities go through a :class:`Calibration`.
 
-    The curves are fitted to probabilities of rows that had not taught the classifier, so nothing is fitted twice.
+    The curves are fitted to probabilities of held-out rows, so nothing is fitted twice.
+
+    Parameters
+    ----------
+    classifier : fitted classifier with ``predict_proba``
     """
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
 
-    def fit(self, proba: Floats, y: Any) -> CalibratedClassifier:
-        """Learn the curves from out-of-fold probabilities and the truth."""
+    def fit(self, proba: Any, y: Any) -> CalibratedClassifier:
+        """Fit the curves to held-out probabilities and the truth."""
+        codes = np.searchsorted(self.classifier.classes_, np.asarray(y))
+        return self.with_calibration(fit_calibration(np.asarray(proba), codes))
+
+    def with_calibration(self, calibration: Calibration) -> CalibratedClassifier:
+        """Take curves that were fitted elsewhere."""
         self.classes_ = self.classifier.classes_
-        used = self.classes_[-1:] if len(self.classes_) == 2 else self.classes_
-        columns = range(len(self.classes_) - len(used), len(self.classes_))
-        self.curves_ = [
-            LogisticRegression(C=100.0).fit(_log_odds(proba[:, j]), (np.asarray(y) == label).astype(int))
-            for j, label in zip(columns, used, strict=True)
-        ]
+        self.calibration_ = calibration
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities, columns as in ``classes_``."""
-        proba = self.classifier.predict_proba(X)
-        first = proba.shape[1] - len(self.curves_)
-        told = [curve.predict_proba(_log_odds(proba[:, first + j]))[:, 1] for j, curve in enumerate(self.curves_)]
-        if len(told) == 1:
-            return np.column_stack([1.0 - told[0], told[0]])
-        together = np.column_stack(told)
-        return np.asarray(together / together.sum(axis=1, keepdims=True))
+        return self.calibration_.apply(self.classifier.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-
-def _log_odds(proba: Floats) -> Floats:
-    kept = np.clip(proba, _LEAST, 1.0 - _LEAST)
-    return np.log(kept / (1.0 - kept))[:, None]

@@ -12,29 +12,60 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-_COMMON = 40  # one-hot columns per nominal column at the most; the rest share one
+from .cells import DATE_PARTS, DateParts, TargetMeans, TextWords
+
+__all__ = ["DATE_PARTS", "MOST_ONE_HOT", "DateParts", "Dense", "TargetMeans", "TextWords"]
+
+MOST_ONE_HOT = 40  # levels of a category that get a column each; the rest share one, or are encoded by the target
 
 
-def scaled_encoder(numeric: Sequence[Any], nominal: Sequence[Any], *, sparse: bool) -> Any:
-    """For linear and kernel learners: imputed, z-scored, one-hot."""
+def _numbers() -> Any:
+    return make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+
+
+def scaled_encoder(
+    numeric: Sequence[Any],
+    few: Sequence[Any],
+    *,
+    many: Sequence[Any] = (),
+    dates: Sequence[Any] = (),
+    texts: Sequence[Any] = (),
+    sparse: bool,
+) -> Any:
+    """For linear and kernel learners: imputed and z-scored numbers, one-hot or target-encoded categories, words."""
     if sparse:
         return MaxAbsScaler()
-    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     levels = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", min_frequency=2, max_categories=_COMMON, sparse_output=False
+        handle_unknown="infrequent_if_exist", min_frequency=2, max_categories=MOST_ONE_HOT, sparse_output=False
     )
-    return ColumnTransformer([("numeric", numbers, list(numeric)), ("nominal", levels, list(nominal))])
+    steps: list[tuple[str, Any, list[Any]]] = [("numeric", _numbers(), list(numeric)), ("nominal", levels, list(few))]
+    if many:
+        steps.append(("many", make_pipeline(TargetMeans(), StandardScaler()), list(many)))
+    if dates:
+        steps.append(("dates", make_pipeline(DateParts(), _numbers()), list(dates)))
+    steps += [(f"text{i}", TextWords(), [name]) for i, name in enumerate(texts)]
+    return ColumnTransformer(steps, sparse_threshold=1.0 if texts else 0.0)
 
 
-def coded_encoder(numeric: Sequence[Any], nominal: Sequence[Any], *, sparse: bool, dense: bool = False) -> Any:
-    """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN.
+def coded_encoder(
+    numeric: Sequence[Any],
+    nominal: Sequence[Any],
+    *,
+    dates: Sequence[Any] = (),
+    sparse: bool,
+    dense: bool = False,
+) -> Any:
+    """For trees: numbers as they are, parts of dates, then categories as codes; missing and unseen values are NaN.
 
     A sparse matrix stays one unless ``dense`` asks for an array.
     """
     if sparse:
         return Dense() if dense else FunctionTransformer(accept_sparse=True)
     levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan)
-    return ColumnTransformer([("numeric", "passthrough", list(numeric)), ("nominal", levels, list(nominal))])
+    steps: list[tuple[str, Any, list[Any]]] = [("numeric", "passthrough", list(numeric))]
+    if dates:
+        steps.append(("dates", DateParts(), list(dates)))
+    return ColumnTransformer([*steps, ("nominal", levels, list(nominal))])
 
 
 class Dense(TransformerMixin, BaseEstimator):  # type: ignore[misc]

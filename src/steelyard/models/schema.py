@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,39 +14,50 @@ from ..data.columns import is_number
 from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
-from .encoders import coded_encoder, scaled_encoder
+from .cells import parse_date
+from .encoders import DATE_PARTS, MOST_ONE_HOT, coded_encoder, scaled_encoder
 
-MOST_LEVELS = 10_000  # of a nominal column: beyond that no learner here can use it
 MOST_DENSE = 2_000  # columns of a sparse matrix that is made an array for trees
-_WORDS = 4  # a cell of more words on average is free text
-_DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d.*)?")
-_NO_DATES = "dates are not used; turn them into numbers first"
+ROLES = ("category", "date", "text")
+_REPEATED = 0.5  # of the cells have a value that stands in another row too: a category
+_FEW = 10  # values make a category, whether they repeat or not
+_WORDS = 2.0  # on average in a cell that is a text; unique single words are identifiers
+_LOOKED_AT = 1_000  # cells are enough to see dates and words
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the numeric and nominal columns of a table, and of those left out with the reason."""
+    """Names of the columns of a table by what they hold, and of those left out with the reason.
+
+    ``many`` are the categories among ``nominal`` with more levels than get a column each.
+    """
 
     numeric: Sequence[Any]
     nominal: tuple[Any, ...]
     left_out: dict[Any, str] = field(default_factory=dict)
     sparse: bool = False
+    many: tuple[Any, ...] = ()
+    dates: tuple[Any, ...] = ()
+    texts: tuple[Any, ...] = ()
 
     @property
     def used(self) -> Sequence[Any]:
         """Every column that a learner sees."""
-        return (*self.numeric, *self.nominal) if self.nominal else self.numeric
+        rest = (*self.nominal, *self.dates, *self.texts)
+        return (*self.numeric, *rest) if rest else self.numeric
 
     def scaled(self) -> Any:
-        """For linear and kernel learners: imputed, z-scored, one-hot."""
-        return scaled_encoder(self.numeric, self.nominal, sparse=self.sparse)
+        """For linear and kernel learners: imputed, z-scored, one-hot or target-encoded, words weighed."""
+        few = [name for name in self.nominal if name not in self.many]
+        roles = {"many": self.many, "dates": self.dates, "texts": self.texts}
+        return scaled_encoder(self.numeric, few, sparse=self.sparse, **roles)
 
     def coded(self, *, dense: bool = False) -> Any:
-        """For trees: numbers as they are, then nominal columns as codes; missing and unseen values are NaN.
+        """For trees: numbers as they are, then categories as codes; missing and unseen values are NaN.
 
-        A sparse matrix stays one unless ``dense`` asks for an array.
+        Texts are left to linear learners. A sparse matrix stays one unless ``dense`` asks for an array.
         """
-        return coded_encoder(self.numeric, self.nominal, sparse=self.sparse, dense=dense)
+        return coded_encoder(self.numeric, self.nominal, dates=self.dates, sparse=self.sparse, dense=dense)
 
     @property
     def too_wide_for_trees(self) -> str | None:
@@ -57,9 +67,15 @@ class Columns:
         return f"{len(self.numeric):,} columns are too many for it"
 
     @property
+    def only_texts(self) -> bool:
+        """Whether trees have nothing to look at."""
+        return not (self.numeric or self.nominal or self.dates)
+
+    @property
     def coded_nominal(self) -> list[int]:
-        """Positions of the nominal columns in what :meth:`coded` gives."""
-        return list(range(len(self.numeric), len(self.numeric) + len(self.nominal)))
+        """Positions of the categories in what :meth:`coded` gives."""
+        first = len(self.numeric) + DATE_PARTS * len(self.dates)
+        return list(range(first, first + len(self.nominal)))
 
 
 def by_name(X: Any) -> Any:
@@ -73,11 +89,20 @@ def by_name(X: Any) -> Any:
     return np.asarray(X)
 
 
-def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
-    """Sort the columns of an array, sparse matrix or frame; complain about those no learner could use."""
+def read_columns(X: Any, *, drop: Sequence[Any] = (), roles: dict[Any, str] | None = None) -> Columns:
+    """Sort the columns of an array, sparse matrix or frame by what they hold.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame
+    drop : columns to leave out
+    roles : {column: "category", "date" or "text"}, where the reader should not decide
+    """
+    given = roles or {}
     if is_sparse(X):
-        if drop:
-            raise invalid("drop", "be left out for sparse rows", list(drop), "Take the columns out of X first.")
+        if drop or given:
+            asked = [*drop, *given]
+            raise invalid("drop", "be left out for sparse rows", asked, "Take the columns out of X first.")
         return Columns(range(X.shape[1]), (), sparse=True)  # never named one by one: there may be 2^31
     names = list(getattr(X, "columns", ()))
     if len(set(names)) != len(names):
@@ -85,30 +110,86 @@ def read_columns(X: Any, *, drop: Sequence[Any] = ()) -> Columns:
         raise invalid("columns", "have different names", f"{twice} twice", "Rename one of them.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
+        if given:
+            raise invalid("X", "be a frame to say what its columns are", f"a role for {next(iter(given))!r}")
         return _of_array(np.asarray(X), set(drop))
-    if unknown := set(drop) - set(frame.columns):
-        raise invalid("drop", f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
-    numeric, nominal, left_out = [], [], {}
+    for what, wanted in (("drop", set(drop)), ("column", set(given))):
+        if unknown := wanted - set(frame.columns):
+            raise invalid(what, f"name columns of the data ({', '.join(frame.columns)})", sorted(unknown)[0])
+    found: dict[str, list[Any]] = {role: [] for role in ("numeric", "nominal", "many", "dates", "texts")}
+    left_out: dict[Any, str] = {}
     for name in frame.columns:
         if name in drop:
             left_out[name] = "as asked"
             continue
-        column = frame[name]
-        if column.null_count() == len(column) or _only_nan(column):
-            raise invalid("columns", "hold values", f"column {name!r} without any", f"Leave it out with --drop {name}.")
-        if column.dtype.is_numeric() or column.dtype == nw.Boolean:
-            if column.dtype.is_float() and np.isinf(column.to_numpy()).any():
-                raise invalid(
-                    f"column {name!r}", "hold finite numbers or none", "infinity", f"Mend it, or use --drop {name}."
-                )
-            numeric.append(name)
-        elif column.dtype.is_temporal():
-            left_out[name] = _NO_DATES
-        elif reason := _not_nominal(column):
+        role, reason = _role(frame[name], given.get(name))
+        if role is None:
             left_out[name] = reason
-        else:
-            nominal.append(name)
-    return _checked(Columns(tuple(numeric), tuple(nominal), left_out))
+            continue
+        found["nominal" if role == "many" else role].append(name)
+        if role == "many":
+            found["many"].append(name)
+    chosen: dict[str, Any] = {role: tuple(listed) for role, listed in found.items()}
+    return _checked(Columns(left_out=left_out, **chosen))
+
+
+def _role(column: Any, given: str | None) -> tuple[str | None, str]:
+    """What a column holds, or None and why it is left out."""
+    if column.null_count() == len(column) or _only_nan(column):
+        return None, "no values"
+    is_numeric = column.dtype.is_numeric() or column.dtype == nw.Boolean
+    if given is None and is_numeric:
+        return _numeric_role(column)
+    if given == "date" or (given is None and column.dtype.is_temporal()):
+        return "dates", ""
+    cells = column.cast(nw.String).drop_nulls()
+    levels = cells.n_unique()
+    if levels == 1 and column.null_count() == 0:
+        return None, "the same in every row"
+    head = [str(cell) for cell in cells.head(_LOOKED_AT).to_list()]
+    if given == "text":
+        return "texts", ""
+    if given is None and all(parse_date(cell) is not None for cell in head):
+        return "dates", ""
+    if given == "category" or levels <= _FEW or _repeats(cells):
+        return ("nominal" if levels <= MOST_ONE_HOT else "many"), ""
+    strange = [cell for cell in head if not is_number(cell)]
+    if 0 < len(strange) < 0.5 * len(head):
+        return None, f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
+    if np.mean([len(cell.split()) for cell in head]) >= _WORDS:
+        return "texts", ""
+    return None, f"{levels} different values in {len(cells)} rows: an identifier"
+
+
+def _repeats(cells: Any) -> bool:
+    """Whether the values of a column come again and again, however many words they have."""
+    counts = np.unique(np.asarray(cells.to_list(), dtype=str), return_counts=True)[1]
+    return bool(counts[counts > 1].sum() >= _REPEATED * counts.sum())
+
+
+def _numeric_role(column: Any) -> tuple[str | None, str]:
+    values = column.to_numpy().astype(np.float64)
+    if column.dtype.is_float() and np.isinf(values).any():
+        name = column.name
+        raise invalid(f"column {name!r}", "be finite or missing", "infinity", f"Fix it, or use --drop {name}.")
+    return ("numeric", "") if (reason := _useless(values)) is None else (None, reason)
+
+
+def _useless(values: NDArray[np.float64]) -> str | None:
+    """Why numbers tell nothing: all missing, all the same, or the numbers of the rows."""
+    missing = np.isnan(values)
+    if missing.all():
+        return "no values"
+    if not missing.any() and (values == values[0]).all():
+        return "the same in every row"
+    if not missing.any() and len(values) > 1 and _counts_rows(values):
+        return "counts the rows: an identifier"
+    return None
+
+
+def _counts_rows(values: NDArray[np.float64]) -> bool:
+    steps = np.diff(values)
+    return bool((steps == 1.0).all() or (steps == -1.0).all()) and len(values) >= 20
 
 
 def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
@@ -117,45 +198,19 @@ def _of_array(X: NDArray[Any], drop: set[Any]) -> Columns:
     if X.dtype.kind not in "fiub":
         raise invalid("X", "hold numbers, or be a data frame with named columns", f"dtype {X.dtype}")
     if X.dtype.kind == "f" and np.isinf(X).any():
-        raise invalid("X", "hold finite numbers or none", "infinity", "NaN stands for a missing value.")
+        raise invalid("X", "be finite or missing", "infinity", "NaN stands for a missing value.")
     if unknown := drop.difference(range(X.shape[1])):
         raise invalid("drop", f"name columns of the data (0 to {X.shape[1] - 1})", next(iter(unknown)))
-    used = tuple(i for i in range(X.shape[1]) if i not in drop)
-    empty = [i for i in used if X.dtype.kind == "f" and np.isnan(X[:, i]).all()]
-    if empty:
-        raise invalid(
-            "columns", "hold values", f"column {empty[0]} without any", f"Leave it out with drop=[{empty[0]}]."
-        )
-    return _checked(Columns(used, ()))
+    left_out: dict[Any, str] = dict.fromkeys(sorted(drop), "as asked")
+    for i in range(X.shape[1]):
+        if i not in drop and (reason := _useless(X[:, i].astype(np.float64))) is not None:
+            left_out[i] = reason
+    used = tuple(i for i in range(X.shape[1]) if i not in left_out)
+    return _checked(Columns(used, (), left_out))
 
 
 def _only_nan(column: Any) -> bool:
     return bool(column.dtype.is_float() and column.is_nan().fill_null(True).all())
-
-
-def _not_nominal(column: Any) -> str | None:
-    """Why a column of words cannot serve as a nominal one, or None if it can."""
-    cells = column.cast(nw.String).drop_nulls()
-    levels = cells.n_unique()
-    head = [str(cell) for cell in cells.head(1000).to_list()]
-    if all(map(_DATE.fullmatch, head)):
-        return _NO_DATES
-    if np.mean([len(cell.split()) for cell in head]) > _WORDS:
-        return "free text"
-    looks_unique = levels > 50 and levels > 0.5 * len(cells)
-    strange = [cell for cell in head if not is_number(cell)]
-    if (looks_unique or levels > MOST_LEVELS) and 0 < len(strange) < 0.5 * len(head):
-        return f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
-    if levels > MOST_LEVELS:
-        raise invalid(
-            f"column {column.name!r}",
-            f"have at most {MOST_LEVELS} levels to be nominal",
-            f"{levels} levels",
-            f"Leave it out with --drop {column.name}, or group its values.",
-        )
-    if looks_unique:
-        return f"{levels} different values in {len(cells)} rows: an identifier"
-    return None
 
 
 def _checked(columns: Columns) -> Columns:

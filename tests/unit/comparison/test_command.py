@@ -15,23 +15,18 @@ import pandas as pd
 import pytest
 
 from steelyard import Costs
-from steelyard import comparison as compare_room
 from steelyard.cli import main
-from steelyard.comparison import load_model
-from steelyard.comparison.data import ComparisonData
-from steelyard.comparison.registry import candidates
+from steelyard.comparison import command, compare, load_model
 
-SETTINGS = ("--time", "1000", "--folds", "2", "--jobs", "1", "--out", "out")
+SETTINGS = ("--candidates", "logistic", "--folds", "2", "--jobs", "1", "--out", "out")
 
 
 @pytest.fixture
 def steelyard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """The command in a folder of its own, with the logistic regressions alone: exit code, output and complaints."""
-
-    def few(problem: ComparisonData) -> list:
-        return [c for c in candidates(problem) if c.name.startswith(("logistic", "always"))]
-
-    monkeypatch.setattr(compare_room, "candidates", few)
+    """The command in a folder of its own, units in this process: exit code, output and error messages."""
+    monkeypatch.setattr(
+        command, "compare", lambda *given, **settings: compare(*given, **(settings | {"isolate": False}))
+    )
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -140,11 +135,7 @@ def test_new_libsvm_rows_need_not_have_the_last_column(steelyard, tmp_path: Path
     assert (code, complaint.count("\n")) == (2, 1)
 
 
-def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def expected(problem: ComparisonData) -> list:
-        return [c for c in candidates(problem) if c.name == "logistic regression, expected cost"]
-
-    monkeypatch.setattr(compare_room, "candidates", expected)
+def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) -> None:
     frame = table()
     frame.to_csv(tmp_path / "data.csv", index=False)
     costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
@@ -194,11 +185,14 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "fn=5"), "--costs"),
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "costs.csv"), "--costs"),
         ("a,b,y", [*XYZ, "1,1,v"] * 2, ("--positive", "x"), "--positive"),
-        ("a,b,y", [f"{i},,{'xz'[i % 2]}" for i in range(30)], (), "--drop b"),
+        ("b,y", [f",{'xz'[i % 2]}" for i in range(30)], (), "a column to learn from"),
+        ("a,y", XZ, ("--groups", "b"), "--groups"),
+        ("a,y", XZ, ("--candidates", "magic"), "candidates"),
+        ("a,y", XZ, ("--effort", "much"), "effort"),
+        ("a,y", XZ, ("--text", "b"), "column must name"),
         ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
         ("a,y", XZ[:10], (), "at least 20 rows"),
         ("a,y", [], (), "have rows"),
-        ("a,b,y", [f"{i},v{i},{'xz'[i % 2]}" for i in range(50_000)], (), "--drop b"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(
@@ -288,29 +282,32 @@ def wait_until(holds, seconds: float = 100.0) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal to a process group")
-def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(steelyard, tmp_path: Path) -> None:
-    table(400).to_csv(tmp_path / "data.csv", index=False)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_path: Path, number: int) -> None:
+    frame = table(60)
+    frame["a"] = np.random.default_rng(1).normal(size=60)
+    frame.to_csv(tmp_path / "data.csv", index=False)
     state = tmp_path / "out" / "state"
-    command = ("compare", "data.csv", "--target", "y", "--time", "1000", "--folds", "2", "--jobs", "2", "--out", "out")
+    asked = ("compare", "data.csv", "--target", "y", "--folds", "2", "--out", "out", "--json", "--effort", "12")
     process = subprocess.Popen(
-        [sys.executable, "-c", "from steelyard.cli import main; main()", *command],
+        [sys.executable, "-c", "from steelyard.cli import main; main()", *asked, "--jobs", "2"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    wait_until(lambda: any(state.glob("gradient-boosting.*.npz")) or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the command and to those it started
-    shown, complaints = process.communicate(timeout=200)
-    assert process.returncode == 0, complaints
-    assert "Traceback" not in shown + complaints
-    assert "interrupted" in shown
+    wait_until(lambda: any(state.glob("*.npz")) or process.poll() is not None)
+    os.kill(process.pid, number)
+    shown, errors = process.communicate(timeout=300)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in shown + errors
+    assert json.loads(shown)["interrupted"] is True
     assert (tmp_path / "out" / "report.html").exists()
+    assert (tmp_path / "out" / "model.steelyard").exists()
     wait_until(lambda: not alive(process.pid))
-    before = {path.name: path.stat().st_mtime_ns for path in state.glob("*.npz")}
-    assert before
-    code, shown, complaints = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--resume")
-    assert code == 0, complaints
-    assert "interrupted" not in shown
-    assert all((state / name).stat().st_mtime_ns == when for name, when in before.items())
+    code, resumed, errors = steelyard(*asked, "--resume")
+    assert code == 0, errors
+    code, fresh, errors = steelyard(*asked, "--out", "other")
+    assert code == 0, errors
+    assert resumed == fresh

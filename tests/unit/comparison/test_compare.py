@@ -15,12 +15,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError, StateError
-from steelyard import comparison as compare_room
 from steelyard.comparison import Model, load_model
 from steelyard.comparison.data import read_data
-from steelyard.comparison.fold import as_in_the_race
-from steelyard.comparison.registry import candidates
-from steelyard.models.model import unwrap_search
+from steelyard.comparison.evaluation import CandidateRun
+from steelyard.comparison.refit import refit
+from steelyard.comparison.registry import portfolio
+from steelyard.decision.calibration import fit_calibration
 from steelyard.models.schema import Columns
 
 
@@ -34,19 +34,9 @@ def mixed(n: int = 150, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     return X, y
 
 
-QUICK = ("logistic regression", "CSOGD-II", "online cost", "AdaC2.M1 on C4.5, s", "always")
-
-
-@pytest.fixture(autouse=True)
-def only_quick_contenders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few contenders and all the time they want: nothing here depends on the clock."""
-    monkeypatch.setattr(
-        compare_room, "candidates", lambda problem: [c for c in candidates(problem) if c.name.startswith(QUICK)]
-    )
-
-
 def quick(X: Any, y: Any, costs: Any = None, **settings: Any) -> Any:
-    return steelyard.compare(X, y, costs=costs, **{"time_limit": 1000.0, "cv": 3, **settings})
+    """A few candidates: nothing here depends on the clock."""
+    return steelyard.compare(X, y, costs=costs, **{"candidates": ["logistic"], "cv": 3, **settings})
 
 
 PAIR = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")
@@ -68,7 +58,7 @@ def test_pandas_and_polars_give_leaderboard_report_json_and_model(tmp_path: Path
     X, y = mixed()
     for frame in (X, pl.from_pandas(X)):
         result = quick(frame, y, PAIR)
-        costs = [line.mean_cost.value for line in result.leaderboard if line.stopped is None]
+        costs = [line.mean_cost.value for line in result.leaderboard[1:]]
         assert costs == sorted(costs)
         assert result.winner == result.leaderboard[0].name
         assert any("'code'" in sentence for sentence in result.warnings)
@@ -90,7 +80,7 @@ def test_model_meets_changed_data(tmp_path: Path) -> None:
     assert len(model.predict(new)) == len(y)
     with pytest.raises(InvalidInputError, match="no column 'size'"):
         model.predict(X.drop(columns="size"))
-    with pytest.raises(InvalidInputError, match="'size' must hold numbers"):
+    with pytest.raises(InvalidInputError, match="column 'size' must be a number"):
         model.predict(X.assign(size="big"))
 
 
@@ -120,17 +110,25 @@ def fitted(estimator: Any, X: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_contender_can_win_and_be_kept(tmp_path: Path, classes: int) -> None:
+def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int) -> None:
     rng = np.random.default_rng(classes)
-    X = pd.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y", None], 90)})
-    y = np.digitize(X.a + rng.normal(size=90), [0.0, 0.9][: classes - 1])
-    problem = read_data(X, y, np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
-    for candidate in candidates(problem):
-        with as_in_the_race():
-            estimator = unwrap_search(candidate.fit(problem))
-        model = Model(candidate.name, estimator, problem.columns, problem.mean_costs())
+    n = 90
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["x", "y", None], n)})
+    X["city"] = [f"c{i % 45}" for i in range(n)]
+    X["when"] = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(n)]
+    X["note"] = [f"alpha beta{i % 5} gamma{i}" for i in range(n)]
+    y = np.digitize(X.a + rng.normal(size=n), [0.0, 0.9][: classes - 1])
+    data = read_data(X, np.array(["p", "q", "r"])[y], np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
+    assert (data.columns.many, data.columns.dates, data.columns.texts) == (("city",), ("when",), ("note",))
+    curves = fit_calibration(rng.dirichlet(np.ones(classes), n), data.codes)
+    runs = [CandidateRun(c.name, c.family, c, calibration=curves) for c in portfolio() if c.unable(data) is None]
+    blend = CandidateRun("blend", "blend", members=[(run, 1.0 / len(runs)) for run in runs])
+    for run in (*runs, blend):
+        model = refit(run, data)
         loaded = load_model(model.save(tmp_path / "model.steelyard"))
-        assert loaded.predict(X).tolist() == model.predict(X).tolist(), candidate.name
+        told = loaded.estimator.predict_proba(data.X)
+        assert np.allclose(told, model.estimator.predict_proba(data.X), rtol=0, atol=1e-12), run.name
+        assert loaded.predict(X).tolist() == model.predict(X).tolist(), run.name
 
 
 def test_five_classes() -> None:
@@ -150,7 +148,6 @@ def test_more_classes_than_a_table_can_show(tmp_path: Path) -> None:
     y = np.arange(10 * classes) % classes
     X = rng.normal(size=(len(y), 3)) + y[:, None]
     result = quick(X, y, np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))))
-    assert not any(c.early for c in candidates(read_data(X, y, None)))  # boosting grows 24 trees a round
     constants = [line.name for line in result.leaderboard if line.family == "constant"]
     assert sorted(constants) == [f"always {k}" for k in (10, 11, 12, 13, 9)]  # in the middle mistakes are smallest
     page = result.write_report(tmp_path / "report.html").read_text()
@@ -175,24 +172,64 @@ def test_constant_wins_a_tie() -> None:
     assert result.recommendation[0].startswith("Answer '1' whatever")
 
 
-def test_advice_names_gradient_boosting_when_it_wins() -> None:
-    """Stripes: only trees can follow them, and only a cost decision answers at these costs."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0, 8, size=(500, 2))
-    y = ((X[:, 0].astype(int) % 2 == 0) ^ (rng.random(500) < 0.03)).astype(int)
-    from steelyard.comparison.data import read_data
-    from steelyard.comparison.evaluation import evaluate
-    from steelyard.comparison.leaderboard import leaderboard, recommend
+def test_same_seed_and_effort_same_json_for_any_number_of_jobs() -> None:
+    X, y = mixed(100)
+    alone = quick(X, y, PAIR).to_json()
+    assert quick(X, y, PAIR, n_jobs=2).to_json() == alone
+    assert quick(X, y, PAIR, random_state=1).to_json() != alone
 
-    problem = read_data(X, y, {0: 1.0, 1: 3.0})
-    names = ("logistic regression", "gradient boosting, expected cost", "CSOGD-II, one pass", "CS-SVM, RBF kernel")
-    chosen = [c for c in candidates(problem) if c.name in names or c.family == "constant"]
-    evaluation = evaluate(problem, chosen, folds=3)
-    lines = leaderboard(evaluation)
-    assert lines[0].name == "gradient boosting, expected cost"
-    said = recommend(evaluation, lines)
-    assert said[0].startswith("Use gradient boosting, expected cost")
-    assert any("significantly dearer" in sentence for sentence in said)
+
+def test_cut_by_units_then_resumed_is_the_uninterrupted_run(tmp_path: Path) -> None:
+    X, y = mixed(100)
+    whole = quick(X, y, PAIR).to_json()
+    cut = quick(X, y, PAIR, out=tmp_path, effort=5)
+    assert json.loads(cut.to_json())["units"] == 5
+    assert any("Cut after 5 work units" in sentence for sentence in cut.recommendation)
+    assert quick(X, y, PAIR, out=tmp_path, resume=True).to_json() == whole
+
+
+def test_no_time_gives_the_cheapest_constant_and_says_so() -> None:
+    result = quick(*mixed(100), PAIR, time_limit=1e-6)
+    assert result.best.family == "constant"
+    assert "no candidate had the time to run" in result.recommendation[0]
+    assert result.promise.low < result.promise.value < result.promise.high
+
+
+def test_promise_is_a_prediction_interval_for_the_asked_rows() -> None:
+    X, y = mixed(150)
+    few, many = (quick(X, y, PAIR, promise_rows=n).promise for n in (20, 100_000))
+    assert (few.rows, many.rows, few.confidence) == (20, 100_000, 0.95)
+    assert few.high - few.low > many.high - many.low > 0
+    told = json.loads(quick(X, y, PAIR).to_json())["promise"]
+    assert set(told) == {"value", "low", "high", "rows", "confidence", "method"}
+    assert told["low"] <= told["value"] <= told["high"]
+
+
+def test_rare_classes_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array([0] * 100 + [1] * 96 + [2] * 3)
+    result = quick(rng.normal(size=(199, 2)) + y[:, None], y, None, cv=5)
+    assert result.runs.judged.n_folds == 5
+    said = " ".join(result.recommendation)
+    assert "3 rows of class 2 carry" in said
+    assert "cannot be told from 3 rows" in said
+
+
+def test_without_blend_the_best_single_is_named() -> None:
+    X, y = mixed(150)
+    result = quick(X, y, PAIR, blend=False)
+    assert result.best.family == "baseline"
+    assert all(line.family != "blend" for line in result.leaderboard)
+
+
+def test_texts_alone_can_be_learned_from() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    words = np.array([["paid", "fine", "thanks"], ["late", "debt", "refused"]])
+    X = pd.DataFrame({"note": [" ".join(rng.choice(words[k], 2)) + f" {i}th letter{i}" for i, k in enumerate(y)]})
+    result = steelyard.compare(X, y, cv=3, candidates=["logistic", "lightgbm"])
+    assert result.leaderboard[0].savings.value > 0.8
+    assert {e.stopped for e in result.runs.entries if e.name.startswith("LightGBM")} == {"reads no texts"}
 
 
 def test_resume_only_with_the_same_question(tmp_path: Path) -> None:
@@ -200,18 +237,41 @@ def test_resume_only_with_the_same_question(tmp_path: Path) -> None:
     first = quick(X, y, PAIR, out=tmp_path)
     again = quick(X, y, PAIR, out=tmp_path, resume=True)
     assert {line.name for line in first.leaderboard} <= {line.name for line in again.leaderboard}
-    with pytest.raises(StateError, match="same data, costs, folds and seed"):
+    with pytest.raises(StateError, match="the same data, costs, folds"):
         quick(X, y, None, out=tmp_path, resume=True)
 
 
-def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
+@pytest.mark.parametrize("kind", ["word", "number", "missing"])
+def test_a_column_that_gives_the_labels_away_is_named_first_with_the_cost_without_it(kind: str) -> None:
     rng = np.random.default_rng(0)
     y = (rng.random(120) < 0.4).astype(int)
-    X = pd.DataFrame({"leak": np.where(y == 1, "paid", "open"), "same": 1.0, "few": rng.integers(0, 3, 120)})
-    warnings = " ".join(quick(X, y).warnings)
-    assert "'leak' alone gives away" in warnings
-    assert "'same' is the same in every row" in warnings
-    assert "repeat an earlier row" in warnings
+    leak = {
+        "word": np.where(y == 1, "paid", "open"),
+        "number": y * 3.5 + rng.random(120),
+        "missing": np.where(y == 1, np.nan, rng.random(120)),
+    }[kind]
+    X = pd.DataFrame({"leak": leak, "few": rng.integers(0, 3, 120)})
+    result = quick(X, y)
+    assert result.recommendation[0].startswith("Column 'leak' alone gives away")
+    assert result.recommendation[1].startswith("Without 'leak'")
+    assert "costs" in result.recommendation[1]
+
+
+def test_useless_columns_are_left_out_with_a_line_each() -> None:
+    rng = np.random.default_rng(0)
+    n = 60
+    X = pd.DataFrame({"same": 1.0, "none": [None] * n, "id": range(n), "code": [f"k{i}" for i in range(n)]})
+    X["x"] = rng.normal(size=n)
+    said = quick(X, rng.integers(0, 2, n)).warnings
+    for name in ("same", "none", "id", "code"):
+        assert sum(f"Column {name!r} was left out" in sentence for sentence in said) == 1
+
+
+def test_repeated_rows_are_noticed_and_groups_named() -> None:
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 2)), 3, axis=0)
+    result = quick(X, np.repeat(rng.integers(0, 2, 40), 3))
+    assert any("repeat an earlier row" in s and "--groups" in s for s in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +283,7 @@ def test_leak_duplicates_and_constant_columns_are_noticed() -> None:
         (np.zeros((30, 2)), ["a"] * 29, "30 labels"),
         (np.zeros((30, 2)), [0.0, 1.0, np.nan] * 10, "NaN at row 2"),
         (np.zeros((30, 2)), [0.5, 1.0, np.nan] * 10, "classes, not numbers; got 0.5"),
-        (pd.DataFrame({"v": [None] * 30}), ["a", "b"] * 15, "--drop v"),
-        (np.column_stack([np.zeros(30), np.full(30, np.nan)]), ["a", "b"] * 15, r"drop=\[1\]"),
+        (pd.DataFrame({"v": [None] * 30}), ["a", "b"] * 15, "a column to learn from"),
         (pd.DataFrame(np.zeros((30, 2)), columns=["v", "v"]), ["a", "b"] * 15, "v"),
     ],
 )

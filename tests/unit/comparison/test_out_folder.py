@@ -21,8 +21,8 @@ def test_other_files_of_the_user_stay(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     state = open_state(tmp_path, "{}", resume=False)
     np.savez(state / "mine.npz", a=np.arange(3))
-    np.savez(state / "logistic.0.npz", predicted=np.arange(3), took=np.array("[]"))
-    np.savez(state / "logistic.1.npz", predicted=np.arange(3), took=np.array("[]"), proba=np.arange(3))
+    np.savez(state / "logistic.0.npz", failed=np.array("failed"))
+    np.savez(state / "logistic.1.npz", about=np.array("{}"), proba=np.arange(3))
     (state / "broken.npz").write_text("no zip")
     (state / ".gitignore").write_text("mine")
     assert open_state(tmp_path, "{}", resume=True) == state

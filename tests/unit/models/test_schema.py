@@ -8,31 +8,76 @@ import pytest
 from scipy import sparse
 
 from steelyard import InvalidInputError
-from steelyard.models.schema import MOST_LEVELS, read_columns
+from steelyard.models.cells import DateParts, TargetMeans
+from steelyard.models.schema import read_columns
 
 
 @pytest.mark.parametrize("spelled", ["2024-01-{:02}", "{}/1/2024", "{:02}.01.2024", "2024-01-{:02}T10:30:00Z"])
-def test_dates_in_words_are_left_out(spelled: str) -> None:
-    frame = pd.DataFrame({"a": np.arange(28.0), "when": [spelled.format(day) for day in range(1, 29)]})
-    columns = read_columns(frame)
-    assert columns.used == ("a",)
-    assert columns.left_out["when"].startswith("dates are not used")
+def test_dates_in_words_are_dates(spelled: str) -> None:
+    columns = read_columns(pd.DataFrame({"when": [spelled.format(day) for day in range(1, 29)]}))
+    assert columns.dates == ("when",)
+    parts = DateParts().fit_transform(pd.DataFrame({"when": [spelled.format(3), None, spelled.format(1)]}))
+    assert parts[[0, 2]].tolist() == [[2024, 1, 2, 2, 0], [2024, 1, 0, 0, 0]]
+    assert np.isnan(parts[1, :4]).all()
+    assert parts[1, 4] == 1
 
 
 def test_levels_that_look_a_little_like_dates_stay() -> None:
     assert read_columns(pd.DataFrame({"version": ["1.2.3", "1.2.4", "2024-01-01"]})).nominal == ("version",)
 
 
-@pytest.mark.parametrize("rows", [100, 3 * MOST_LEVELS])
+def test_categories_are_told_by_repetition_not_by_words() -> None:
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "dept": ["sales team of the north region", "hr", "the it people"] * 30,
+            "city": [f"c{i % 45}" for i in range(n)],
+            "note": [f"letter number {i} arrived" for i in range(n)],
+            "code": [f"id{i}" for i in range(n)],
+        }
+    )
+    columns = read_columns(frame)
+    assert columns.nominal == ("dept", "city")
+    assert columns.many == ("city",)
+    assert columns.texts == ("note",)
+    assert columns.left_out["code"] == "90 different values in 90 rows: an identifier"
+    roles = {"code": "category", "dept": "text", "note": "category"}
+    told = read_columns(frame, roles=roles)
+    assert told.texts == ("dept",)
+    assert set(told.many) == {"city", "note", "code"}
+
+
+def test_empty_constant_and_counting_columns_are_left_out() -> None:
+    frame = pd.DataFrame({"x": [0.5, 1.5] * 15, "none": [None] * 30, "same": "a", "one": 1, "id": range(30)})
+    assert read_columns(frame).used == ("x",)
+    array = np.column_stack([np.arange(30.0) % 7, np.full(30, np.nan), np.ones(30), np.arange(30.0)])
+    assert read_columns(array).left_out == {
+        1: "no values",
+        2: "the same in every row",
+        3: "counts the rows: an identifier",
+    }
+
+
+@pytest.mark.parametrize("rows", [100, 3_000])
 def test_numbers_spoilt_by_a_word_are_told_from_identifiers(rows: int) -> None:
     amounts = [f"{i / 7:.5f}" for i in range(rows)]
     amounts[5] = "N/A"
-    columns = read_columns(pd.DataFrame({"a": np.arange(float(rows)), "amount": amounts}))
+    columns = read_columns(pd.DataFrame({"a": np.arange(float(rows)) % 7, "amount": amounts}))
     assert columns.left_out["amount"].startswith("numbers, but also 'N/A'")
 
 
+def test_target_means_of_training_rows_do_not_hold_their_own_label() -> None:
+    """A level that stands once has nobody else to learn from, so its cell is the overall share."""
+    X = pd.DataFrame({"city": ["a", "b", "c", "d", "e", "f"]})
+    y = np.array([0, 1, 0, 1, 1, 1])
+    encoder = TargetMeans()
+    assert np.allclose(encoder.fit_transform(X, y), 4 / 6)
+    assert encoder.transform(X)[1, 0] > 4 / 6 > encoder.transform(X)[0, 0]
+    assert encoder.transform(pd.DataFrame({"city": ["new"]}))[0, 0] == pytest.approx(4 / 6)
+
+
 @pytest.mark.parametrize(
-    ("X", "drop"), [(np.zeros((3, 2)), [2]), (sparse.csr_matrix((3, 2)), [1]), (pd.DataFrame({"a": [1.0]}), ["b"])]
+    ("X", "drop"), [(np.zeros((3, 2)), [2]), (sparse.csr_matrix((3, 2)), [1]), (pd.DataFrame({"a": [1.0, 2.0]}), ["b"])]
 )
 def test_what_cannot_be_dropped_is_said(X: Any, drop: list[Any]) -> None:
     with pytest.raises(InvalidInputError, match="drop must"):

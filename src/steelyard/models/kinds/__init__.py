@@ -12,6 +12,7 @@ from ...errors import StateError
 from ...files import Fields, Node
 from . import (
     c45,
+    cells,
     columns,
     decisions,
     forest,
@@ -32,6 +33,7 @@ TABLE: dict[str, Kind] = {
     kind.name: kind
     for room in (
         c45,
+        cells,
         columns,
         decisions,
         forest,

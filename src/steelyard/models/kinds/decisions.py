@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
 from ...costs import Costs
 from ...decision import ExpectedCostClassifier
-from ...decision.calibration import CalibratedClassifier
+from ...decision.blending import BlendClassifier, ScoredClassifier
+from ...decision.calibration import CalibratedClassifier, Calibration
 from ...errors import StateError
 from ...files import Fields, Node, plain_settings, write_labels
 from .kind import Kind, State, Write, feature_params, fitted_features
@@ -36,6 +36,8 @@ def _check_pipeline(fields: Fields) -> State:
 
 
 def _build_pipeline(state: State, parts: list[Any]) -> Pipeline:
+    if not all(hasattr(part, "transform") for part in parts[:-1]):
+        raise StateError("must prepare rows in every step of a pipeline but the last; one does not.")
     return Pipeline(list(zip(state["names"], parts, strict=True)))
 
 
@@ -93,35 +95,66 @@ def _features_of(model: Any) -> dict[str, Any]:
 
 
 def _write_calibrated(model: CalibratedClassifier, write: Write) -> Node:
-    arrays = write_labels("classes", model.classes_)
-    arrays["slopes"] = np.array([float(curve.coef_[0, 0]) for curve in model.curves_])
-    arrays["offsets"] = np.array([float(curve.intercept_[0]) for curve in model.curves_])
-    return Node("CalibratedClassifier/1", {}, arrays, [write(model.classifier)])
+    slopes, offsets = model.calibration_
+    arrays = write_labels("classes", model.classes_) | {"slopes": np.asarray(slopes, dtype=np.float64)}
+    if offsets is not None:
+        arrays["offsets"] = np.asarray(offsets, dtype=np.float64)
+    params = {"method": "temperature" if offsets is None else "sigmoid"}
+    return Node("CalibratedClassifier/1", params, arrays, [write(model.classifier)])
 
 
 def _check_calibrated(fields: Fields) -> State:
     classes = fields.classes()
-    n_curves = 1 if len(classes) == 2 else len(classes)
-    state: State = {"classes": classes, "slopes": fields.floats("slopes", n_curves)}
-    state["offsets"] = fields.floats("offsets", n_curves)
+    temperature = fields.choice("method", "temperature", "sigmoid") == "temperature"
+    n_curves = 1 if temperature or len(classes) == 2 else len(classes)
+    slopes = fields.floats("slopes", n_curves)
+    offsets = None if temperature else fields.floats("offsets", n_curves)
     fields.done(parts=1)
-    return state
+    return {"classes": classes, "calibration": Calibration(slopes, offsets)}
 
 
 def _build_calibrated(state: State, parts: list[Any]) -> CalibratedClassifier:
     if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
         raise StateError("must calibrate the classes of its classifier; they differ.")
-    made = CalibratedClassifier(parts[0])
-    made.classes_ = state["classes"]
-    made.curves_ = [_curve(a, b) for a, b in zip(state["slopes"].tolist(), state["offsets"].tolist(), strict=True)]
-    return made
+    return CalibratedClassifier(parts[0]).with_calibration(state["calibration"])
 
 
-def _curve(slope: float, offset: float) -> LogisticRegression:
-    made = LogisticRegression(C=100.0)
-    made.classes_, made.coef_, made.intercept_ = np.array([0, 1]), np.array([[slope]]), np.array([offset])
-    made.n_features_in_ = 1
-    return made
+def _write_scored(model: ScoredClassifier, write: Write) -> Node:
+    return Node("ScoredClassifier/1", {}, {}, [write(model.classifier)])
+
+
+def _build_scored(state: State, parts: list[Any]) -> ScoredClassifier:
+    if not hasattr(parts[0], "decision_function"):
+        raise StateError("must have scores to make probabilities of; it has none.")
+    return ScoredClassifier(parts[0])
+
+
+# -- blends ----------------------------------------------------------------------------------------------------------
+
+
+def _write_blend(model: BlendClassifier, write: Write) -> Node:
+    arrays = write_labels("classes", model.classes_) | {"weights": np.asarray(model.weights, dtype=np.float64)}
+    names = [name for name, _ in model.members]
+    return Node("BlendClassifier/1", {"names": names}, arrays, [write(member) for _, member in model.members])
+
+
+def _check_blend(fields: Fields) -> State:
+    names = fields.texts("names", fields.parts)
+    weights = fields.floats("weights", len(names))
+    if not names or (weights <= 0).any() or abs(float(weights.sum()) - 1.0) > 1e-9:
+        fields.refuse("weights", "are positive and sum to one", weights[:5])
+    classes = fields.classes()
+    fields.done()
+    return {"names": names, "weights": weights, "classes": classes}
+
+
+def _build_blend(state: State, parts: list[Any]) -> BlendClassifier:
+    for part in parts:
+        codes = np.asarray(getattr(part, "classes_", ()))
+        known = codes.dtype.kind in "iu" and codes.size and 0 <= codes.min() <= codes.max() < len(state["classes"])
+        if not known or not hasattr(part, "predict_proba"):
+            raise StateError("must blend classifiers of its classes; one is of others.")
+    return BlendClassifier(list(zip(state["names"], parts, strict=True)), state["weights"], state["classes"])
 
 
 # -- costs -----------------------------------------------------------------------------------------------------------
@@ -200,6 +233,8 @@ KINDS = (
     Kind("Frozen/1", (FrozenEstimator,), _write_frozen, _check_one_part, _build_frozen),
     Kind("FixedThreshold/1", (FixedThresholdClassifier,), _write_threshold, _check_threshold, _build_threshold),
     Kind("CalibratedClassifier/1", (CalibratedClassifier,), _write_calibrated, _check_calibrated, _build_calibrated),
+    Kind("ScoredClassifier/1", (ScoredClassifier,), _write_scored, _check_one_part, _build_scored),
+    Kind("BlendClassifier/1", (BlendClassifier,), _write_blend, _check_blend, _build_blend),
     Kind("Costs/1", (Costs,), _write_costs, _check_costs, _build_costs),
     Kind("ExpectedCostClassifier/1", (ExpectedCostClassifier,), _write_expected, _check_expected, _build_expected),
 )

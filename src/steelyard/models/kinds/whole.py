@@ -22,11 +22,16 @@ from .kind import Kind, State, Write
 __all__ = ["KINDS"]
 
 
+_ROLES = ("numeric", "nominal", "many", "dates", "texts")
+
+
 def _write_model(model: Model, write: Write) -> Node:
     columns = model.columns
     params: dict[str, Any] = {"name": model.name, "sparse": bool(columns.sparse)}
     params["left_out"] = [[str(name), str(why)] for name, why in columns.left_out.items()]
-    arrays = _names("numeric", columns.numeric) | _names("nominal", columns.nominal)
+    arrays: dict[str, Any] = {}
+    for role in _ROLES:
+        arrays |= _names(role, getattr(columns, role))
     params["repriced"] = bool(model.repriced)
     remembered = [] if model.training is None else [write(model.training)]
     return Node("Model/1", params, arrays, [write(model.estimator), write(model.costs), *remembered])
@@ -44,14 +49,14 @@ def _check_model(fields: Fields) -> State:
     if not isinstance(left_out, list) or not all(_is_pair(pair) for pair in left_out):
         fields.refuse("left_out", "names columns and reasons", left_out)
     state["left_out"] = dict(left_out)
-    for role in ("numeric", "nominal"):
+    for role in _ROLES:
         names = fields.labels(role)
         if names.dtype.kind not in "Ui" or (names.dtype.kind == "i" and names.size and names.min() < 0):
             fields.refuse(role, "are names or positions", names[:3])
         state[role] = tuple(names.tolist())
-    used = state["numeric"] + state["nominal"]
+    used = sum((state[role] for role in ("numeric", "nominal", "dates", "texts")), ())
     if not used or len(set(used)) != len(used) or len({type(name) for name in used}) != 1:
-        fields.refuse("numeric and nominal", "are different columns, all named or all numbered", used[:5])
+        fields.refuse("roles", "are different columns, all named or all numbered", used[:5])
     fields.done(parts=3 if fields.parts == 3 else 2)
     return state
 
@@ -70,7 +75,7 @@ def _build_model(state: State, parts: list[Any]) -> Model:
     found = getattr(estimator, "classes_", None)
     if found is None or not set(np.asarray(found).tolist()) <= set(costs.classes.tolist()):  # type: ignore[union-attr]
         raise StateError("must have costs for every class it may answer; some have none.")
-    columns = Columns(state["numeric"], state["nominal"], state["left_out"], state["sparse"])
+    columns = Columns(left_out=state["left_out"], sparse=state["sparse"], **{role: state[role] for role in _ROLES})
     if training is not None and len(training.medians) != len(columns.numeric):
         raise StateError("must remember every numeric column; some are missing.")
     if training is not None and len(training.shares) != len(costs.classes):  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""What the model will cost on new rows: the whole choice bootstrapped, then a new sample drawn (BBC-CV)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..decision.blending import greedy_blend
+from .data import ComparisonData
+from .evaluation import CandidateRun
+
+Floats = NDArray[np.float64]
+METHOD = "bootstrap of the whole choice with a new sample (BBC-CV)"
+_RESAMPLES = 200
+_ROWS_FOR_WEIGHTS = 3_000  # of a resample are enough to choose the weights of a blend
+_STEPS = 15
+_DRAWN = 2_000  # new rows of a class that are drawn one by one; more are drawn as a mean
+RARE = 20  # rows of a class below which it is told apart
+CANNOT_TELL = 5
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A prediction interval for the mean cost of ``rows`` new rows."""
+
+    value: float
+    low: float
+    high: float
+    rows: int
+    confidence: float
+    method: str = METHOD
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What may win: singles and constants with what they paid, and whether a blend is made of the singles."""
+
+    singles: Sequence[CandidateRun]
+    constants: Sequence[CandidateRun]
+    blend: bool
+
+
+def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: float) -> tuple[Promise, dict[int, float]]:
+    """The interval, and for every class the share of the uncertainty that hangs on it.
+
+    In each resample the rows in the bag choose winner and blend weights, the rows out of the bag are paid for, and a
+    new sample of the asked size is drawn from these, class by class. The classes keep their shares, but for a constant
+    answer, which nothing else makes uncertain.
+    """
+    rng = np.random.default_rng([data.seed, 23])
+    paid, told, proba = _tables(data, choice)
+    n, n_classes = len(data.codes), len(data.classes)
+    of_class = [np.flatnonzero(data.codes == k) for k in range(n_classes)]
+    shares = np.array([len(rows_of) for rows_of in of_class]) / n
+    means, drawn, weights = (np.empty((_RESAMPLES, n_classes)) for _ in range(3))
+    for b in range(_RESAMPLES):
+        count = np.zeros(n)
+        for rows_of in of_class:
+            np.add.at(count, rng.choice(rows_of, len(rows_of)), 1.0)
+        costs, is_constant = _chosen_costs(data, choice, paid, told, proba, count, rng)
+        sizes = rng.multinomial(rows, shares) if is_constant else np.round(rows * shares)
+        for k, rows_of in enumerate(of_class):
+            outside = rows_of[count[rows_of] == 0]
+            pool = costs[outside if len(outside) else rows_of]
+            means[b, k] = pool.mean()
+            drawn[b, k] = _new_mean(pool, max(1, int(sizes[k])), rng)
+            weights[b, k] = sizes[k] / sizes.sum()
+    totals = (drawn * weights).sum(axis=1)
+    low, high = np.quantile(totals, [(1 - confidence) / 2, (1 + confidence) / 2])
+    value = float((means @ shares).mean())
+    spread = (weights * drawn).var(axis=0)
+    weight = spread / spread.sum() if spread.sum() > 0 else np.zeros(n_classes)
+    told_apart = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
+    return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), told_apart
+
+
+def _tables(data: ComparisonData, choice: Choice) -> tuple[Floats, Floats | None, NDArray[np.float32] | None]:
+    everyone = [*choice.singles, *choice.constants]
+    paid = np.column_stack([np.asarray(run.paid) for run in everyone])
+    if not choice.blend or not choice.singles:
+        return paid, None, None
+    at = np.arange(len(data.codes))
+    proba = np.stack([np.asarray(run.proba) for run in choice.singles], axis=2)
+    return paid, proba[at, data.codes, :].astype(np.float64), proba
+
+
+def _chosen_costs(
+    data: ComparisonData,
+    choice: Choice,
+    paid: Floats,
+    told: Floats | None,
+    proba: NDArray[np.float32] | None,
+    count: Floats,
+    rng: np.random.Generator,
+) -> tuple[Floats, bool]:
+    """What the winner of the rows in the bag pays on every row, and whether it is a constant answer."""
+    means = count @ paid / count.sum()
+    k = int(means.argmin())
+    if told is None or proba is None:
+        return np.asarray(paid[:, k]), k >= len(choice.singles)
+    inside = np.flatnonzero(count)
+    if len(inside) > _ROWS_FOR_WEIGHTS:
+        inside = np.sort(rng.choice(inside, _ROWS_FOR_WEIGHTS, replace=False))
+    weights = greedy_blend(told[inside], count[inside], _STEPS)
+    used = np.flatnonzero(weights)
+    blended = data.paid(data.decide(proba[:, :, used] @ weights[used].astype(np.float32)))
+    first_constant = len(choice.singles)
+    constants = means[first_constant:]
+    if len(constants) and constants.min() <= count @ blended / count.sum():
+        return np.asarray(paid[:, first_constant + int(constants.argmin())]), True
+    return blended, False
+
+
+def _new_mean(pool: Floats, size: int, rng: np.random.Generator) -> float:
+    """Mean cost of so many new rows of a class."""
+    if size <= _DRAWN:
+        return float(rng.choice(pool, size).mean())
+    return float(pool.mean() + pool.std() / np.sqrt(size) * rng.standard_normal())

@@ -1,0 +1,101 @@
+"""What to use, what it will cost, how sure that is: one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .data import ComparisonData
+from .evaluation import CandidateRun, Evaluation
+from .leaderboard import LeaderboardRow
+from .promise import CANNOT_TELL, Promise
+
+
+def recommend(
+    evaluation: Evaluation,
+    lines: Sequence[LeaderboardRow],
+    winner: CandidateRun,
+    promised: Promise,
+    rare: dict[int, float],
+) -> list[str]:
+    """The advice, the most important sentence first."""
+    best = lines[0]
+    said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
+    said += _rare_classes(evaluation.problem, rare)
+    said += _how_sure(best, lines, len(winner.members))
+    said += _how_far(evaluation)
+    return said
+
+
+def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun) -> str:
+    if best.family == "constant":
+        label = best.name.removeprefix("always ")
+        if all(line.family == "constant" for line in lines):
+            return f"Answer {label!r} whatever the example looks like: no candidate had the time to run."
+        return f"Answer {label!r} whatever the example looks like: at these costs no candidate was cheaper."
+    constant = next((s for s in lines if s.family == "constant" and s.tied_with_best), None)
+    if constant is not None:
+        return (
+            f"Nothing is demonstrably cheaper than {constant.name}: the lead of {best.name} over that constant answer "
+            "is within chance. More data would tell."
+        )
+    if winner.members:
+        parts = sorted(winner.members, key=lambda member: -member[1])
+        shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
+        more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
+        return f"Use the blend of {len(parts)} candidates ({shown}{more}): its answers cost least."
+    return f"Use {best.name}: it has the least cost of {sum(s.family != 'constant' for s in lines)} candidates."
+
+
+def _what_it_costs(best: LeaderboardRow, promised: Promise) -> str:
+    interval = f"{promised.confidence:.0%} of the time between {promised.low:.4g} and {promised.high:.4g}"
+    cost = f"Expect to pay {promised.value:.4g} per example on {promised.rows:,} new ones, {interval}"
+    if best.family == "constant":
+        return f"{cost}."
+    return f"{cost}; out of fold it saved {best.savings.value:.0%} of what the cheapest constant answer costs."
+
+
+def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
+    said = []
+    for k, share in rare.items():
+        count, label = int((data.codes == k).sum()), data.classes[k]
+        said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
+        if count < CANNOT_TELL:
+            said.append(f"What class {label!s} will cost cannot be told from {count} rows.")
+    return said
+
+
+def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int) -> list[str]:
+    alike = [s for s in lines[1:] if s.tied_with_best and s.family != "constant"]
+    if best.family == "constant" or len(lines) == 1:
+        return []
+    if not alike:
+        return ["Every other candidate that ran costs significantly more (paired test, 5% level)."]
+    said = [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}."]
+    if best.family == "blend":
+        single = min(alike, key=lambda s: s.mean_cost.value)
+        said.append(
+            f"The blend's lead over {single.name} alone ({single.mean_cost.value:.4g}) is within chance; that is one "
+            f"model to keep and to ask instead of {members} (--no-blend)."
+        )
+    return said
+
+
+def _how_far(evaluation: Evaluation) -> list[str]:
+    said = []
+    if evaluation.interrupted:
+        said.append("The comparison was interrupted: candidates that had not finished may be better. Resume to know.")
+    elif evaluation.cut:
+        said.append(f"Cut after {evaluation.units} work units (one setting, one fold); with more it may do better.")
+    failed = [e.name for e in evaluation.entries if e.stopped is not None and e.stopped.startswith(("failed", "stop"))]
+    if failed:
+        said.append(f"These could not learn from the data: {_listed(failed)}.")
+    rows = next((e.rows for e in evaluation.entries if e.rows is not None), None)
+    if rows is not None:
+        said.append(f"Judged on {rows:,} of {len(evaluation.problem.codes):,} rows; there was no time for more.")
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > 6:
+        return "; ".join(names[:6]) + f"; and {len(names) - 6} more"
+    return "; ".join(names)  # names hold commas

@@ -1,0 +1,51 @@
+"""One fit on all rows: the winner of an evaluation as a model that meets new data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from ..decision import ExpectedCostClassifier
+from ..decision.blending import BlendClassifier
+from ..decision.calibration import CalibratedClassifier
+from ..models.model import Model
+from .data import ComparisonData
+from .evaluation import CandidateRun
+from .fold import as_rows, single_threaded
+
+
+def refit(run: CandidateRun, data: ComparisonData) -> Model:
+    """Fit a constant, a single candidate or the members of a blend; rows are prepared once for each encoder."""
+    costs = data.mean_costs()
+    if run.family == "constant":
+        assert run.answers is not None
+        label = data.classes[int(run.answers[0])]
+        constant = DummyClassifier(strategy="constant", constant=label)
+        return Model(run.name, constant.fit(data.labels_only().X, data.y), data.columns, costs)
+    members = run.members or [(run, 1.0)]
+    with single_threaded():
+        fitted = _fit_members([member for member, _ in members], data)
+    weights = [weight for _, weight in members]
+    blend = BlendClassifier(fitted, weights, data.classes)
+    decision = ExpectedCostClassifier(FrozenEstimator(blend), costs=costs)
+    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs)
+
+
+def _fit_members(runs: list[CandidateRun], data: ComparisonData) -> list[tuple[str, CalibratedClassifier]]:
+    prepared: dict[str, tuple[Any, Any]] = {}
+    found = []
+    for run in runs:
+        candidate = run.candidate
+        assert candidate is not None
+        assert run.calibration is not None
+        if candidate.encoder not in prepared:
+            encoder = candidate.new_encoder(data)
+            prepared[candidate.encoder] = encoder, as_rows(encoder.fit_transform(data.X, data.codes))
+        encoder, rows = prepared[candidate.encoder]
+        model, _ = candidate.fit(rows, data, run.rounds)
+        whole = Pipeline([("prepare", encoder), ("learner", model)])
+        found.append((run.name, CalibratedClassifier(whole).with_calibration(run.calibration)))
+    return found

@@ -1,0 +1,196 @@
+"""Cells that are no numbers as numbers: parts of dates, mean targets of categories, words of texts."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+
+__all__ = ["DATE_PARTS", "DateParts", "TargetMeans", "TextWords", "parse_date"]
+
+Floats = NDArray[np.float64]
+DATE_PARTS = 5  # year, month, weekday, days since the first one, missing
+_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ](\d{1,2}):(\d{2}).*)?")
+_EUROPEAN = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})(?:[T ](\d{1,2}):(\d{2}).*)?")
+_INNER_FOLDS = 5
+_SMOOTHING = 10.0  # rows of the overall mean that are added to every level
+_WORD = re.compile(r"\w\w+")
+_MOST_WORDS = 20_000
+
+
+def columns_of(X: Any) -> list[list[Any]]:
+    """The cells of each column of a frame or array, missing ones as None."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        found = [frame[name].to_list() for name in frame.columns]
+    else:
+        found = np.asarray(X, dtype=object).T.tolist()
+    return [[None if _is_missing(cell) else cell for cell in column] for column in found]
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or bool(cell != cell)  # NaN and NaT differ from themselves
+
+
+def parse_date(cell: Any) -> datetime.datetime | None:
+    """A date as it is or from its text (year first, or day, month, year); None for anything else."""
+    if isinstance(cell, datetime.datetime):
+        return cell.replace(tzinfo=None)
+    if isinstance(cell, datetime.date):
+        return datetime.datetime(cell.year, cell.month, cell.day)
+    text = str(cell).strip()
+    if match := _ISO.fullmatch(text):
+        year, month, day, hour, minute = (int(part or 0) for part in match.groups())
+    elif match := _EUROPEAN.fullmatch(text):
+        day, month, year, hour, minute = (int(part or 0) for part in match.groups())
+        if month > 12 >= day:
+            day, month = month, day
+    else:
+        return None
+    try:
+        return datetime.datetime(year, month, day, hour, minute)
+    except ValueError:
+        return None
+
+
+class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Dates as year, month, weekday, days since the first date of the training rows, and whether it is missing."""
+
+    def fit(self, X: Any, y: Any = None) -> DateParts:
+        """Find the first date of each column."""
+        columns = columns_of(X)
+        self.n_features_in_ = len(columns)
+        firsts = [min((d for c in column if (d := parse_date(c)) is not None), default=None) for column in columns]
+        self.first_days_ = np.array([0.0 if d is None else _day(d) for d in firsts])
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Five numbers per column; those of a missing date are NaN."""
+        parts = [self._parts(column, first) for column, first in zip(columns_of(X), self.first_days_, strict=True)]
+        return np.hstack(parts) if parts else np.empty((len(X), 0))
+
+    def _parts(self, column: list[Any], first: float) -> Floats:
+        found = np.full((len(column), DATE_PARTS), np.nan)
+        found[:, -1] = 1.0
+        for i, cell in enumerate(column):
+            date = None if cell is None else parse_date(cell)
+            if date is not None:
+                found[i] = date.year, date.month, date.weekday(), _day(date) - first, 0.0
+        return found
+
+
+def _day(date: datetime.datetime) -> float:
+    return date.toordinal() + (date.hour * 60 + date.minute) / 1440.0
+
+
+class TargetMeans(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Categories of many values as the share of each class among their rows, drawn towards the overall share.
+
+    Training rows are encoded out of fold: no row's own label is in its cell. Labels are class codes 0, 1, ..
+    """
+
+    def fit(self, X: Any, y: Any) -> TargetMeans:
+        """Learn the shares of every level."""
+        columns, codes = columns_of(X), np.asarray(y, dtype=np.intp)
+        self.n_features_in_ = len(columns)
+        self.prior_ = np.bincount(codes) / len(codes)
+        found = [_level_means(column, codes, self.prior_) for column in columns]
+        self.levels_ = [list(means) for means in found]
+        self.means_ = [np.array(list(means.values())).reshape(-1, len(self.prior_)) for means in found]
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Floats:
+        """Encode the training rows, each fold by the labels of the others."""
+        columns, codes = columns_of(X), np.asarray(y, dtype=np.intp)
+        self.fit(X, codes)
+        fold = np.random.default_rng(0).permutation(np.arange(len(codes)) % _INNER_FOLDS)
+        found = np.empty((len(codes), len(columns) * self._width))
+        for k in range(_INNER_FOLDS):
+            rest, held_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            for j, column in enumerate(columns):
+                means = _level_means([column[i] for i in rest], codes[rest], self.prior_)
+                cells = [means.get(_level(column[i]), self.prior_) for i in held_out]
+                found[held_out, j * self._width : (j + 1) * self._width] = self._shown(np.array(cells))
+        return found
+
+    def transform(self, X: Any) -> Floats:
+        """Shares of the levels; an unknown level gets the overall ones."""
+        shown = []
+        for levels, means, column in zip(self.levels_, self.means_, columns_of(X), strict=True):
+            place = {level: i for i, level in enumerate(levels)}
+            table = np.vstack([means, self.prior_])
+            shown.append(self._shown(table[[place.get(_level(cell), -1) for cell in column]]))
+        return np.hstack(shown)
+
+    @property
+    def _width(self) -> int:
+        return len(self.prior_) - 1  # the shares sum to one
+
+    def _shown(self, means: Floats) -> Floats:
+        return means.reshape(-1, len(self.prior_))[:, 1:]
+
+
+def _level(cell: Any) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _level_means(column: list[Any], codes: NDArray[np.intp], prior: Floats) -> dict[str, Floats]:
+    """The smoothed shares of the classes for each level, in the order of first appearance."""
+    place: dict[str, int] = {}
+    at = [place.setdefault(_level(cell), len(place)) for cell in column]
+    sums = np.tile(_SMOOTHING * prior, (len(place), 1))
+    np.add.at(sums, (np.asarray(at, dtype=np.intp), codes), 1.0)
+    return dict(zip(place, sums / sums.sum(axis=1, keepdims=True), strict=True))
+
+
+class TextWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """One column of texts as words: 1 + log count, times the inverse document frequency, rows of length one.
+
+    Parameters
+    ----------
+    most_words : int
+        The commonest words are kept, in rows of two or more.
+    """
+
+    def __init__(self, most_words: int = _MOST_WORDS) -> None:
+        self.most_words = most_words
+
+    def fit(self, X: Any, y: Any = None) -> TextWords:
+        """Choose the words and weigh them."""
+        texts = _texts(X)
+        self.n_features_in_ = 1
+        rows_with: Counter[str] = Counter()
+        for words in texts:
+            rows_with.update(words.keys())
+        kept = sorted((w for w, n in rows_with.items() if n >= 2), key=lambda w: (-rows_with[w], w))
+        self.words_ = sorted(kept[: self.most_words])
+        counts = np.array([rows_with[w] for w in self.words_], dtype=np.float64)
+        self.idf_ = np.log((1.0 + len(texts)) / (1.0 + counts)) + 1.0
+        return self
+
+    def transform(self, X: Any) -> sparse.csr_matrix:
+        """A sparse matrix with a column per word."""
+        place = {word: j for j, word in enumerate(self.words_)}
+        data: list[float] = []
+        columns: list[int] = []
+        ends = [0]
+        for words in _texts(X):
+            known = sorted((place[w], n) for w, n in words.items() if w in place)
+            values = np.array([(1.0 + np.log(n)) * self.idf_[j] for j, n in known])
+            length = np.sqrt(values @ values) if len(values) else 1.0
+            data.extend((values / length).tolist())
+            columns.extend(j for j, _ in known)
+            ends.append(len(columns))
+        return sparse.csr_matrix((data, columns, ends), shape=(len(ends) - 1, len(self.words_)))
+
+
+def _texts(X: Any) -> list[Counter[str]]:
+    (column,) = columns_of(X)
+    return [Counter(_WORD.findall("" if cell is None else str(cell).lower())) for cell in column]

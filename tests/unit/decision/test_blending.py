@@ -1,0 +1,71 @@
+"""Calibration and blending: curves mean what they say, weights lower the log loss."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from steelyard.decision.blending import BlendClassifier, greedy_blend
+from steelyard.decision.calibration import FEWEST_FOR_SIGMOID, Calibration, fit_calibration
+
+
+def test_a_distorted_probability_is_put_right_by_the_sigmoid() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=4_000)
+    codes = (rng.random(4_000) < expit(true)).astype(np.intp)
+    told = expit(3.0 * true + 1.0)
+    fitted = fit_calibration(np.column_stack([1 - told, told]), codes)
+    assert fitted.offsets is not None
+    assert fitted.slopes[0] == pytest.approx(1 / 3, abs=0.05)
+    assert fitted.offsets[0] == pytest.approx(-1 / 3, abs=0.1)
+    assert np.abs(fitted.apply(np.column_stack([1 - told, told]))[:, 1] - expit(true)).max() < 0.05
+
+
+def test_small_classes_get_one_temperature() -> None:
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [200, 200, FEWEST_FOR_SIGMOID - 1]).astype(np.intp)
+    scores = rng.normal(size=(len(codes), 3)) + 1.5 * np.eye(3)[codes]
+    fitted = fit_calibration(softmax(4.0 * scores, axis=1), codes)
+    assert fitted.offsets is None
+    assert 0.2 < fitted.slopes[0] < 0.7
+    assert np.allclose(fitted.apply(softmax(scores, axis=1)).sum(axis=1), 1.0)
+
+
+def test_extreme_probabilities_stay_finite() -> None:
+    proba = np.array([[0.0, 1.0], [1.0, 0.0]] * 60)
+    codes = np.array([1, 0] * 60)
+    assert np.isfinite(fit_calibration(proba, codes).apply(proba)).all()
+    assert np.isfinite(Calibration(np.array([5.0]), None).apply(proba)).all()
+
+
+def test_blend_is_no_worse_than_its_best_member_and_leaves_out_the_useless() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.5, 0.9, 500)
+    told = np.column_stack([np.clip(true + 0.2 * rng.normal(size=500), 0.01, 0.99) for _ in range(3)])
+    told = np.column_stack([told, np.full(500, 0.01)])
+    weights = greedy_blend(told)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[3] == 0
+    assert (weights[:3] > 0).all()
+    assert -np.log(told @ weights).mean() < (-np.log(told[:, :3])).mean(axis=0).min()
+
+
+def test_rows_that_count_twice_stand_twice() -> None:
+    rng = np.random.default_rng(1)
+    told = rng.uniform(0.05, 0.95, (60, 4))
+    count = rng.integers(0, 3, 60)
+    assert np.array_equal(greedy_blend(told, count.astype(float)), greedy_blend(np.repeat(told, count, axis=0)))
+
+
+class Fixed:
+    def __init__(self, proba: list[float], classes: list[int]) -> None:
+        self.proba, self.classes_ = proba, np.array(classes)
+
+    def predict_proba(self, X: object) -> np.ndarray:
+        return np.tile(self.proba, (2, 1))
+
+
+def test_members_may_lack_a_class() -> None:
+    members = [("a", Fixed([0.5, 0.3, 0.2], [0, 1, 2])), ("b", Fixed([0.9, 0.1], [0, 2]))]
+    blend = BlendClassifier(members, [0.5, 0.5], np.array(["x", "y", "z"]))
+    assert np.allclose(blend.predict_proba([[0], [0]]), [[0.7, 0.15, 0.15]] * 2)
+    assert blend.predict([[0], [0]]).tolist() == ["x", "x"]
