@@ -69,10 +69,10 @@ class TextLines:
     """Lines of limited length; :meth:`read` gives what was not iterated over."""
 
     def __init__(self, where: str, content: BinaryIO) -> None:
-        self._content, self._lines = content, lines_of(where, content)
+        self._content = lines_of(where, content)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._lines
+        return iter(self._content)
 
     def read(self) -> bytes:
         """All the rest."""

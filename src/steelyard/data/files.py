@@ -132,11 +132,11 @@ COMPRESSIONS: dict[bytes, Callable[[Any], Any]] = {
 
 
 class CountedReader(io.RawIOBase):
-    """The bytes of another reader, counted while they pass; a live stream is not held back."""
+    """The bytes of another reader, counted and looked at while they pass; a live stream is not held back."""
 
-    def __init__(self, content: Any, check: Callable[[int], None] = lambda count: None) -> None:
+    def __init__(self, content: Any, look: Callable[[bytes], None] = lambda block: None) -> None:
         self._read = getattr(content, "read1", content.read)
-        self._check = check
+        self._look = look
         self.count = 0
 
     def readable(self) -> bool:
@@ -144,21 +144,30 @@ class CountedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is there, and have the new count checked."""
-        block = self._read(len(buffer))
-        self.count += len(block)
-        self._check(self.count)
+        """Read what is there, and have it looked at."""
+        block = self._next(len(buffer))
         buffer[: len(block)] = block
         return len(block)
 
+    def readall(self) -> bytes:
+        """All the rest."""
+        return b"".join(iter(lambda: self._next(BLOCK), b""))
+
+    def _next(self, size: int) -> bytes:
+        block: bytes = self._read(size)
+        self.count += len(block)
+        self._look(block)
+        return block
+
 
 def _limited(where: str, content: Any, limit: Callable[[], int]) -> io.BufferedReader:
-    def check(count: int) -> None:
-        if count > limit():
+    def check(block: bytes) -> None:
+        if reader.count > limit():
             advice = "Pass max_bytes= if the file is trusted and memory allows."
             raise file_error(where, None, f"at most {limit():,} bytes of uncompressed content", "more", advice)
 
-    return io.BufferedReader(CountedReader(content, check), BLOCK)
+    reader = CountedReader(content, check)
+    return io.BufferedReader(reader, BLOCK)
 
 
 def seekable(content: Any) -> Any:
@@ -173,16 +182,23 @@ def blocks(content: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def lines_of(where: str, content: BinaryIO, first: int = 1) -> Iterator[bytes]:
-    """Lines with their ends, each of at most ``MAX_LINE`` bytes; ``first`` is the number of the first one."""
-    number = first
-    while line := content.readline(MAX_LINE + 1):
-        if len(line) > MAX_LINE:
-            raise long_line(where, number)
-        yield line
-        number += 1
+class LineLimit:
+    """Raises once a line is longer than ``MAX_LINE`` bytes; looks at blocks, so that reading lines costs no more."""
+
+    def __init__(self, where: str) -> None:
+        self._where, self._lines, self._unfinished = where, 0, 0
+
+    def add(self, block: bytes) -> None:
+        """Look at the next block of the text."""
+        end = block.rfind(b"\n")
+        self._unfinished = self._unfinished + len(block) if end < 0 else len(block) - end - 1
+        if end >= 0:
+            self._lines += block.count(b"\n")
+        if self._unfinished > MAX_LINE:
+            expected = f"lines of at most {MAX_LINE >> 20} MB"
+            raise file_error(self._where, self._lines + 1, expected, "a longer one", "Is the format right?")
 
 
-def long_line(where: str, number: int) -> DataFileError:
-    """The error for a line without an end in sight."""
-    return file_error(where, number, f"lines of at most {MAX_LINE >> 20} MB", "a longer one", "Is the format right?")
+def lines_of(where: str, content: BinaryIO) -> io.BufferedReader:
+    """The same bytes; no line of them may be longer than ``MAX_LINE``."""
+    return io.BufferedReader(CountedReader(content, LineLimit(where).add), BLOCK)

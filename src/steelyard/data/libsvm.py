@@ -12,7 +12,7 @@ from scipy import sparse
 from .._native import LibsvmParser32, LibsvmParser64
 from ..validation.values import check_count, check_flag, invalid
 from .dataset import Dataset
-from .files import MAX_LINE, Source, blocks, file_error, long_line, name_of, open_source
+from .files import LineLimit, Source, blocks, file_error, name_of, open_source
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_WIDTH = 2**31 - 1  # without n_features: a mistyped index must not claim all memory
@@ -130,7 +130,7 @@ def _pieces(parser: Any, content: Any, where: str, row_limit: int, limited: bool
 
     ``limited``: the caller gave n_features.
     """
-    lines = unfinished = 0
+    limit = LineLimit(where)
     for block in blocks(content):
         text = np.frombuffer(block, np.uint8)
         while len(text):
@@ -138,11 +138,7 @@ def _pieces(parser: Any, content: Any, where: str, row_limit: int, limited: bool
             _raise_error(parser, where, limited)
             if parser.rows >= row_limit:
                 yield
-        end = block.rfind(b"\n")
-        unfinished = unfinished + len(block) if end < 0 else len(block) - end - 1
-        lines += block.count(b"\n")
-        if unfinished > MAX_LINE:
-            raise long_line(where, lines + 1)
+        limit.add(block)
     parser.finish()
     _raise_error(parser, where, limited)
 

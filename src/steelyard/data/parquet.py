@@ -117,7 +117,7 @@ class ParquetSource:
 
     def batches(self, rows: int, names: Sequence[str]) -> Iterator[Any]:
         """Record batches of at most ``rows`` rows with these columns."""
-        for batch in self._file.iter_batches(rows, columns=list(names)):
+        for batch in self._file.iter_batches(rows, columns=list(names), use_threads=False):
             yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import DataFileError, InvalidInputError, iter_chunks, read_csv
-from steelyard.data import files, libsvm
+from steelyard.data import files
 from steelyard.data.files import blocks, open_source, suffix_of
 
 
@@ -76,8 +76,7 @@ def test_a_compressed_file_may_not_unpack_to_very_much_more(monkeypatch: pytest.
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "libsvm", "arff", "whitespace"])
 def test_a_line_without_an_end_is_an_error(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (files, libsvm):
-        monkeypatch.setattr(module, "MAX_LINE", 1 << 16)
+    monkeypatch.setattr(files, "MAX_LINE", 1 << 16)
     options = {"n_features": 1} if format == "libsvm" else {}
     with pytest.raises(DataFileError, match="line 1: expected lines of at most"):
         list(iter_chunks(io.BytesIO(b"1" * (1 << 17)), format=format, **options))
