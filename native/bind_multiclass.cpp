@@ -39,9 +39,9 @@ const double *row_of(const CostStream &costs, const Vector<double> &given) {
 CostRows truth_of(const CostStream &costs, std::size_t n, const Vector<std::int64_t> &label,
                   const Matrix<double> &given, const Vector<double> &weight, const Vector<double> &draws) {
   require(label.shape(0) == n && (!draws.is_valid() || draws.shape(0) == n) &&
-            (!weight.is_valid() || weight.shape(0) == n) &&
-            (!given.is_valid() || (given.shape(0) == n && given.shape(1) == costs.config.classes)),
-        not_as_many);
+              (!weight.is_valid() || weight.shape(0) == n) &&
+              (!given.is_valid() || (given.shape(0) == n && given.shape(1) == costs.config.classes)),
+          not_as_many);
   std::for_each(label.data(), label.data() + n, [&](std::int64_t one) { label_of(costs, one); });
   return {label.data(), given.is_valid() ? given.data() : nullptr, weight.is_valid() ? weight.data() : nullptr,
           draws.is_valid() ? draws.data() : nullptr};
@@ -175,9 +175,9 @@ void bind_state(nb::class_<CostStream> &cls) {
          const Vector<double> &bias_sum, const Vector<std::uint64_t> &seen,
          const std::array<std::uint64_t, 4> &counts) {
         const std::size_t K = s.config.classes, sums = bias_sum.shape(0); // no sums once the average has been taken
-        require(w.shape(0) == K * s.config.d && bias.shape(0) == K && seen.shape(0) == K && u.shape(0) == sums * s.config.d &&
-                  (sums == 0 || (sums == K && s.averaging())),
-              "the arrays do not fit this stream");
+        require(w.shape(0) == K * s.config.d && bias.shape(0) == K && seen.shape(0) == K &&
+                    u.shape(0) == sums * s.config.d && (sums == 0 || (sums == K && s.averaging())),
+                "the arrays do not fit this stream");
         put(s.w, w), put(s.bias, bias), put(s.u, u), put(s.bias_sum, bias_sum), put(s.seen, seen);
         static_cast<Counts &>(s.stream) = {counts[0], counts[1], counts[2], counts[3], 0};
       },
@@ -193,7 +193,8 @@ void bind_one_row(nb::class_<CostStream> &cls) {
         OneRow(x).visit(costs.config.d, [&](const auto &row) { decision = decide(costs, row); });
         return decision;
       },
-      nb::arg("x").none(), "(t, gap, class, query probability, query); False if not finite; None if not a plain row of floats.");
+      nb::arg("x").none(),
+      "(t, gap, class, query probability, query); False if not finite; None if not a plain row of floats.");
   cls.def(
       "learn",
       [](CostStream &costs, nb::handle x, std::int64_t label, const Vector<double> &given,
@@ -249,9 +250,8 @@ void bind_multiclass(nb::module_ &m) {
             CostStream(stream, {K, d, rule ? rule->rule : ClassRule{}, matrix, negative, fit_intercept, odds, positive},
                        averaging);
       },
-      nb::kw_only(), nb::arg("stream"), nb::arg("n_features"), nb::arg("rule").none(),
-      nb::arg("costs").noconvert(), nb::arg("negative"), nb::arg("fit_intercept"), nb::arg("averaging"), nb::arg("odds"),
-      nb::arg("positive"));
+      nb::kw_only(), nb::arg("stream"), nb::arg("n_features"), nb::arg("rule").none(), nb::arg("costs").noconvert(),
+      nb::arg("negative"), nb::arg("fit_intercept"), nb::arg("averaging"), nb::arg("odds"), nb::arg("positive"));
   cls.def("__copy__", [](const CostStream &costs) { return CostStream(costs); });
   bind_state(cls);
   bind_one_row(cls);

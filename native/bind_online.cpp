@@ -87,9 +87,8 @@ struct OnStream {
         "apply",
         [](Stream &stream, const Arrays &...arrays, std::size_t i, bool positive, double keep, double add,
            double shift) {
-          return with_rows(stream.weights.d, arrays..., [&](const auto &rows) {
-            return apply(stream, rows, i, positive, Step{keep, add, shift});
-          });
+          return with_rows(stream.weights.d, arrays...,
+                           [&](const auto &rows) { return apply(stream, rows, i, positive, Step{keep, add, shift}); });
         },
         names..., nb::arg("i"), nb::arg("positive"), nb::arg("keep"), nb::arg("add"), nb::arg("shift"));
     cls.def(

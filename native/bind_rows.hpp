@@ -1,5 +1,5 @@
-// Rows as they cross from Python: one array if dense, three if CSR, told apart by their dtypes. One binding serves every
-// kind of rows; what it calls is compiled for each.
+// Rows as they cross from Python: one array if dense, three if CSR, told apart by their dtypes. One binding serves
+// every kind of rows; what it calls is compiled for each.
 #pragma once
 
 #include "bindings.hpp"
@@ -24,8 +24,8 @@ template <class Call> auto with_rows(std::size_t d, const AnyMatrix &X, Call &&c
 
 template <class T, class I, class Call>
 auto with_csr(std::size_t d, const AnyVector &values, const AnyVector &columns, const AnyVector &starts, Call &&call) {
-  return call(csr_rows(data_of<T>(values), data_of<I>(columns), data_of<I>(starts), starts.shape(0) - 1, d,
-                       values.shape(0)));
+  return call(
+      csr_rows(data_of<T>(values), data_of<I>(columns), data_of<I>(starts), starts.shape(0) - 1, d, values.shape(0)));
 }
 
 template <class Call>

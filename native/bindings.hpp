@@ -37,9 +37,9 @@ void require_csr(const I *columns, std::size_t stored, const S *starts, std::siz
   require(n_starts > 0 && starts[0] >= 0 && static_cast<std::uint64_t>(starts[n_starts - 1]) <= stored,
           "CSR arrays do not fit each other");
   require(std::is_sorted(starts, starts + n_starts), "the starts of CSR rows must rise");
-  require(std::all_of(columns, columns + stored,
-                      [&](I at) { return at >= 0 && static_cast<std::uint64_t>(at) < width; }),
-          "a column is out of range");
+  require(
+      std::all_of(columns, columns + stored, [&](I at) { return at >= 0 && static_cast<std::uint64_t>(at) < width; }),
+      "a column is out of range");
 }
 
 // Positions by which a kernel may index.

@@ -27,9 +27,9 @@ template <class Which, class List> struct RulesOf {
   }
 };
 
-using UpdateKernel = std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>,
-                                  RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>,
-                                  RulesOf<SecondOrder, SecondOrderUpdates>>;
+using UpdateKernel =
+    std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>, RulesOf<AdditiveWithBias, Updates>,
+                 RulesOf<Scaling, Updates>, RulesOf<SecondOrder, SecondOrderUpdates>>;
 
 // None if no rule has this name.
 template <std::size_t at = 0>
@@ -47,8 +47,7 @@ std::optional<UpdateKernel> update_kernel(const std::string &name, const std::ve
 // The rules that say how far the weights of one class of many move. Their loop chooses at every class: its score
 // outweighs that.
 template <class Rule, class = void> struct HasClassStep : std::false_type {};
-template <class Rule>
-struct HasClassStep<Rule, std::void_t<decltype(&Rule::class_step)>> : std::true_type {};
+template <class Rule> struct HasClassStep<Rule, std::void_t<decltype(&Rule::class_step)>> : std::true_type {};
 
 using ClassRule = Chosen<HasClassStep, Updates>::type;
 

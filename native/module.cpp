@@ -14,8 +14,9 @@ void set_deadline(double seconds) {
   using Clock = steelyard::Pulse::Clock;
   constexpr double longest = 1e9; // some thirty years: as good as none, and no overflow
   steelyard::Pulse::deadline() =
-      seconds < longest ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))
-                        : Clock::time_point::max();
+      seconds < longest
+          ? Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))
+          : Clock::time_point::max();
 }
 
 } // namespace

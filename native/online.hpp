@@ -266,8 +266,7 @@ std::int64_t run_all(const Rule &rule, Stream &stream, const Rows &rows, const T
 // Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases, and if the run is
 // stopped, nothing has changed.
 template <class Rule, class Rows>
-std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
-                 const StreamColumns &columns) {
+std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const StreamColumns &columns) {
   if (rows.few())
     if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;

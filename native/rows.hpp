@@ -140,7 +140,9 @@ template <class T, class I> struct CsrRows {
   // dot() may look at a block of columns past the end of its row.
   std::size_t looked_at(std::size_t i) const { return std::min(end(i) + block, stored); }
   // Whether row i lies within the arrays, and the columns that dot(i) looks at within the weights.
-  bool in_range(std::size_t i) const { return lies_within(i) && all_below(columns + begin(i), looked_at(i) - begin(i), d); }
+  bool in_range(std::size_t i) const {
+    return lies_within(i) && all_below(columns + begin(i), looked_at(i) - begin(i), d);
+  }
 
   // Walks ahead of a loop over the rows: columns are checked before they are used as addresses, and weights that may be
   // far away are asked for.

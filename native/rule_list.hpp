@@ -1,4 +1,5 @@
-// What is derived from a list of rules: the sub-lists that loops are compiled for, and a rule from its name and numbers.
+// What is derived from a list of rules: the sub-lists that loops are compiled for, and a rule from its name and
+// numbers.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +34,9 @@ auto made_of(const std::vector<double> &numbers, std::index_sequence<at...>)
 
 template <class Rule, std::size_t count, class = void> constexpr bool takes = false;
 template <class Rule, std::size_t count>
-constexpr bool takes<Rule, count,
-                     std::void_t<decltype(made_of<Rule>(std::vector<double>(), std::make_index_sequence<count>()))>> =
-    true;
+constexpr bool
+    takes<Rule, count, std::void_t<decltype(made_of<Rule>(std::vector<double>(), std::make_index_sequence<count>()))>> =
+        true;
 
 // How many fields a rule has.
 template <class Rule, std::size_t most = 4> constexpr std::size_t parameters() {

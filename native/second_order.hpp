@@ -46,7 +46,9 @@ inline SecondOrderStep confident(const SecondOrderInput &s, double phi, double a
   const double root = 0.5 * (std::sqrt(push * push + 4.0 * s.variance) - push); // the deviation after the step
   return {alpha * s.y, alpha * phi / root};
 }
-inline bool unsure(const SecondOrderInput &s, double phi) { return s.variance > 0 && phi * std::sqrt(s.variance) > s.margin(); }
+inline bool unsure(const SecondOrderInput &s, double phi) {
+  return s.variance > 0 && phi * std::sqrt(s.variance) > s.margin();
+}
 
 struct SCW1 { // Wang, Zhao & Hoi 2012, prop. 1, with C * cost for C
   static constexpr const char *name = "SCW1";

@@ -189,7 +189,8 @@ template <class T> class SvmSolver {
     return solve_in<double>(set, level, target, max_steps);
   }
 
-  template <class F> std::size_t solve_in(const WorkingSet<T> &set, double level, double target, std::size_t max_steps) {
+  template <class F>
+  std::size_t solve_in(const WorkingSet<T> &set, double level, double target, std::size_t max_steps) {
     const std::size_t size = set.rows.size();
     const Examples &example = set.examples;
     constexpr F infinity = std::numeric_limits<F>::infinity();
@@ -208,7 +209,7 @@ template <class T> class SvmSolver {
       hi[k] = hi_[i];
     }
     const SmoArrays<T, F> w{size,        set.rows.data(), diagonal.data(), gradient.data(), up.data(),
-                             down.data(), b.data(),          lo.data(),       hi.data()};
+                            down.data(), b.data(),        lo.data(),       hi.data()};
     const std::size_t steps = smo(w, target, max_steps);
     Examples changed;
     std::vector<double> by;

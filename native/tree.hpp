@@ -17,7 +17,8 @@
 
 namespace steelyard::tree {
 
-// Fits a tree to the rows of positive weight. Rows of weight 0 change nothing. In tree.cpp, for it takes long to compile.
+// Fits a tree to the rows of positive weight. Rows of weight 0 change nothing. In tree.cpp, for it takes long to
+// compile.
 void grow(const Table &table, const double *weights, const Options &options, Workspace &workspace, Tree &out);
 
 // Class of one row of the table.

@@ -206,7 +206,8 @@ class Grower {
         return;
       }
     }
-    node.estimate = node.question.test == SplitKind::leaf ? pruner_.estimate_of_leaf(node) : pruner_.sum_of_estimates(node);
+    node.estimate =
+        node.question.test == SplitKind::leaf ? pruner_.estimate_of_leaf(node) : pruner_.sum_of_estimates(node);
     --ws_.n_visits;
   }
 
@@ -257,12 +258,13 @@ class Grower {
       out.branch.push_back(0.0);
     for (std::size_t k = 0; k < node.n_children; ++k) {
       const GrowingNode &child = ws_.nodes[node.first_child + k];
-      if (node.question.test == SplitKind::each && is_empty(child.weight)) { // the other questions give both sides min_obj
+      if (node.question.test == SplitKind::each &&
+          is_empty(child.weight)) { // the other questions give both sides min_obj
         note_answer(child.rows, at);
         continue;
       }
       out.branch.push_back(node.question.test == SplitKind::each ? table_.column(column).values[child.branch]
-                                                            : child.branch);
+                                                                 : child.branch);
       ws_.queue.push_back(node.first_child + k);
     }
     out.n_children.push_back(static_cast<std::int32_t>(ws_.queue.size() - first_child));

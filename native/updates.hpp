@@ -1,7 +1,7 @@
-// Update rules: one small struct each, whose fields are the rule's parameters in order. Papers 000 and 001; every struct
-// has its twin in src/steelyard/online/updates.py. A rule for many classes has a member class_step: how far the weights
-// of one class move along the row; the derivation stands in OnlineCostClassifier. Rules of more than a line are marked to
-// be inlined: a call costs as much as a short row.
+// Update rules: one small struct each, whose fields are the rule's parameters in order. Papers 000 and 001; every
+// struct has its twin in src/steelyard/online/updates.py. A rule for many classes has a member class_step: how far the
+// weights of one class move along the row; the derivation stands in OnlineCostClassifier. Rules of more than a line are
+// marked to be inlined: a call costs as much as a short row.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,9 @@ struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest examp
 struct PA { // Crammer et al. 2006
   static constexpr const char *name = "PA";
   using Kind = AdditiveByNorm;
-  Step operator()(const UpdateInput &s) const { return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / s.x2) : 0.0); }
+  Step operator()(const UpdateInput &s) const {
+    return additive(hinge(s) > 0 && s.x2 > 0 ? s.y * (hinge(s) / s.x2) : 0.0);
+  }
   double class_step(const ClassInput &s) const { return s.margin > 0 && s.x2 > 0 ? s.margin / s.x2 : 0.0; }
 };
 
@@ -173,8 +175,7 @@ struct LogisticGradient { // the gradient of cost * log(1 + exp(-y f)); never ex
 };
 
 // The rules that have a kernel: everything else is derived from this list.
-using Updates =
-    std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge, CSOALPA,
-               LogisticGradient>;
+using Updates = std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge,
+                           CSOALPA, LogisticGradient>;
 
 } // namespace steelyard

@@ -30,12 +30,14 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, LinearSVC
 
 import steelyard as sy
+from steelyard.costs.spec import CostSpec
 from steelyard.decision.calibration import CalibratedClassifier
 from steelyard.models.encoders import Dense
 from steelyard.models.model import Model
 from steelyard.models.records import RecordEncoder
 from steelyard.models.schema import Columns
 from steelyard.models.stream_state import StreamState
+from steelyard.models.training import TrainingSummary, summarize
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -95,8 +97,13 @@ def _encoder() -> Any:
 
 def _model() -> Any:
     columns = Columns(("u", "v"), ("w",), {"id": "an identifier"})
-    costs = sy.Costs.binary(fn=5, fp=1, classes=["no", "yes"], positive="yes")
-    return Model("logistic regression", make_pipeline(_columns(), LogisticRegression()).fit(FRAME, Y2), columns, costs)
+    costs = sy.Costs.binary(fn=5, fp=1, classes=["no", "yes"], positive="yes", currency="EUR").with_abstain(2.0)
+    spec = CostSpec(fn="stake", fp=1.0, abstain="fee", positive="yes")
+    training = summarize(
+        FRAME, costs.encode(Y2), 2, columns, cost_spec=spec, card={"seed": 0, "classes": ["no", "yes"]}
+    )
+    fitted = make_pipeline(_columns(), LogisticRegression()).fit(FRAME, Y2)
+    return Model("logistic regression", fitted, columns, costs, training)
 
 
 def _state() -> Any:
@@ -243,9 +250,12 @@ def answers(thing: Any, rows: Any) -> list[Any]:
         scaled = None if thing.scaler is None else thing.scaler.transform(X)
         return [thing.scale, thing.hash_bits, thing.columns, scaled]
     if isinstance(thing, sy.Costs):
-        return [thing.classes, thing.matrix, thing.positive]
+        return [thing.classes, thing.matrix, thing.positive, thing.currency, thing.abstain, thing.abstain_label]
+    if isinstance(thing, TrainingSummary):
+        return [thing.shares, thing.medians, thing.lows, thing.highs, thing.levels, thing.cost_spec, thing.card]
     if isinstance(thing, Model):
-        return [thing.predict(rows), thing.expected_cost(rows)]
+        decided = [thing.predict(rows, typical=True), thing.expected_cost(rows, typical=True)]
+        return [*decided, *answers(thing.training, rows)]
     found = []
     for method in ("predict", "predict_proba", "decision_function", "transform", "scores"):
         if hasattr(thing, method):

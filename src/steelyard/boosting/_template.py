@@ -13,12 +13,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..costs import Costs, ExampleCosts
-from ..costs.rules import as_learning_costs
+from ..costs.rules import CostsLike, as_learning_costs
 from ..errors import CostsError, InvalidInputError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..tree import C45Classifier
 from ..tree.model import first_largest
 from ..validation.arrays import check_labels, check_random, check_same_length, check_sample_weight, note_columns
+from ..validation.types import ArrayLike, Estimator, LabelsLike, MatrixLike, RandomState
 from ..validation.values import check_count, invalid
 from ._trees import STOP_REASONS, StopReason, boosted_trees, is_our_tree, read_rows
 from .rules import Floats, WeightColumns, WeightRule, balance, reweighted, scaled, total, vote
@@ -42,7 +43,12 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _binary_only: ClassVar[bool] = False
 
     def __init__(
-        self, estimator: Any = None, n_estimators: int = 10, *, costs: Any = None, random_state: Any = None
+        self,
+        estimator: Estimator | None = None,
+        n_estimators: int = 10,
+        *,
+        costs: CostsLike | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -51,7 +57,9 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> CostBoosting:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> CostBoosting:
         """Boost on rows ``X`` and labels ``y``.
 
         ``costs`` (n, K), one row per example, replaces the class costs: c_i is the sum of its row, which is eq. (25)
@@ -172,26 +180,26 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             final = votes
         return final
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class with most of the vote; ties go to the first. Eq. (15)."""
         best = self._votes(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """The summed votes, (n, K); for two classes votes for the second minus votes for the first, (n,)."""
         votes = self._votes(X)
         return votes[:, 1] - votes[:, 0] if self.n_classes_ == 2 else votes
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """The share of the vote of every class: an order and a degree of agreement, not a calibrated probability."""
         return np.asarray(self._votes(X) / self.estimator_weights_.sum())
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: MatrixLike) -> Iterator[NDArray[Any]]:
         """The answers after each round."""
         for votes in self._staged_votes(X):
             yield self.classes_[votes.argmax(axis=1)]
 
-    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+    def staged_score(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
         """The accuracy after each round."""
         for answers in self.staged_predict(X):
             yield float(accuracy_score(y, answers, sample_weight=sample_weight))

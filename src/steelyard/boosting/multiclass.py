@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..costs import InverseFrequency
+from ..validation.types import ArrayLike, Estimator, LabelsLike, MatrixLike, RandomState
 from ._template import CostBoosting
 from .rules import WeightRule, adac2
 
@@ -66,12 +67,14 @@ class AdaBoostM1Classifier(CostBoosting):
 
     _rule: ClassVar[WeightRule] = staticmethod(adac2)
 
-    def __init__(self, estimator: Any = None, n_estimators: int = 10, *, random_state: Any = None) -> None:
+    def __init__(
+        self, estimator: Estimator | None = None, n_estimators: int = 10, *, random_state: RandomState = None
+    ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostM1Classifier:  # type: ignore[override]
+    def fit(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> AdaBoostM1Classifier:  # type: ignore[override]
         """Boost on rows ``X`` and labels ``y``; ``sample_weight`` counts as copies of an example."""
         super().fit(X, y, sample_weight)
         return self

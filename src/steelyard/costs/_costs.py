@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_finite, check_labels
-from ..validation.types import ArrayLike, Floats, FrameLike
+from ..validation.types import ArrayLike, Floats, FrameLike, Label, LabelsLike
 from ..validation.values import check_number, invalid
 from ._reading import (
     ORIENTATION,
@@ -84,7 +84,7 @@ class Costs:
         tp: float | ArrayLike = 0.0,
         tn: float | ArrayLike = 0.0,
         classes: Sequence[Any] | NDArray[Any] | None = None,
-        positive: Any = None,
+        positive: Label | None = None,
         currency: str | None = None,
     ) -> Costs:
         """Two classes, in the words of a confusion matrix. Negative costs are gains.
@@ -161,7 +161,7 @@ class Costs:
         C: Any,
         *,
         classes: Sequence[Any] | NDArray[Any] | None = None,
-        positive: Any = None,
+        positive: Label | None = None,
         currency: str | None = None,
     ) -> Costs:
         """A K x K matrix ``C[true, predicted]``: an array, ``{true: {predicted: cost}}`` or a labelled frame.
@@ -240,7 +240,7 @@ class Costs:
         C: ArrayLike,
         *,
         classes: Sequence[Any] | NDArray[Any] | None = None,
-        positive: Any = None,
+        positive: Label | None = None,
         currency: str | None = None,
     ) -> ExampleCosts:
         """One matrix per example: ``C[i, true, predicted]``, for decisions before the truth is known.
@@ -281,7 +281,7 @@ class Costs:
         tn: float | str = 0.0,
         abstain: float | str | None = None,
         classes: Sequence[Any] | NDArray[Any] | None = None,
-        positive: Any = None,
+        positive: Label | None = None,
         currency: str | None = None,
     ) -> Costs:
         """Two classes, each cost a number or the name of a column of ``frame`` (pandas, polars or pyarrow).
@@ -408,7 +408,7 @@ class Costs:
             return labels
         return np.array([*labels.tolist(), self.abstain_label], dtype=None if labels.dtype.kind == "U" else object)
 
-    def per_example(self, y: Any) -> Floats:
+    def per_example(self, y: LabelsLike) -> Floats:
         """Cost of answering each class for each example, (n, K), columns as in ``classes``. Paper 002, sec. 2.
 
         Parameters
@@ -425,7 +425,7 @@ class Costs:
         assert bound.matrix is not None
         return bound.matrix[bound.encode(y)]
 
-    def encode(self, y: Any) -> NDArray[np.intp]:
+    def encode(self, y: LabelsLike) -> NDArray[np.intp]:
         """Position of every label in ``classes``; a label without costs is an error that names it.
 
         Parameters
@@ -442,7 +442,7 @@ class Costs:
         present, codes = check_labels(y)
         return positions(self.classes, present)[codes]
 
-    def bind(self, y: Any) -> Costs:
+    def bind(self, y: LabelsLike) -> Costs:
         """The same costs with class labels, taken from ``y`` where none were given.
 
         Parameters
@@ -549,7 +549,7 @@ class Costs:
         assert self.matrix is not None
         return np.asarray(self.matrix.sum(axis=1))
 
-    def class_means(self, y: Any, sample_weight: Floats | None = None) -> Costs:
+    def class_means(self, y: LabelsLike, sample_weight: Floats | None = None) -> Costs:
         """One matrix for all examples: these costs, or the mean of each true class where they differ by example.
 
         Parameters

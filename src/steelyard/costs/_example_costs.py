@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostsError
-from ..validation.types import ArrayLike, Floats
+from ..validation.types import ArrayLike, Floats, LabelsLike
 from ..validation.values import check_number, invalid
 from ._costs import Costs, pair_of
 from ._reading import USE_TABLE
@@ -53,7 +53,7 @@ class ExampleCosts(Costs):
     def _with(self, cells: Floats) -> ExampleCosts:
         return replace(self, rows=cells) if self.rows is not None else replace(self, matrices=cells)
 
-    def per_example(self, y: Any) -> Floats:
+    def per_example(self, y: LabelsLike) -> Floats:
         """Cost of answering each class for each example, (n, K)."""
         bound = self.bind(y)
         codes = bound.encode(y)
@@ -84,7 +84,7 @@ class ExampleCosts(Costs):
         """Not defined: the costs differ from example to example."""
         raise invalid("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
 
-    def class_means(self, y: Any, sample_weight: Floats | None = None) -> Costs:
+    def class_means(self, y: LabelsLike, sample_weight: Floats | None = None) -> Costs:
         """One matrix for all examples: the (weighted) mean cost of every answer for each true class.
 
         Parameters

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
+from ..validation.types import LabelsLike, RandomState
 from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
 
 
-def random_costs(y: Any, random_state: Any = None, kind: str = "plain", *, high: float = 2000.0) -> Costs:
+def random_costs(
+    y: LabelsLike, random_state: RandomState = None, kind: str = "plain", *, high: float = 2000.0
+) -> Costs:
     """A random cost matrix for the classes of ``y``: zero diagonal, every other entry uniform from 0 upwards.
 
     Parameters

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
-from ..validation.types import FrameLike
+from ..validation.types import FrameLike, LabelsLike
 from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
 from ._reading import in_order, positive_index
@@ -21,7 +21,7 @@ from ._reading import in_order, positive_index
 class CostRule(Protocol):
     """Costs that depend on the labels: asked once, at fit."""
 
-    def costs_for(self, y: Any) -> Costs:
+    def costs_for(self, y: LabelsLike) -> Costs:
         """The costs for data with these labels.
 
         Parameters
@@ -63,7 +63,7 @@ class Balanced:
     eta_pos: float = 0.5
     positive: Any = None
 
-    def costs_for(self, y: Any) -> Costs:
+    def costs_for(self, y: LabelsLike) -> Costs:
         """The costs for data with these labels, or with so many of each: ``{label: count}``.
 
         Parameters
@@ -108,7 +108,7 @@ class InverseFrequency:
     power: float = 1.0
     relative_to: str = "others"
 
-    def costs_for(self, y: Any) -> Costs:
+    def costs_for(self, y: LabelsLike) -> Costs:
         """The costs for data with these labels, or with so many of each: ``{label: count}``.
 
         Parameters
@@ -145,7 +145,9 @@ def _two_or_more(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     return classes, counts
 
 
-def as_costs(costs: CostsLike | None, y: Any, classes: NDArray[Any], *, per_example: CostsLike | None = None) -> Costs:
+def as_costs(
+    costs: CostsLike | None, y: LabelsLike | None, classes: NDArray[Any], *, per_example: CostsLike | None = None
+) -> Costs:
     """The costs an estimator works with, over its ``classes``, from its parameter and from its fit metadata.
 
     Parameters
@@ -170,7 +172,11 @@ def as_costs(costs: CostsLike | None, y: Any, classes: NDArray[Any], *, per_exam
             return as_costs(per_example, y, classes)
         if np.ndim(cast("Any", per_example)) == 3:
             return Costs.from_matrices(cast("ArrayLike", per_example), classes=classes)
-        if np.shape(cast("Any", per_example)) == (len(classes), len(classes)) != (len(y), len(classes)):
+        if (
+            np.shape(cast("Any", per_example))
+            == (len(classes), len(classes))
+            != (np.shape(cast("Any", y))[0], len(classes))
+        ):
             rule, advice = (
                 "hold a row per example at fit",
                 "Give a matrix to the constructor or as Costs.from_matrix(C).",

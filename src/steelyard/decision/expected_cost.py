@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs import CostRule, Costs, as_costs
+from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import (
     check_base_rows,
@@ -22,6 +23,7 @@ from ..validation.arrays import (
     check_takes_weight,
     unchanged_on_error,
 )
+from ..validation.types import ArrayLike, CVLike, Estimator, LabelsLike, MatrixLike
 from ..validation.values import check_choice, invalid
 
 Floats = NDArray[np.float64]
@@ -50,13 +52,22 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
     array([0, 1])
     """
 
-    def __init__(self, estimator: Any = None, *, calibration: str | None = None, cv: Any = None, costs: Any = None):
+    def __init__(
+        self,
+        estimator: Estimator | None = None,
+        *,
+        calibration: str | None = None,
+        cv: CVLike = None,
+        costs: CostsLike | None = None,
+    ):
         self.estimator = estimator
         self.calibration = calibration
         self.cv = cv
         self.costs = costs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn probabilities from rows and labels, and keep the costs for later."""
         with unchanged_on_error(self):
             X = check_base_rows(self, X, reset=True)
@@ -75,17 +86,17 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
             self.classes_, self.costs_ = classes, agreed
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)), dtype=np.float64)
 
-    def expected_costs(self, X: Any, *, costs: Any = None) -> Floats:
+    def expected_costs(self, X: MatrixLike, *, costs: CostsLike | None = None) -> Floats:
         """Expected cost of every answer, (n, K); one column more where the costs price abstaining."""
         proba = self.predict_proba(X)
         return self._costs_of(costs).expected(proba)
 
-    def predict(self, X: Any, *, costs: Any = None) -> NDArray[Any]:
+    def predict(self, X: MatrixLike, *, costs: CostsLike | None = None) -> NDArray[Any]:
         """The answer of least expected cost; ``costs`` C[true, predicted], or one such matrix per row, (n, K, K)."""
         proba, agreed = self.predict_proba(X), self._costs_of(costs)
         return np.asarray(agreed.answers[agreed.expected(proba).argmin(axis=1)])

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ..costs.rules import CostsLike
+from ..validation.types import LabelsLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid, require
 from ._predictions import Floats, numbers
 from ._resampling import Sheet, bca_limits, spread
@@ -127,7 +129,13 @@ def _t_test(gap: Floats) -> float:
 
 
 def compare_learners(
-    y_true: Any, pred_a: Any, pred_b: Any, *, costs: Any = None, classes: Any = None, **options: Any
+    y_true: LabelsLike,
+    pred_a: Any,
+    pred_b: Any,
+    *,
+    costs: CostsLike | None = None,
+    classes: LabelsLike | None = None,
+    **options: Any,
 ) -> PairedComparison:
     """Compare two learners by what their answers to the same examples cost; options as for :func:`compare_costs`.
 

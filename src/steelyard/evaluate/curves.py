@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_curve
 
+from ..costs.rules import CostsLike
 from ..validation.arrays import check_same_length
+from ..validation.types import ArrayLike, Label, LabelsLike
 from ..validation.values import invalid
 from ._measure_forms import Measure, form_of, ratio
 from ._predictions import Codes, Floats, Predictions, numbers, read_predictions
@@ -125,7 +127,7 @@ class CostCurve:
         """Area under the envelope: expected cost when every x is as likely; 0.25 for answers that ignore the score."""
         return float(np.trapezoid(self.cost, self.x))
 
-    def at(self, x: Any) -> Floats:
+    def at(self, x: ArrayLike) -> Floats:
         """Height of the envelope.
 
         Parameters
@@ -138,12 +140,12 @@ class CostCurve:
         ndarray
             Normalised expected cost at each of them.
         """
-        return np.asarray(np.interp(x, self.x, self.cost))
+        return np.asarray(np.interp(np.asarray(x, dtype=np.float64), self.x, self.cost))
 
 
 @dataclass(frozen=True, eq=False)
 class BrierCurve:
-    """Loss of probabilities taken at their word, against the cost proportion of a miss (Hernandez-Orallo et al. 2011).
+    """Loss of probabilities taken at their word, by the cost proportion of a false negative (Hernandez-Orallo 2011).
 
     Parameters
     ----------
@@ -167,14 +169,14 @@ class BrierCurve:
 
 
 def threshold_curve(
-    y_true: Any,
-    y_score: Any,
+    y_true: LabelsLike,
+    y_score: ArrayLike,
     *,
     measure: Measure = mean_cost,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> ThresholdCurve:
     """A measure at every threshold that makes a difference, from the lowest score to infinity (all negative).
@@ -233,13 +235,13 @@ def threshold_curve(
 
 
 def roc_hull(
-    y_true: Any,
-    y_score: Any,
+    y_true: LabelsLike,
+    y_score: ArrayLike,
     *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> RocHull:
     """ROC curve (scikit-learn's, all points), its convex hull and the point where the iso-cost line touches it.
 
@@ -274,23 +276,23 @@ def roc_hull(
     answers, score = read_scores(
         y_true, y_score, costs=costs, positive=positive, classes=classes, sample_weight=sample_weight
     )
-    miss, alarm = _stakes(answers)
+    fn, fp = _stakes(answers)
     truth = answers.truth == answers.positive()
     fpr, tpr, thresholds = roc_curve(truth, score, sample_weight=answers.weight, drop_intermediate=False)
     hull = _upper_hull(fpr, tpr)
-    best = hull[int(np.argmin(alarm * fpr[hull] - miss * tpr[hull]))]
-    slope = alarm / miss if miss > 0 else np.inf
+    best = hull[int(np.argmin(fp * fpr[hull] - fn * tpr[hull]))]
+    slope = fp / fn if fn > 0 else np.inf
     return RocHull(fpr, tpr, thresholds, hull, float(slope), int(best))
 
 
 def cost_curve(
-    y_true: Any,
-    y_score: Any,
+    y_true: LabelsLike,
+    y_score: ArrayLike,
     *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> CostCurve:
     """The cost curve of a score: its lower envelope over all thresholds, exact at every corner.
 
@@ -322,25 +324,25 @@ def cost_curve(
     >>> curve.operating
     0.5
     """
-    given = {"costs": costs, "positive": positive, "classes": classes, "sample_weight": sample_weight}
+    given: dict[str, Any] = {"costs": costs, "positive": positive, "classes": classes, "sample_weight": sample_weight}
     roc = roc_hull(y_true, y_score, **given)
-    miss, alarm = _stakes(read_scores(y_true, y_score, **given)[0])
+    fn, fp = _stakes(read_scores(y_true, y_score, **given)[0])
     fpr, tpr = roc.fpr[roc.hull], roc.tpr[roc.hull]
     right, up = np.diff(fpr), np.diff(tpr)
     x = np.concatenate([[0.0], right / (right + up), [1.0]])  # where the lines of two neighbours on the hull cross
     line = np.append(np.arange(len(fpr)), len(fpr) - 1)
     cost = (1 - tpr[line]) * x + fpr[line] * (1 - x)
-    return CostCurve(x, cost, roc.thresholds[roc.hull], fpr, tpr, float(ratio(miss, miss + alarm)))
+    return CostCurve(x, cost, roc.thresholds[roc.hull], fpr, tpr, float(ratio(fn, fn + fp)))
 
 
 def brier_curve(
-    y_true: Any,
+    y_true: LabelsLike,
     y_proba: Any,
     *,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> BrierCurve:
     """The loss 2 [(1 - c) P(-) FPR + c P(+) FNR] of answering positive where the probability is at least 1 - c.
 
@@ -384,8 +386,8 @@ def brier_curve(
     alarms = _share_at_least(p[~truth], share[~truth], high)
     misses = share[truth].sum() - _share_at_least(p[truth], share[truth], high)
     loss = 2 * np.stack([low * alarms + (1 - low) * misses, high * alarms + (1 - high) * misses])
-    miss, alarm = _unit_stakes(answers)
-    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], float(ratio(miss, miss + alarm)))
+    fn, fp = _unit_stakes(answers)
+    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], float(ratio(fn, fn + fp)))
 
 
 def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Predictions, Floats]:
@@ -404,18 +406,18 @@ def _stakes(answers: Predictions) -> tuple[float, float]:
     weight = np.ones(len(table)) if answers.weight is None else answers.weight
     gap = weight * (table[:, 1 - plus] - table[:, plus])
     truth = answers.truth == plus
-    miss, alarm = float(gap[truth].sum()), float(-gap[~truth].sum())
-    if miss < 0 or alarm < 0 or miss + alarm == 0:
-        raise invalid("costs", "make mistakes dearer than right answers", {"miss": miss, "alarm": alarm})
-    return miss, alarm
+    fn, fp = float(gap[truth].sum()), float(-gap[~truth].sum())
+    if fn < 0 or fp < 0 or fn + fp == 0:
+        raise invalid("costs", "make mistakes cost more than right answers", {"fn": fn, "fp": fp})
+    return fn, fp
 
 
 def _unit_stakes(answers: Predictions) -> tuple[float, float]:
-    """Mean cost of a miss and of an alarm."""
-    miss, alarm = _stakes(answers)
+    """Mean cost of a false negative and of a false positive."""
+    fn, fp = _stakes(answers)
     truth = answers.truth == answers.positive()
     weight = np.ones(len(truth)) if answers.weight is None else answers.weight
-    return miss / weight[truth].sum(), alarm / weight[~truth].sum()
+    return fn / weight[truth].sum(), fp / weight[~truth].sum()
 
 
 def _upper_hull(fpr: Floats, tpr: Floats) -> Codes:

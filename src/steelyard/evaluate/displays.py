@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..validation.types import Estimator, Label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..costs.rules import stated_costs
+from ..costs.rules import CostsLike, stated_costs
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import invalid
 from ._drawing import ACCENT, FAINT, axes, finish, words
 from ._predictions import Floats
@@ -50,7 +58,14 @@ class _CurveDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_score: Any, *, name: str | None = None, ax: Any = None, line: Any = None, **given: Any
+        cls,
+        y_true: LabelsLike,
+        y_score: ArrayLike,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        line: Any = None,
+        **given: Any,
     ) -> Self:
         """Draw from scores (or probabilities) of the positive class; ``given`` are the curve's own parameters.
 
@@ -79,15 +94,15 @@ class _CurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: MatrixLike,
+        y: LabelsLike,
         *,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         line: Any = None,
-        costs: Any = None,
-        positive: Any = None,
+        costs: CostsLike | None = None,
+        positive: Label | None = None,
         **given: Any,
     ) -> Self:
         """Draw from a fitted estimator of two classes; ``given`` are the curve's own parameters.
@@ -122,7 +137,7 @@ class _CurveDisplay:
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, score, name=name, ax=ax, line=line, costs=costs, positive=positive, **given)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
 
         Parameters
@@ -194,7 +209,7 @@ class CostCurveDisplay(_CurveDisplay):
 
 @dataclass(eq=False)
 class BrierCurveDisplay(_CurveDisplay):
-    """Brier curve: loss of probabilities taken at their word, by the cost proportion of a miss.
+    """Brier curve: loss of probabilities taken at their word, by the cost proportion of a false negative.
 
     Make one with ``from_estimator`` (needs ``predict_proba``) or ``from_predictions`` (parameters of
     :func:`brier_curve`). The area is the Brier score.
@@ -229,7 +244,7 @@ class BrierCurveDisplay(_CurveDisplay):
         ax.axvline(curve.operating, color=ACCENT, linestyle="--", linewidth=1, label="given costs")
         ax.set(xlim=(0, 1))
         ax.set_ylim(bottom=0)
-        finish(ax, "cost proportion of a miss", "loss")
+        finish(ax, "cost proportion of a false negative", "loss")
 
 
 @dataclass(eq=False)

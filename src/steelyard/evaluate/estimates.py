@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import CostRule, ExampleCosts
-from ..costs.rules import stated_costs
+from ..costs.rules import CostsLike, stated_costs
 from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
 from ..validation.arrays import check_same_length
+from ..validation.types import Label, LabelsLike
 from ..validation.values import check_choice, invalid
 from ._measure_forms import Measure, constant_costs, cost_sums, form_of, ratio
 from ._predictions import Floats, Predictions
@@ -70,9 +71,9 @@ def estimate(
     *,
     method: str = "hajek",
     shown: str = "push",
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
     **params: Any,
 ) -> Estimate:
     """Estimate a measure of the whole stream from the rounds whose label was asked, weighted by 1 / chance.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..costs import ExampleCosts
 from ..validation.arrays import check_same_length
+from ..validation.types import LabelsLike
 from ..validation.values import check_count, check_flag, check_number, invalid
 from ._measure_forms import MeasureForm, find_form, grouped, is_measure
 from ._predictions import Floats, read_predictions
@@ -53,8 +54,8 @@ class Interval:
 
 def bootstrap_interval(
     measure: Callable[..., float],
-    y_true: Any,
-    y_pred: Any,
+    y_true: LabelsLike,
+    y_pred: LabelsLike,
     *,
     stratify: bool = True,
     confidence: float = 0.95,

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..costs.rules import CostsLike
+from ..validation.types import LabelsLike
 from ..validation.values import check_number
 from ._measure_forms import (
     MeasureForm,
@@ -377,7 +379,9 @@ SCIKIT_LEARN = {  # functions of scikit-learn's that are formulas over sums, by 
 }
 
 
-def costs_paid(y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None) -> Floats:
+def costs_paid(
+    y_true: LabelsLike, y_pred: LabelsLike, *, costs: CostsLike | None = None, classes: LabelsLike | None = None
+) -> Floats:
     """Cost of every single answer, (n,): what paired comparisons are made on.
 
     Parameters

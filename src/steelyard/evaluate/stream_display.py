@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..validation.types import Estimator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from ..trace import Trace
+from ..validation.types import LabelsLike, MatrixLike
 from ._drawing import axes, finish, words
 from ._measure_forms import Measure
 from ._predictions import Codes, Floats
@@ -53,7 +61,7 @@ class StreamDisplay:
         measure: Measure = mean_cost,
         points: int = 500,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         line: Any = None,
         **given: Any,
     ) -> Self:
@@ -87,7 +95,7 @@ class StreamDisplay:
         return cls(rounds, values, measure.__name__, name).plot(ax=ax, **(line or {}))
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_pred: Any, **given: Any) -> Self:
+    def from_predictions(cls, y_true: LabelsLike, y_pred: LabelsLike, **given: Any) -> Self:
         """Draw from truths and answers in the order of the stream, all labels known.
 
         Parameters
@@ -109,7 +117,9 @@ class StreamDisplay:
         return cls.from_trace(Trace(known, predicted, known.astype(bool), known, np.asarray(y_true)), **given)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **given: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Estimator, X: MatrixLike, y: LabelsLike, *, name: str | None = None, **given: Any
+    ) -> Self:
         """Draw the answers of a fitted estimator to a stream of rows; it does not learn from them.
 
         Parameters
@@ -133,7 +143,7 @@ class StreamDisplay:
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, estimator.predict(X), name=name, **given)
 
-    def plot(self, ax: Any = None, **line: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
 
         Parameters

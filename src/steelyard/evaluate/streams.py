@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..costs.rules import CostsLike
 from ..trace import Trace
+from ..validation.types import Label, LabelsLike
 from ..validation.values import check_choice, invalid
 from ._measure_forms import Measure, form_of
 from ._predictions import Codes, Floats, Predictions, read_predictions
@@ -21,9 +23,9 @@ def prequential_curve(
     *,
     shown: str = "push",
     at: Any = None,
-    costs: Any = None,
-    positive: Any = None,
-    classes: Any = None,
+    costs: CostsLike | None = None,
+    positive: Label | None = None,
+    classes: LabelsLike | None = None,
     **params: Any,
 ) -> Floats:
     """A measure over the first t rounds of a stream, for every t: prequential cost, F1, sensitivity, ...

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
 
 from ..costs._showing import format_amount
+from ..costs.rules import CostsLike
+from ..validation.types import ArrayLike, LabelsLike
 from ..validation.values import check_number
 from ._predictions import Floats, Predictions, read_predictions
 
 
 def cost_confusion_matrix(
-    y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None, sample_weight: Any = None
+    y_true: LabelsLike,
+    y_pred: LabelsLike,
+    *,
+    costs: CostsLike | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Floats:
     """Cost paid in every cell of the confusion matrix, [true, predicted]; its sum is the total cost.
 
@@ -117,7 +124,12 @@ class ConfusionTable:
 
 
 def confusion_table(
-    y_true: Any, y_pred: Any, *, costs: Any = None, classes: Any = None, sample_weight: Any = None
+    y_true: LabelsLike,
+    y_pred: LabelsLike,
+    *,
+    costs: CostsLike | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> ConfusionTable:
     """Count (or weight) and cost of every pair of truth and answer.
 
@@ -200,13 +212,13 @@ _COLUMNS = ("precision", "recall", "F", "support", "cost")
 
 
 def per_class_scores(
-    y_true: Any,
-    y_pred: Any,
+    y_true: LabelsLike,
+    y_pred: LabelsLike,
     *,
     beta: float = 1.0,
-    costs: Any = None,
-    classes: Any = None,
-    sample_weight: Any = None,
+    costs: CostsLike | None = None,
+    classes: LabelsLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> ClassScores:
     """Precision, recall and F of every class (scikit-learn's, 0 over nothing), and what its examples cost.
 

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from ..costs import as_costs
+from ..costs.rules import CostsLike
 from ..errors import CostsError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_number, invalid
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
@@ -46,7 +48,7 @@ class CSSVMClassifier(CostClassifierMixin, KernelMachine):
         gamma: Gamma = None,
         degree: int = 3,
         coef0: float = 0.0,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         tol: float = 1e-3,
         dtype: str = "float32",
         cache_mb: float = 1000.0,
@@ -63,7 +65,9 @@ class CSSVMClassifier(CostClassifierMixin, KernelMachine):
         self.cache_mb = cache_mb
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
         with unchanged_on_error(self):
             rows = self._check_training_rows(X)
@@ -88,11 +92,11 @@ class CSSVMClassifier(CostClassifierMixin, KernelMachine):
             self.classes_ = classes
         return self
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """f(x): positive for ``classes_[1]``."""
         return self._decide(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class on whose side of f = 0 each row lies."""
         positive = self.decision_function(X) > 0
         answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]

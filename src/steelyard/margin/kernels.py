@@ -21,6 +21,7 @@ from .._native import (
     gram_rows_dense64,
 )
 from ..validation.arrays import Rows, check_table, is_sparse, overflow_blamed_on
+from ..validation.types import MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
@@ -106,7 +107,7 @@ def _largest(rows: Rows) -> float:
 
 
 def gram(
-    X: Any,
+    X: MatrixLike,
     Z: Any = None,
     *,
     kernel: KernelName | KernelFunction = "perceptron",
@@ -149,7 +150,7 @@ class LazyGram:
 
     def __init__(
         self,
-        X: Any,
+        X: MatrixLike,
         *,
         kernel: KernelName = "perceptron",
         gamma: Gamma = None,

@@ -16,6 +16,7 @@ from ..validation.arrays import (
     check_sample_weight,
     unchanged_on_error,
 )
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_number, invalid
 from ._machine import KernelMachine
 from .kernels import Gamma, KernelFunction, KernelName
@@ -66,7 +67,7 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self.cache_mb = cache_mb
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, side: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike, side: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides)."""
         with unchanged_on_error(self):
             rows = self._check_training_rows(X)
@@ -80,7 +81,7 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
             self._train(rows, -target, np.where(sides >= 0, -reach, 0.0), np.where(sides <= 0, reach, 0.0))
         return self
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: MatrixLike) -> Floats:
         """r(x) for every row."""
         return self._decide(X)
 

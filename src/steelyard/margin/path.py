@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
 from ..validation.arrays import check_finite, overflow_blamed_on
+from ..validation.types import LabelsLike
 from ..validation.values import check_count, check_jobs, check_number, invalid
 from .kernels import LazyGram
 
@@ -62,7 +63,7 @@ class SVMProblem:
             raise invalid("upper", "be >= 0 everywhere", float(self.upper.min()))
 
     @staticmethod
-    def classification(index: Any, y: Any, weight: Any = None) -> SVMProblem:
+    def classification(index: Any, y: LabelsLike, weight: Any = None) -> SVMProblem:
         """The weighted SVM: hinge loss of y in {+1, -1}; the decision is positive for +1. ``weight`` per example."""
         sign = np.asarray(y, np.float64)
         return SVMProblem(index, np.full(len(sign), -1.0), sign, _ones_or(weight, len(sign)))

@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
+from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
@@ -63,7 +65,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
         *,
         query: QueryRule | None = None,
         budget: int | float | Budget | None = None,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         threshold: float = 0.0,
         after_budget: str = "last",
         fit_intercept: bool = False,
@@ -80,14 +82,24 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
         with unchanged_on_error(self):
             self.__dict__.pop("_stream", None)
             self._learn(X, y, None, costs, sample_weight, known_whole=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike,
+        classes: LabelsLike | None = None,
+        *,
+        costs: CostsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Go on learning. The first part names both ``classes`` unless it has them."""
         with unchanged_on_error(self):
             self._learn(X, y, classes, costs, sample_weight, known_whole=False)
@@ -95,13 +107,13 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
     def run(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: LabelsLike,
         *,
-        draws: Any = None,
-        classes: Any = None,
-        costs: Any = None,
-        sample_weight: Any = None,
+        draws: ArrayLike | None = None,
+        classes: LabelsLike | None = None,
+        costs: CostsLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Trace:
         """Go on learning and keep the prequential record: every answer was given before its label was looked at.
 
@@ -174,7 +186,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             query_probability, queried = all_queried(len(labels))
         return Trace(record.score, predicted, queried, query_probability, labels)
 
-    def start(self, n_features: int, classes: Any) -> Self:
+    def start(self, n_features: int, classes: LabelsLike) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet.
 
         Parameters
@@ -234,7 +246,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
     # -- one row at a time -------------------------------------------------------------------------------------------
 
-    def decide(self, x: Any) -> Decision:
+    def decide(self, x: ArrayLike) -> Decision:
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
 
         Parameters
@@ -252,7 +264,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
 
-    def learn(self, x: Any, y: Any, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
+    def learn(self, x: ArrayLike, y: LabelsLike, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later.
 
         ``cost`` of a mistake on this example wins over the costs by class; a sample weight is a factor to it.
@@ -306,12 +318,12 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
         engine = self._running()
         return engine.scores(check_stream_rows(self, X, reset=False)) - engine.setting.threshold
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer for every row."""
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import murmurhash3_32
 
 from ..validation.arrays import is_sparse
+from ..validation.types import LabelsLike, MatrixLike
 from ..validation.values import check_count, invalid
 
 __all__ = ["RecordHasher"]
@@ -45,17 +46,17 @@ class RecordHasher(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, n_features: int = 2**18) -> None:
         self.n_features = n_features
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike | None = None, y: LabelsLike | None = None) -> Self:
         """Nothing to learn; checks the parameter."""
         self._width()
         _refuse_sparse(X)
         return self
 
-    def partial_fit(self, X: Any = None, y: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike | None = None, y: LabelsLike | None = None) -> Self:
         """Nothing to learn."""
         return self.fit(X, y)
 
-    def transform(self, X: Any) -> sparse.csr_matrix:
+    def transform(self, X: MatrixLike) -> sparse.csr_matrix:
         """One sparse row for every record.
 
         Parameters

@@ -11,10 +11,12 @@ from sklearn.exceptions import NotFittedError
 
 from ..active import AskAll, Budget, QueryRule
 from ..costs import as_costs
+from ..costs.rules import CostsLike
 from ..errors import StateError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
@@ -83,7 +85,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         *,
         query: QueryRule | None = None,
         budget: int | float | Budget | None = None,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         negative: Any = None,
         after_budget: str = "last",
         fit_intercept: bool = False,
@@ -100,21 +102,38 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn afresh from one pass over the rows in their order."""
         with unchanged_on_error(self):
             self.__dict__.pop("_stream", None)
             self._learn(X, y, None, costs, sample_weight, whole=True)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, costs: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike,
+        classes: LabelsLike | None = None,
+        *,
+        costs: CostsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Go on learning. The first part names all ``classes`` unless it has them."""
         with unchanged_on_error(self):
             self._learn(X, y, classes, costs, sample_weight, whole=False)
         return self
 
     def run(
-        self, X: Any, y: Any, *, draws: Any = None, classes: Any = None, costs: Any = None, sample_weight: Any = None
+        self,
+        X: MatrixLike,
+        y: LabelsLike,
+        *,
+        draws: ArrayLike | None = None,
+        classes: LabelsLike | None = None,
+        costs: CostsLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Trace:
         """Go on learning and keep the prequential record; ``score`` is how much dearer the second best answer seems.
 
@@ -144,7 +163,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         with unchanged_on_error(self):
             return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
 
-    def start(self, n_features: int, classes: Any) -> Self:
+    def start(self, n_features: int, classes: LabelsLike) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet.
 
         Parameters
@@ -254,7 +273,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
     # -- one row at a time -------------------------------------------------------------------------------------------
 
-    def decide(self, x: Any) -> Decision:
+    def decide(self, x: ArrayLike) -> Decision:
         """Answer for one row and say whether its label is wanted. A wanted label reserves a part of the budget.
 
         Parameters
@@ -272,7 +291,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
 
-    def learn(self, x: Any, y: Any, *, costs: Any = None, sample_weight: float = 1.0) -> None:
+    def learn(self, x: ArrayLike, y: LabelsLike, *, costs: CostsLike | None = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later; ``costs`` of all answers, (K,), win.
 
         Parameters
@@ -288,7 +307,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         """
         engine = self._running()
         code = self._code(y)
-        given = None if costs is None else self._table(np.atleast_2d(costs), np.asarray([y]))[0]
+        given = None if costs is None else self._table(np.atleast_2d(np.asarray(costs)), np.asarray([y]))[0]
         weight = 1.0 if sample_weight == 1.0 else check_number("sample_weight", sample_weight, at_least=0)
         if engine.setting.budget != Budget() and engine.stream.reserved == 0:
             raise invalid(
@@ -316,7 +335,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def estimated_costs(self, X: Any) -> Floats:
+    def estimated_costs(self, X: MatrixLike) -> Floats:
         """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest.
 
         Rules that scale the slope estimate shares of the range of a row's costs.
@@ -333,12 +352,12 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         """
         return self._running().estimates(check_stream_rows(self, X, reset=False))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Minus the estimated costs; for two classes one column, positive for the second."""
         costs = self.estimated_costs(X)
         return costs[:, 0] - costs[:, 1] if costs.shape[1] == 2 else -costs
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer that seems cheapest; ties go to the last class."""
         costs = self.estimated_costs(X)
         return np.asarray(self.classes_[cheapest(costs)])

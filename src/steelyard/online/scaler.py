@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._native import scale_rows
 from ..errors import StateError
 from ..validation.arrays import check_rows, unchanged_on_error
+from ..validation.types import LabelsLike, MatrixLike
 from ..validation.values import check_flag
 
 __all__ = ["StreamScaler"]
@@ -41,17 +42,17 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def __init__(self, *, unit_norm: bool = False) -> None:
         self.unit_norm = unit_norm
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Learn means and deviations of these rows afresh."""
         with unchanged_on_error(self):
             return self._learned(check_rows(self, X, reset=True, accept_sparse=False, allow_nan=True), new=True)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Go on with more rows."""
         new = not hasattr(self, "counts_")
         return self._learned(check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True), new=new)
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: MatrixLike) -> Floats:
         """Scale rows by what is known now.
 
         Parameters
@@ -68,7 +69,7 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         rows = check_rows(self, X, reset=False, accept_sparse=False, allow_nan=True)
         return self._shortened(_scaled(rows.astype(np.float64), self.counts_, self.mean_, self.squares_))
 
-    def run(self, X: Any) -> Floats:
+    def run(self, X: MatrixLike) -> Floats:
         """Scale every row by the rows before it, then learn from it.
 
         Parameters

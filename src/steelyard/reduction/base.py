@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..costs.rules import as_learning_costs
+from ..costs.rules import CostsLike, as_learning_costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..margin.kernels import DTYPES, kernel_spec
 from ..validation.arrays import (
@@ -28,6 +28,7 @@ from ..validation.arrays import (
     take_rows,
     unchanged_on_error,
 )
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 from ._learners import train
 from .deduplication import Deduplication
@@ -75,7 +76,9 @@ class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         """Solve for the cases; fitted attributes by name."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn from rows, labels and costs; ``costs`` (n, K) or :class:`Costs` wins over the parameter."""
         with unchanged_on_error(self):
             rows = self._read(X, reset=True)
@@ -93,13 +96,13 @@ class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, value)
         return self
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """How much each class is preferred, (n, K); for two classes the second over the first, (n,)."""
         check_is_fitted(self)
         preference: Floats = self.plan_.preference(self.solution_.scores(self._read(X, reset=False)))
         return preference[:, 1] - preference[:, 0] if len(self.classes_) == 2 else preference
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The preferred class of every row; ties go to the first."""
         check_is_fitted(self)
         answers = self.plan_.predict(self.solution_, self._read(X, reset=False))

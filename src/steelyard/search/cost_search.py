@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..validation.types import CVLike, Estimator, LabelsLike, MatrixLike, RandomState
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 import numbers
 from typing import Any
 
@@ -61,18 +68,18 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Estimator | None = None,
         *,
         scoring: Any = "g_mean",
         sampler: str = "genetic",
-        cv: Any = 5,
+        cv: CVLike = 5,
         n_trials: int = 100,
         time_limit: float | None = None,
         protocol: str | None = None,
         storage: Any = None,
         study_name: str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         progress: bool = False,
         parameter: str = "costs",
     ) -> None:
@@ -92,7 +99,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> CostSearchCV:
+    def fit(self, X: MatrixLike, y: LabelsLike) -> CostSearchCV:
         """Search on rows ``X`` and labels ``y``, then fit the estimator with the best costs on all of them."""
         require("optuna", extra="search", why="CostSearchCV")
         from . import study as _study
@@ -167,8 +174,9 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return [(name, [cut]) for name, cut in zip(names, cuts, strict=True)]
 
     def _splits(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[Split]:
-        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
-            return [Split(*cut) for cut in self.cv.split(X, classes[codes])]
+        splitter: Any = self.cv
+        if hasattr(splitter, "split") and not isinstance(splitter, str):
+            return [Split(*cut) for cut in splitter.split(X, classes[codes])]
         return stratified_splits(check_count("cv", self.cv, at_least=2), codes, seed)
 
     def _about(self, estimator: Any, plan: SearchPlan) -> dict[str, Any]:
@@ -193,19 +201,19 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answers of the estimator with the best costs."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
     @_can("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Probabilities of the estimator with the best costs."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     @_can("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """Scores of the estimator with the best costs."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
@@ -216,7 +224,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return int(self.best_estimator_.n_features_in_)
 
-    def plot_convergence(self, ax: Any = None) -> Any:
+    def plot_convergence(self, ax: Axes | None = None) -> Any:
         """The best validation fitness so far over the vectors judged, one line a study; returns the axes.
 
         Parameters

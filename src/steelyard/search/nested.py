@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ..costs import Costs
 from ..evaluate import Interval
 from ..validation.arrays import check_labels, check_random, check_same_length
+from ..validation.types import LabelsLike, MatrixLike, RandomState
 from ..validation.values import check_count, check_number, invalid
 from .cost_search import CostSearchCV
 from .objective import Measure, Split, read_measure, rows
@@ -92,13 +93,13 @@ class NestedEvaluation:
 
 def nested_evaluate(
     search: CostSearchCV,
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: LabelsLike,
     *,
     cv: int = 10,
     test_size: float = 0.2,
     baselines: Mapping[str, Any] | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> NestedEvaluation:
     """Search anew on the training rows of every outer split and score the result on its test rows.
 

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,12 +86,12 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.nominal = nominal
         self.max_depth = max_depth
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> C45Classifier:
+    def fit(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> C45Classifier:
         """Grow and prune a tree."""
         with unchanged_on_error(self):
             return self.fit_prepared(self.prepare(X, y), sample_weight)
 
-    def prepare(self, X: Any, y: Any) -> Prepared:
+    def prepare(self, X: MatrixLike, y: LabelsLike) -> Prepared:
         """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters.
 
         Parameters
@@ -105,7 +112,7 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes: NDArray[np.int32] = found.astype(np.int32)
         return Prepared(encoding, classes, codes, TreeTable(matrix, encoding.nominal, codes, len(classes)))
 
-    def fit_prepared(self, prepared: Prepared, sample_weight: Any = None) -> C45Classifier:
+    def fit_prepared(self, prepared: Prepared, sample_weight: ArrayLike | None = None) -> C45Classifier:
         """Grow and prune a tree on data from ``prepare``.
 
         Parameters
@@ -160,12 +167,12 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_depth=sys.maxsize if depth is None else min(depth, sys.maxsize),
         )
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """Class shares of the leaf, averaged over the leaves that a missing value leads to."""
         check_is_fitted(self)
         return self.tree_.probabilities(self.encoding_.matrix(self, X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class with the largest share; ties go to the first class."""
         share = self.predict_proba(X)
         return self.classes_[first_largest(share)]
@@ -201,7 +208,7 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return export.as_rules(self.tree_, self.encoding_, self.classes_)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Any:
         """Draw the tree with matplotlib; returns the axes.
 
         Parameters

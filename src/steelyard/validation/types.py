@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["ArrayLike", "CVLike", "Floats", "FrameLike", "LabelsLike", "MatrixLike", "RandomState", "Splitter"]
+__all__ = [
+    "ArrayLike",
+    "CVLike",
+    "Estimator",
+    "Floats",
+    "FrameLike",
+    "Label",
+    "LabelsLike",
+    "MatrixLike",
+    "RandomState",
+    "Splitter",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -31,6 +42,22 @@ class HasShape(Protocol):
         """Rows and columns."""
 
 
+class Estimator(Protocol):
+    """A scikit-learn estimator that predicts."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name."""
+        ...
+
+    def fit(self, X: Any, y: Any, /) -> Any:
+        """Learn from rows and labels."""
+        ...
+
+    def predict(self, X: Any, /) -> Any:
+        """Labels of new rows."""
+        ...
+
+
 class Splitter(Protocol):
     """A scikit-learn cross-validator."""
 
@@ -40,6 +67,7 @@ class Splitter(Protocol):
 
 
 MatrixLike: TypeAlias = ArrayLike | FrameLike | HasShape
+Label: TypeAlias = Hashable
 LabelsLike: TypeAlias = ArrayLike | Sequence[Any]
 CVLike: TypeAlias = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]] | None
 RandomState: TypeAlias = int | np.random.RandomState | None

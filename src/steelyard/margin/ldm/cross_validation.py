@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...costs.rules import CostsLike
 from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
+from ...validation.types import ArrayLike, CVLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import check_choice, invalid
 from ..kernels import Gamma
 from .dual import Examples, Floats, Solution
@@ -68,12 +70,12 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         coef0: float = 0.0,
         fit_intercept: bool = True,
         scoring: str | Score = "g_mean",
-        cv: Any = 5,
+        cv: CVLike = 5,
         tol: float = 1e-5,
         max_iter: int | None = None,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         balance: Literal["train", "cv"] | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.Cs = Cs
         self.lambda1s = lambda1s
@@ -92,7 +94,9 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.balance = balance
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Score the grid on held-out folds, then fit the best point on all rows."""
         with unchanged_on_error(self):
             check_rows(self, X, reset=True)
@@ -191,13 +195,13 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         recalls = hits[mass > 0] / mass[mass > 0, None]
         return np.asarray(recalls.mean(axis=0) if self.scoring == "balanced_accuracy" else _g_mean(recalls))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """f(x) of the best model: positive for ``classes_[1]``."""
         check_is_fitted(self)
         check_rows(self, X, reset=False)
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The best model's answers."""
         positive = self.decision_function(X) > 0
         answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]

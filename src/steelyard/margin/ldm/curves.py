@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...validation.arrays import check_rows
+from ...validation.types import LabelsLike, MatrixLike
 from ...validation.values import invalid, require
 from ..kernels import gram_of
 from .balance import recalls
@@ -47,7 +53,13 @@ class RhoCurves:
 
 
 def rho_curves(
-    model: CSLDMClassifier, X: Any, y: Any, *, X_test: Any = None, y_test: Any = None, rhos: Sequence[float] = RHOS
+    model: CSLDMClassifier,
+    X: MatrixLike,
+    y: LabelsLike,
+    *,
+    X_test: MatrixLike | None = None,
+    y_test: LabelsLike | None = None,
+    rhos: Sequence[float] = RHOS,
 ) -> RhoCurves:
     """Fit ``model`` at every rho, its other parameters kept, from one factorisation. Paper 004, figures 3 and 4.
 
@@ -107,23 +119,23 @@ class RhoCurveDisplay:
     def from_estimator(
         cls,
         model: CSLDMClassifier,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: LabelsLike,
         *,
-        X_test: Any = None,
-        y_test: Any = None,
+        X_test: MatrixLike | None = None,
+        y_test: LabelsLike | None = None,
         rhos: Sequence[float] = RHOS,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> RhoCurveDisplay:
         """Sweep rho and draw the curves."""
         return cls(rho_curves(model, X, y, X_test=X_test, y_test=y_test, rhos=rhos)).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> RhoCurveDisplay:
+    def plot(self, ax: Axes | None = None) -> RhoCurveDisplay:
         """Draw on ``ax``, or on new axes."""
         pyplot = require("matplotlib.pyplot", why="RhoCurveDisplay")
         if ax is None:
             _, ax = pyplot.subplots()
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for prefix, metrics, line in (("Train", self.curves.train, "-"), ("Test", self.curves.test, "--")):
             if metrics is None:
                 continue

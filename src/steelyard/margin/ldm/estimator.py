@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ...costs.rules import CostsLike
 from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import Rows, check_rows, unchanged_on_error
+from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
 from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
@@ -79,9 +81,9 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         tol: float = 1e-5,
         max_iter: int | None = None,
-        costs: Any = None,
+        costs: CostsLike | None = None,
         balance: Literal["train", "cv"] | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.lambda1 = lambda1
@@ -107,7 +109,9 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
+    ) -> Self:
         """Learn from rows, two-class labels, weights and per-example costs (which win over the parameter)."""
         with unchanged_on_error(self):
             ready = read_fit(self, X, y, sample_weight, costs)
@@ -184,7 +188,15 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep_stream(stream, epochs, settings.rho)
         self.objective_ = objective
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, costs: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike,
+        classes: LabelsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        costs: CostsLike | None = None,
+    ) -> Self:
         """One pass of averaged stochastic gradient descent over a chunk of a stream; linear kernel only.
 
         ``classes`` names both labels, at the first call or earlier than they both occur. m and theta are those of all
@@ -269,7 +281,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """f(x): positive for ``classes_[1]``."""
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False, dtype=np.float64)
@@ -286,7 +298,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return rows[:, self.support_]
         return gram_of(self.kernel_, rows, self.support_vectors_, dtype="float64")
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class on whose side of f = 0 each row lies."""
         positive = self.decision_function(X) > 0
         answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]

@@ -36,6 +36,8 @@ def _check_pipeline(fields: Fields) -> State:
 
 
 def _build_pipeline(state: State, parts: list[Any]) -> Pipeline:
+    if not all(hasattr(part, "transform") for part in parts[:-1]):
+        raise StateError("must prepare rows in every step of a pipeline but the last; one does not.")
     return Pipeline(list(zip(state["names"], parts, strict=True)))
 
 

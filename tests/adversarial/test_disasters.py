@@ -1,0 +1,219 @@
+"""Power, disks and processes fail at any moment: a file is then the old or the new one, whole, and a log a prefix."""
+
+import io
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steelyard import cli
+from steelyard.streaming import command
+from steelyard.streaming.session import Session
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+ROWS, CHUNK = 60, 30
+KILLS = 12
+STEP = int(os.environ.get("STEELYARD_STEP", "1"))  # every operation fails once; a larger step is for a quick look
+STREAM = ["stream", "rows.csv", "--target", "y", "--classes", "0,1", "--quiet", "--skip-seen"]
+KEPT = ["--state", "s", "--decisions", "log.csv"]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that every user may enter, with rows and the log of an undisturbed run."""
+    place = Path(tempfile.mkdtemp(prefix="steelyard-"))
+    place.chmod(0o755)
+    write_rows(place / "rows.csv", ROWS)
+    assert run(place, [*STREAM, "--decisions", "whole.csv", "--chunk", str(CHUNK)])[0] == 0
+    yield place
+    shutil.rmtree(place)
+
+
+def write_rows(path: Path, n: int) -> None:
+    numbers = np.random.default_rng(2).normal(size=(n, 2))
+    path.write_text("a,b,y\n" + "".join(f"{a:.4f},{b:.4f},{int(a + b > 0)}\n" for a, b in numbers))
+
+
+def start(folder: Path, line: list[str], prepare: Callable[[], None] | None = None, stdin: int | None = None) -> int:
+    """The command in a forked child; its process id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        said = os.open(folder / f"said.{os.getpid()}", os.O_WRONLY | os.O_CREAT)
+        os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        warnings.resetwarnings()
+        os.chdir(folder)
+        command.SAVING_SHARE = np.inf  # the state is saved after every chunk
+        sys.argv = ["steelyard", *line]
+        if prepare is not None:
+            prepare()
+        try:
+            cli.main()
+        except SystemExit as left:
+            code = left.code if isinstance(left.code, int) else 98
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def finish(folder: Path, child: int) -> tuple[int, str]:
+    _, status = os.waitpid(child, 0)
+    said = folder / f"said.{child}"
+    text = said.read_text() if said.exists() else ""
+    said.unlink(missing_ok=True)
+    return os.waitstatus_to_exitcode(status), text
+
+
+def run(folder: Path, line: list[str], prepare: Callable[[], None] | None = None) -> tuple[int, str]:
+    return finish(folder, start(folder, line, prepare))
+
+
+def check_survivors(folder: Path, log: str = "log.csv", whole: str = "whole.csv") -> None:
+    """The state is whole if it is there, and the log is a prefix of the undisturbed one."""
+    if (folder / "s").exists():
+        rounds = Session.load(folder / "s").rounds
+        assert rounds % CHUNK == 0 or rounds == ROWS
+    if (folder / log).exists():
+        assert (folder / whole).read_bytes().startswith((folder / log).read_bytes())
+
+
+def check_recovery(folder: Path, whole: str = "whole.csv", source: list[str] = STREAM) -> None:
+    code, said = run(folder, [*source, *KEPT, "--chunk", str(CHUNK)])
+    assert code == 0, said
+    assert (folder / "log.csv").read_bytes() == (folder / whole).read_bytes()
+    assert not [p.name for p in folder.iterdir() if p.name.endswith(".tmp") or ".cut-" in p.name]
+
+
+class FailingLayer:
+    """Counts writes, syncs, truncations and renames, and fails the n-th of them, or all from the n-th on."""
+
+    def __init__(self, n: int, forever: bool) -> None:
+        self.left, self.forever = n, forever
+
+    def count(self) -> None:
+        self.left -= 1
+        if self.left == 0 or (self.forever and self.left < 0):
+            raise OSError(28, "No space left on device")
+
+    def install(self) -> None:
+        for name in ("write", "fsync", "replace", "ftruncate"):
+            setattr(os, name, self.failing(getattr(os, name)))
+        layer = self
+
+        class Writer(io.BufferedWriter):
+            def write(self, content: Any) -> int:
+                layer.count()
+                return super().write(content)
+
+        os.fdopen = lambda handle, mode="r", *rest: Writer(io.FileIO(handle, "wb"))  # type: ignore[assignment,misc]
+
+    def failing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **named: Any) -> Any:
+            self.count()
+            return call(*given, **named)
+
+        return counted
+
+
+@pytest.mark.parametrize("forever", [False, True])
+def test_whichever_write_sync_or_rename_fails(folder: Path, forever: bool) -> None:
+    failed = 0
+    for n in range(1, 1000, STEP * (4 if forever else 1)):
+        code, said = run(folder, [*STREAM, *KEPT, "--chunk", str(CHUNK)], FailingLayer(n, forever).install)
+        assert code in (0, 2), said
+        assert "Traceback" not in said
+        check_survivors(folder)
+        if code == 0:
+            break
+        failed += 1
+        assert said.startswith("steelyard: "), said
+        if n % 5 == 0:
+            check_recovery(folder)
+        for name in ("s", "log.csv"):
+            (folder / name).unlink(missing_ok=True)
+    assert 2 < failed < 900
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_write(folder: Path) -> None:
+    size = len((folder / "whole.csv").read_bytes())
+    for limit in range(400, size, size // 5):  # what is said must fit as well
+        line = [*STREAM, *KEPT, "--chunk", str(CHUNK)]
+        code, said = run(folder, line, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))  # noqa: B023
+        assert code == 2, said
+        check_survivors(folder)
+        check_recovery(folder)
+        for name in ("s", "log.csv"):
+            (folder / name).unlink()
+
+
+def test_killed_at_random_moments(folder: Path) -> None:
+    write_rows(folder / "many.csv", 3000)
+    source = ["stream", "many.csv", *STREAM[2:]]
+    assert run(folder, [*source, "--decisions", "many-whole.csv", "--chunk", str(CHUNK)])[0] == 0
+    draw = random.Random(7)
+    killed = 0
+    for _ in range(KILLS):
+        child = start(folder, [*source, *KEPT, "--chunk", str(CHUNK)])
+        time.sleep(0.3 * draw.random())
+        os.kill(child, signal.SIGKILL)
+        killed += finish(folder, child)[0] == -signal.SIGKILL
+        if (folder / "s").exists():
+            assert Session.load(folder / "s").rounds % CHUNK == 0
+        if (folder / "log.csv").exists():
+            assert (folder / "many-whole.csv").read_bytes().startswith((folder / "log.csv").read_bytes())
+        for left in folder.glob(".s.*.tmp"):  # a killed process cannot clean up after itself
+            left.unlink()
+    assert killed > 0
+    check_recovery(folder, "many-whole.csv", source)
+
+
+def test_of_two_writers_the_second_stops_and_spoils_nothing(folder: Path) -> None:
+    reading, writing = os.pipe()
+    rows = (folder / "rows.csv").read_bytes()
+    line = ["stream", "-", "--format", "csv", *STREAM[2:], *KEPT, "--chunk", str(CHUNK)]
+    first = start(folder, line, lambda: os.close(writing), stdin=reading)
+    os.close(reading)
+    os.write(writing, rows[: len(rows) // 2])
+    while not (folder / "log.csv").exists():
+        time.sleep(0.01)
+    code, said = run(folder, [*STREAM, *KEPT], lambda: os.close(writing))
+    assert code == 2
+    assert f"is in use by process {first} since" in said
+    os.write(writing, rows[len(rows) // 2 :])
+    os.close(writing)
+    assert finish(folder, first)[0] == 0
+    assert (folder / "log.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_folder_that_may_not_be_written_to(folder: Path) -> None:
+    def become_nobody() -> None:
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+
+    folder.chmod(0o555)
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    for extra in (["--state", "s"], ["--decisions", "log.csv"], KEPT):
+        code, said = run(folder, [*STREAM, *extra], become_nobody)
+        assert code == 2, said
+        assert "Permission denied" in said
+        assert said.count("\n") == 1
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    folder.chmod(0o755)
