@@ -249,7 +249,8 @@ def _within_bounds(claim: Mapping[str, Any], low: float, high: float) -> str:
     least, most = float(claim.get("at_least", -math.inf)), float(claim.get("at_most", math.inf))
     if high < least or low > most:
         return FAILS
-    return HOLDS if low >= least and high <= most else UNDECIDED
+    rounding = 1e-9 * max(abs(low), abs(high))
+    return HOLDS if low >= least - rounding and high <= most + rounding else UNDECIDED
 
 
 def _together(words: Sequence[str], parts: Sequence[str]) -> Weighed:
