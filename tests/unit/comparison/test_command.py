@@ -176,7 +176,7 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", [f"{i},{i + 0.5}" for i in range(30)], (), "classes, not numbers"),
         ("a,y", [f"{i},{i}" for i in range(30)], (), "classes, not numbers|at least 2 rows"),
         ("a,y", XZ, ("--costs", "costs.csv"), "every class"),
-        ("a,y", XZ, ("--costs", "fn=much,fp=1"), "numbers"),
+        ("a,y", XZ, ("--costs", "fn=much,fp=1"), "cost column"),
         ("a,y", XZ, ("--costs", "fn=5,fp=1", "--positive", "q"), "--positive"),
         ("a,y", XZ, ("--positive", "q"), "--positive"),
         ("a,y", XZ, ("--costs", "fn=5,fn=6"), "--costs"),
