@@ -42,7 +42,7 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         parts = sorted(winner.members, key=lambda member: -member[1])
         shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
         more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        return f"Use the blend of {len(parts)} candidates ({shown}{more}): its answers cost least."
+        return f"Use the blend of {len(parts)} candidates ({shown}{more}), weighted by how well its probabilities fit."
     return f"Use {best.name}: it has the least cost of {sum(s.family != 'constant' for s in lines)} candidates."
 
 

@@ -204,4 +204,7 @@ def serve() -> None:
         return
     runner = FoldRunner(*pickle.loads(start))
     while (content := _read(sys.stdin.buffer)) is not None:
-        _write(answers, pickle.dumps(runner.run(*pickle.loads(content))))
+        try:
+            _write(answers, pickle.dumps(runner.run(*pickle.loads(content))))
+        except BrokenPipeError:  # nobody is left to read the answer
+            return

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..costs import Costs
 from ..evaluate import f_score
-from ..validation.arrays import check_labels, check_same_length, take_rows, unchanged_on_error
+from ..validation.arrays import check_base_rows, check_labels, check_same_length, take_rows, unchanged_on_error
 from ..validation.values import check_count, invalid
+from .expected_cost import ExpectedCostClassifier
 
 Floats = NDArray[np.float64]
 
@@ -29,8 +30,9 @@ class FMeasureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : estimator
-        A classifier of two classes with a parameter ``costs``; it is cloned.
+    estimator : estimator or None
+        A classifier of two classes with a parameter ``costs``, which is cloned; None for logistic regression decided
+        by expected cost.
     grid : int
         Number of thetas, in equal steps in (0, 1).
     cv : int
@@ -66,7 +68,7 @@ class FMeasureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    estimator: Any
+    estimator: Any = None
     grid: int = 20
     cv: int = 5
     positive: Any = None
@@ -85,11 +87,15 @@ class FMeasureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : FMeasureClassifier
         """
         with unchanged_on_error(self):
+            X = check_base_rows(self, X, reset=True)
             classes, codes = check_labels(y)
             check_same_length(X=X, y=codes)
             if len(classes) != 2:
-                raise invalid("y", "hold two classes", classes.tolist())
-            if "costs" not in self.estimator.get_params(deep=False):
+                advice = "With one class there is no choice."
+                if len(classes) > 2:
+                    advice = "Only binary classification is supported. The type of the target is multiclass."
+                raise invalid("y", "hold two classes", classes.tolist()[:5], advice)
+            if "costs" not in self._base().get_params(deep=False):
                 raise invalid("estimator", "have a parameter costs", type(self.estimator).__name__)
             steps, folds = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
             unit = Costs.binary(fn=1, fp=1, classes=classes, positive=self.positive)
@@ -119,11 +125,20 @@ class FMeasureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y_pred : ndarray
         """
         check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict(X))
+        return np.asarray(self.estimator_.predict(check_base_rows(self, X, reset=False)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _base(self) -> Any:
+        return ExpectedCostClassifier() if self.estimator is None else clone(self.estimator)
 
     def _fitted(self, X: Any, y: NDArray[Any], theta: float, positive: Any) -> Any:
         costs = Costs.binary(fn=1 - theta / 2, fp=theta / 2, classes=np.unique(y), positive=positive)
-        return clone(self.estimator).set_params(costs=costs).fit(X, y)
+        return self._base().set_params(costs=costs).fit(X, y)
 
     def _held_out(self, X: Any, y: NDArray[Any], thetas: Floats, folds: int, positive: Any) -> list[NDArray[Any]]:
         """The answers of every theta to rows it was not fitted on."""

@@ -351,8 +351,8 @@ def savings_score(sums: Floats, _: Positive) -> Floats:
     --------
     >>> savings_score([1, 1, 0, 0], [1, 0, 0, 0], costs={0: 2, 1: 3})
     0.25
-    >>> savings_score([1, 0, 0, 0], [1, 0, 0, 0], costs=[[-1, 1], [1, -6]])  # always 0 gains 2, these gain 9
-    3.5
+    >>> savings_score([1, 0, 0, 0], [1, 0, 0, 0], costs=[[-1, 1], [1, -6]])  # always 1 gains 3, these gain 9
+    2.0
     """
     cost, best = sums[..., 0], sums[..., 2:].min(axis=-1)
     share: Any = np.divide(cost, best, out=np.ones(cost.shape), where=best != 0)

@@ -115,5 +115,5 @@ def test_matplotlib_is_only_imported_to_draw() -> None:
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(sy.MissingDependencyError, match=r"pip install 'steelyard\[plot\]'"):
+    with pytest.raises(sy.MissingDependencyError, match=r"pip install matplotlib"):
         sy.CostCurveDisplay.from_predictions(Y, SCORE, costs=COSTS)
