@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs import Costs
 from ..evaluate import f_score
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_base_rows, check_labels, check_same_length, take_rows, unchanged_on_error
 from ..validation.values import check_count, invalid
 from .expected_cost import ExpectedCostClassifier
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class FMeasureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Maximise the F-measure by cost-sensitive fits along a grid.
 
     A classifier of the best F-measure F* minimises the cost of mistakes when a missed positive costs 1 - F*/2 and a

@@ -31,7 +31,7 @@ def test_probabilities_must_be_probabilities() -> None:
 
 @pytest.mark.filterwarnings("ignore::steelyard.CostsWarning")
 def test_mistakes_must_cost_something() -> None:
-    with pytest.raises(sy.InvalidInputError, match="costs must make mistakes dearer"):
+    with pytest.raises(sy.InvalidInputError, match="costs must make mistakes cost more"):
         sy.roc_hull([0, 1], [0.1, 0.9], costs=np.array([[5.0, 1.0], [1.0, 0.0]]))
 
 

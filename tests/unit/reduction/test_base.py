@@ -161,7 +161,7 @@ def test_costs_per_example_are_cut_along_with_rows(cls: Any) -> None:
     again = seeded(cls).fit(X, Y, costs=steelyard.Costs.from_rows(rows, classes=[0, 1, 2]))
     assert (first.decision_function(X) == again.decision_function(X)).all()
     with config_context(enable_metadata_routing=True):
-        model = seeded(cls).set_fit_request(costs=True)
+        model = seeded(cls).set_fit_request(costs=True).set_score_request(costs=True)
         scores = cross_val_score(model, X, Y, params={"costs": rows}, cv=3)
     assert np.isfinite(scores).all()
 
