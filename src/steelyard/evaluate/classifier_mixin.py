@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from ..costs import CostRule, Costs
 from ..costs.rules import CostsLike
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from .measures import mean_cost
@@ -29,7 +32,14 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         sample_weight : weights of the rows
         """
         answers: Any = predict_with_costs(self, X, costs)
-        known = getattr(self, "costs", None) if costs is None else costs
+        known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
             return float(accuracy_score(y, answers, sample_weight=sample_weight))
         return -mean_cost(y, answers, costs=known, sample_weight=sample_weight)
+
+    def _stated(self, costs: CostsLike) -> CostsLike:
+        """The costs of a call: a table with a row per example is told from a square matrix by its shape."""
+        shape: tuple[int, ...] = () if isinstance(costs, (Costs, Mapping, CostRule)) else np.shape(cast("Any", costs))
+        if len(shape) == 2 and shape[0] != shape[1]:
+            return Costs.from_rows(cast("ArrayLike", costs), classes=getattr(self, "classes_", None))
+        return costs
