@@ -41,7 +41,7 @@ default_role = "literal"  # docstrings write `name` for code
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # measures have signatures made from their formulas
 python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # members stand on the page itself, in full
@@ -57,7 +57,7 @@ nitpick_ignore_regex = [
     ),
     (
         r"py:.*",
-        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Axes|CostsLike|CVLike|Estimator|KernelFunction|Label|LabelsLike|MatrixLike|Measure|RandomState|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
     ),
 ]
 

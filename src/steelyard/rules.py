@@ -168,7 +168,18 @@ class Rule:
         return make(owner.__name__, self.numbers(owner))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with ``deep`` also those of rules inside this one."""
+        """Parameters by name; with ``deep`` also those of rules inside this one.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to include the parameters of rules inside this one.
+
+        Returns
+        -------
+        dict
+            Parameters by name.
+        """
         names = inspect.signature(type(self)).parameters
         params = {name: getattr(self, name) for name in names}
         if deep:
@@ -178,7 +189,18 @@ class Rule:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``outer__inner`` reaches into a rule inside this one."""
+        """Set parameters by name; ``outer__inner`` reaches into a rule inside this one.
+
+        Parameters
+        ----------
+        **params : any
+            New values by name; ``outer__inner`` reaches into a rule inside this one.
+
+        Returns
+        -------
+        Rule
+            The rule itself.
+        """
         known = self.get_params(deep=False)
         for key, value in params.items():
             name, _, inner = key.partition("__")

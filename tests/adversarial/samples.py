@@ -31,7 +31,9 @@ from sklearn.svm import SVC, LinearSVC
 
 import steelyard as sy
 from steelyard.costs.spec import CostSpec
+from steelyard.decision.blending import BlendClassifier, ScoredClassifier
 from steelyard.decision.calibration import CalibratedClassifier
+from steelyard.models.cells import DateParts, TargetMeans, TextWords
 from steelyard.models.encoders import Dense
 from steelyard.models.model import Model
 from steelyard.models.records import RecordEncoder
@@ -53,6 +55,14 @@ NEW = np.vstack([X[:20], np.full((2, 4), np.nan), 1e6 * X[:3]])
 LEAVES: dict[str, Any] = {"n_estimators": 6, "num_leaves": 5, "min_child_samples": 3, "verbose": -1, "num_threads": 1}
 SETS = LEAVES | {"min_data_per_group": 2, "cat_smooth": 1, "max_cat_to_onehot": 1, "min_data_in_leaf": 2}
 SPARSE = sparse.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+
+DATES = pd.DataFrame({"on": [f"2024-0{1 + i % 9}-1{i % 7}" if i % 11 else None for i in range(N)]})
+TEXTS = pd.DataFrame({"note": [f"paid {'late' if c else 'on time'} to shop {i % 5}" for i, c in enumerate(CODES)]})
+
+
+def _blend() -> Any:
+    members = [(str(C), LogisticRegression(C=C).fit(X, CODES)) for C in (0.1, 1.0)]
+    return BlendClassifier(members, np.array([0.4, 0.6]), np.array(["no", "yes"]))
 
 
 def _columns() -> Any:
@@ -230,6 +240,11 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any]] = {
     "one-vs-all of logistic": (lambda: _reduction(sy.OneVsAllClassifier, LogisticRegression()), X),
     "kernel machines": (lambda: _reduction(sy.OneVsAllClassifier).solution_, X),
     "solutions": (lambda: _reduction(sy.OneVsAllClassifier, LogisticRegression()).solution_, X),
+    "blend": (_blend, X),
+    "scored": (lambda: ScoredClassifier(LinearSVC(random_state=0).fit(X, CODES)), X),
+    "dates": (lambda: DateParts().fit(DATES), DATES),
+    "target means": (lambda: TargetMeans().fit(FRAME[["w"]], CODES), FRAME[["w"]]),
+    "words": (lambda: TextWords(20).fit(TEXTS), TEXTS),
     "model": (_model, FRAME),
     "stream state": (_state, None),
 }

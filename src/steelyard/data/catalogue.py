@@ -114,6 +114,13 @@ class DatasetInfo:
 def list_datasets() -> list[DatasetInfo]:
     """The data sets of the papers, in the order of the catalogue.
 
+    Returns
+    -------
+    list of DatasetInfo
+        Every data set of the catalogue, by name.
+
+    Examples
+    --------
     >>> [d.name for d in list_datasets() if "003" in d.papers]
     ['car', 'new-thyroid', 'nursery']
     """
@@ -154,6 +161,18 @@ def load_dataset(
 def fetch_dataset(name: str) -> list[str]:
     """Make sure that the files of a data set are on this machine and genuine; where they lie.
 
+    Parameters
+    ----------
+    name : str
+        A name that ``list_datasets`` knows.
+
+    Returns
+    -------
+    list of Path
+        Where the files lie.
+
+    Examples
+    --------
     >>> from pathlib import Path
     >>> [Path(path).name for path in fetch_dataset("german")]
     ['german.numer.gz']
@@ -164,6 +183,18 @@ def fetch_dataset(name: str) -> list[str]:
 def load_orders(name: str) -> NDArray[np.int64]:
     """The row permutations behind a printed table, one a row: "german" or "w8a" of Table II in paper 000.
 
+    Parameters
+    ----------
+    name : str
+        A name that ``list_datasets`` knows.
+
+    Returns
+    -------
+    ndarray
+        One permutation of the rows for each run.
+
+    Examples
+    --------
     >>> load_orders("german").shape  # doctest: +SKIP
     (20, 1000)
     """
@@ -181,6 +212,18 @@ def load_orders(name: str) -> NDArray[np.int64]:
 def load_costs(name: str) -> Costs:
     """A published cost matrix C[true, predicted]: "kdd99" of the KDD Cup 1999, used by paper 002.
 
+    Parameters
+    ----------
+    name : str
+        A name that ``list_datasets`` knows.
+
+    Returns
+    -------
+    Costs
+        The published costs of the data set.
+
+    Examples
+    --------
     >>> load_costs("kdd99").matrix[:, 0].tolist()
     [0.0, 1.0, 2.0, 3.0, 4.0]
     """

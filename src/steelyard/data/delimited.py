@@ -78,6 +78,7 @@ def read_csv(
     Returns
     -------
     Dataset
+        Rows, labels and names.
 
     Examples
     --------

@@ -29,6 +29,7 @@ def read_table(source: Source | Parts, *, format: str | None = None, **options: 
     Returns
     -------
     Dataset
+        Rows, labels and names.
 
     Examples
     --------

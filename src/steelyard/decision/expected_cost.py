@@ -92,7 +92,20 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)), dtype=np.float64)
 
     def expected_costs(self, X: MatrixLike, *, costs: CostsLike | None = None) -> Floats:
-        """Expected cost of every answer, (n, K); one column more where the costs price abstaining."""
+        """Expected cost of every answer, (n, K); one column more where the costs price abstaining.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame
+            Rows.
+        costs : Costs, array-like or None
+            Prices of these rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Expected cost of every answer.
+        """
         proba = self.predict_proba(X)
         return self._costs_of(costs).expected(proba)
 

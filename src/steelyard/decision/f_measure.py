@@ -86,6 +86,7 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         self : FMeasureClassifier
+            The fitted classifier.
         """
         with unchanged_on_error(self):
             X = check_base_rows(self, X, reset=True)
@@ -124,6 +125,7 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         y_pred : ndarray
+            The predicted labels.
         """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(check_base_rows(self, X, reset=False)))

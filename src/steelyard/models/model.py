@@ -64,7 +64,22 @@ class Weighed(NamedTuple):
 
     @property
     def expected_cost(self) -> Floats:
-        """Of each decision."""
+        """Of each decision.
+
+        Parameters
+        ----------
+        X : array-like, frame or records
+            Rows.
+        costs : Costs or None
+            Their own prices.
+        typical : bool
+            Use the mean costs of training where row costs are missing.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Expected cost of each decision.
+        """
         return np.asarray(self.expected[np.arange(len(self.decided)), self.decided])
 
     @property
@@ -96,7 +111,18 @@ class Model:
     repriced: bool = False  # decide by ``costs`` instead of those the estimator was fitted with
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it."""
+        """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
         from .storage import save_object  # the table of kinds knows this class
 
         return save_object(self, path)
@@ -189,7 +215,22 @@ class Model:
         return nw.from_dict(columns, backend=backend).to_native()
 
     def weigh(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Weighed:
-        """Decisions, probabilities and the expected cost of every answer, all at once."""
+        """Decisions, probabilities and the expected cost of every answer, all at once.
+
+        Parameters
+        ----------
+        X : array-like, frame or records
+            Rows.
+        costs : Costs or None
+            Their own prices.
+        typical : bool
+            Use the mean costs of training where row costs are missing.
+
+        Returns
+        -------
+        Weighed
+            Decisions with what they are expected to cost.
+        """
         table = self._table(X)
         if len_rows(table) == 0:
             none = np.empty((0, len(self.classes_)))
@@ -209,6 +250,18 @@ class Model:
         Each column in turn is set to its usual value in training (the median, or the most frequent level); ``change``
         is the probability of the positive class, or of the likeliest one of many, less what it then is. Effects of
         columns together are not seen.
+
+        Parameters
+        ----------
+        X : array-like, frame or records
+            Rows.
+        n : int
+            Columns named for each row.
+
+        Returns
+        -------
+        list
+            For each row the columns that moved its probability most.
         """
         if self.training is None:
             raise invalid("the model", "remember its training data to explain decisions", self.name, "Compare again.")
@@ -224,6 +277,16 @@ class Model:
 
         Exact where decisions come from probabilities. Where costs were built into learning, decisions are from the
         probabilities of the model, with a warning that names the candidate.
+
+        Parameters
+        ----------
+        costs : Costs, mapping or array-like
+            The new prices.
+
+        Returns
+        -------
+        Model
+            The same model, decided by these.
         """
         agreed = self._agreed(costs)
         if not self.uses_row_costs and not self._is_constant():

@@ -35,6 +35,18 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> A
         If the file is broken, too large, or names anything that no Steelyard model contains.
     FileNotFoundError
         If there is no such file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file with the suffix ``.steelyard``.
+    max_bytes : int
+        The largest size it may unpack to.
+
+    Returns
+    -------
+    Model, estimator or stream state
+        What the file holds.
     """
     node = read_container(path, max_bytes=max_bytes)
     with reading(path):

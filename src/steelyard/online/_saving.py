@@ -70,7 +70,13 @@ class SaveLoadMixin:
     VERSION: ClassVar[int]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a `.steelyard` file; the old one stays until the new one is complete."""
+        """Write the state to a `.steelyard` file; the old one stays until the new one is complete.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it.
+        """
         write_container(path, self.to_node(), version=__version__)
 
     @classmethod

@@ -87,6 +87,7 @@ def tune_stream(
     Returns
     -------
     tuned : TunedStream
+        The best parameters, what each setting was worth, and the stream they give.
 
     Examples
     --------
