@@ -18,7 +18,7 @@ from steelyard.comparison import command as compare_command  # loaded once, befo
 from steelyard.comparison.registry import candidates
 from steelyard.streaming import command as stream_command
 
-LINES = int(os.environ.get("STEELYARD_LINES", "150"))
+LINES = int(os.environ.get("STEELYARD_LINES", "60"))
 SECONDS = 60
 assert compare_command
 assert stream_command

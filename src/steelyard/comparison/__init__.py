@@ -38,6 +38,7 @@ __all__ = ["Comparison", "Model", "compare", "load_model"]
 
 _CURVE_SHARE = 0.05  # of the time at most goes into the learning curve
 _UNIT_LIMIT = 600.0  # CPU seconds that end a unit in a worker
+_LEAST_UNIT_LIMIT = 30.0  # CPU seconds, however short the time asked for
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def compare(
     cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
     pool: InProcess | WorkerPool = InProcess(data, cv)
     if n_jobs > 1 or isolate:
-        pool = WorkerPool(data, cv, n_jobs, _UNIT_LIMIT if time_limit is None else min(_UNIT_LIMIT, 2 * time_limit))
+        pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit))
     runner = FoldRunner(data, cv)
     stop = interrupted or _never
     try:
@@ -302,3 +303,8 @@ def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate
         part = problem.labels_only().subset(judged.split(fold)[1])
         total += float(part.paid(part.decide(result.proba)).sum())
     return total / rows
+
+
+def _unit_limit(time_limit: float | None) -> float:
+    """CPU seconds that one fold of a candidate may take; a worker just started still imports its libraries."""
+    return _UNIT_LIMIT if time_limit is None else min(_UNIT_LIMIT, max(_LEAST_UNIT_LIMIT, 2 * time_limit))

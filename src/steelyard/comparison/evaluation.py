@@ -30,6 +30,8 @@ _FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
 class Pool(Protocol):
     """Where units run."""
 
+    cpu_limit: float
+
     def run(self, tasks: list[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
         ...
@@ -155,6 +157,8 @@ class Work:
         self.done += 1
         if isinstance(result, str):
             self.failed.setdefault(unit.candidate, result)
+            if result.startswith("stopped"):  # its work counts, though nothing came of it
+                self.cpu += self._pool.cpu_limit
         else:
             self.cpu += result.cpu_seconds
             self.results.setdefault((unit.candidate, unit.rows), {})[unit.fold] = result

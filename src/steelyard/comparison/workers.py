@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import selectors
@@ -32,6 +33,7 @@ class InProcess:
     """Units one after the other in this process: nothing to start, no protection."""
 
     def __init__(self, data: ComparisonData, cv: int) -> None:
+        self.cpu_limit = math.inf
         self._runner = FoldRunner(data, cv)
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
@@ -51,7 +53,7 @@ class WorkerPool:
     def __init__(self, data: ComparisonData, cv: int, n_jobs: int, cpu_limit: float) -> None:
         self._start = pickle.dumps((data, cv))
         self._n_jobs = n_jobs
-        self._cpu_limit = cpu_limit
+        self.cpu_limit = cpu_limit
         self._workers: list[_Worker] = []
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
@@ -99,8 +101,8 @@ class WorkerPool:
             assert index is not None
             if worker in ready:
                 found[index] = worker.receive()
-            elif worker.overdue(self._cpu_limit):
-                found[index] = f"stopped (more than {self._cpu_limit:.0f} s in one fold)"
+            elif worker.overdue(self.cpu_limit):
+                found[index] = f"stopped (more than {self.cpu_limit:.0f} s in one fold)"
                 worker.end()
         self._workers = [w for w in self._workers if w.alive]
         return found
