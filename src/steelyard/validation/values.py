@@ -26,7 +26,10 @@ def invalid(
 
 
 def _shown(value: Any) -> str:
-    text = repr(value.item() if _is_numpy_scalar(value) else value)
+    try:
+        text = repr(value.item() if _is_numpy_scalar(value) else value)
+    except RecursionError:  # nested too deeply to be shown
+        text = f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 120 else text[:117] + "..."
 
 
