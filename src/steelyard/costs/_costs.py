@@ -510,12 +510,12 @@ class Costs:
         return pair_of(self.matrix, self.positive_index())
 
     def ratio(self) -> float:
-        """rho = C(+,-) / C(-,+): how much worse a miss is than an alarm. Paper 000, prop. 1; two classes only."""
+        """rho = C(+,-) / C(-,+): how many times worse a false negative is. Paper 000, prop. 1; two classes only."""
         self._need_two("ratio()")
-        miss, alarm = (float(v) for v in self._pair())
-        if miss <= 0 or alarm <= 0:
-            raise invalid("costs", "make both mistakes cost more than the right answer", (miss, alarm), "", CostsError)
-        return miss / alarm  # whoever cannot use an infinite ratio says so
+        fn, fp = (float(v) for v in self._pair())
+        if fn <= 0 or fp <= 0:
+            raise invalid("costs", "make both mistakes cost more than the right answer", (fn, fp), "", CostsError)
+        return fn / fp  # whoever cannot use an infinite ratio says so
 
     def threshold(self) -> Any:
         """The probability of the positive class above which answering it costs less; two classes only.
@@ -533,15 +533,15 @@ class Costs:
         if self.abstain is not None:
             advice = "With abstaining there are two; use decide(proba)."
             raise invalid("costs", "not price abstaining for one threshold", self.abstain_label, advice, CostsError)
-        miss, alarm = (np.asarray(v, dtype=float) for v in self._pair())
-        bad = (miss < 0) | (alarm < 0) | ((miss == 0) & (alarm == 0))
+        fn, fp = (np.asarray(v, dtype=float) for v in self._pair())
+        bad = (fn < 0) | (fp < 0) | ((fn == 0) & (fp == 0))
         if bad.any():
             at = int(np.argmax(bad))
-            got = {"fn - tp": float(miss.flat[at]), "fp - tn": float(alarm.flat[at])}
+            got = {"fn - tp": float(fn.flat[at]), "fp - tn": float(fp.flat[at])}
             advice = "One answer is then never the cheaper one, or the wrong answers pay; use decide(proba)."
             where = f" (row {at})" if bad.ndim else ""
             raise invalid(f"costs{where}", "make no mistake cheaper than the right answer", got, advice, CostsError)
-        share = alarm / (miss + alarm)
+        share = fp / (fn + fp)
         return float(share) if share.ndim == 0 else share
 
     def class_costs(self) -> Floats:
