@@ -74,8 +74,8 @@ def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: in
     if best.family == "blend":
         single = min(alike, key=lambda s: s.mean_cost.value)
         said.append(
-            f"The blend's lead over {single.name} alone ({single.mean_cost.value:.4g}) is within chance; that is one "
-            f"model to keep and to ask instead of {members} (--no-blend)."
+            f"The difference between the blend and {single.name} alone ({single.mean_cost.value:.4g}) is "
+            f"within chance; that is one model to keep and to ask instead of {members} (--no-blend)."
         )
     return said
 
