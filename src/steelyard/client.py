@@ -1,0 +1,293 @@
+"""A client of ``steelyard serve`` that needs nothing but the standard library.
+
+Every write carries a key of its own, which stays the same when the request is sent again: after a cut connection, a
+restart of the server or a full queue, each row is decided once.
+
+Tested in ``tests/service/test_kills.py``.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+__all__ = ["Client", "ServiceError"]
+
+BATCH = 500  # rows in a request
+_AGAIN = (429, 503)
+
+
+class ServiceError(Exception):
+    """A refusal of the service.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status.
+    error : str
+        The code of the refusal.
+    message : str
+        What was wrong, and what to do.
+    where : str
+        The place in what was sent.
+    """
+
+    def __init__(self, status: int, error: str, message: str, where: str = "") -> None:
+        super().__init__(message)
+        self.status, self.error, self.message, self.where = status, error, message, where
+
+
+class Client:
+    """Talk to one project of a service.
+
+    Parameters
+    ----------
+    url : str
+        Address of the service, such as ``http://127.0.0.1:8321``.
+    token : str
+        A token of the project; its role says what the client may do.
+    project : str
+        The project.
+    patience : float
+        Seconds for which a request that finds no server, or a busy one, is sent again.
+    timeout : float
+        Seconds to wait for one answer.
+
+    Examples
+    --------
+    >>> Client("http://127.0.0.1:8321", "sy_...", "payments").url
+    'http://127.0.0.1:8321'
+    """
+
+    def __init__(self, url: str, token: str, project: str, *, patience: float = 60.0, timeout: float = 90.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+            raise ValueError(f"url must be http://host:port; got {url!r}.")
+        self.url, self.token, self.project = url.rstrip("/"), token, project
+        self.patience, self.timeout = patience, timeout
+        self._parts = parts
+        self._connection: http.client.HTTPConnection | None = None
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def decide(self, row: Mapping[str, Any], *, id: str | None = None, key: str | None = None) -> dict[str, Any]:
+        """Decide one row.
+
+        Parameters
+        ----------
+        row : mapping
+            Fields and their values: numbers, texts, booleans or None.
+        id : str or None
+            Your own name of the row; sent again, it gets its first decision.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            id, t, decision, score, chance, ask, model.
+        """
+        body = {"row": dict(row)} | ({} if id is None else {"id": id})
+        return self._post("decide", body, key)  # type: ignore[no-any-return]
+
+    def decide_many(
+        self, rows: Iterable[Mapping[str, Any]], *, ids: Iterable[str] | None = None, key: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Decide rows, some hundred in a request; an unusable row gives its error in its place.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+            The rows, read as they are sent.
+        ids : iterable of str or None
+            Your own names of the rows.
+        key : str or None
+            Beginning of the keys; the same key and rows sent again go on where they stopped.
+
+        Returns
+        -------
+        iterator of dict
+            A decision, or ``error``, ``message`` and ``where``, for each row in its order.
+        """
+        start, names = key or secrets.token_hex(8), None if ids is None else iter(ids)
+        source, number = iter(rows), 0
+        while batch := list(islice(source, BATCH)):
+            sent = [{"row": dict(row)} | ({} if names is None else {"id": next(names)}) for row in batch]
+            yield from self._post("decide/batch", {"rows": sent}, f"{start}-{number}")
+            number += 1
+
+    def outcome(self, item: int, label: str, *, origin: str = "", key: str | None = None) -> dict[str, Any]:
+        """Tell a label that came unasked; for an open question it is its answer.
+
+        Parameters
+        ----------
+        item : int
+            The id that the decision carried.
+        label : str
+            One of the classes.
+        origin : str
+            Where it comes from.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The number of the event, and the labels left.
+        """
+        return self._post("outcomes", {"item": item, "label": label, "origin": origin}, key)  # type: ignore[no-any-return]
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def questions(self, count: int = 1) -> list[dict[str, Any]]:
+        """Be handed open questions, the oldest first; none if nothing waits.
+
+        Parameters
+        ----------
+        count : int
+            How many are wished for; on a short queue fewer come.
+
+        Returns
+        -------
+        list of dict
+            ``item`` and ``row`` of each, with the ``question`` and the ``classes``.
+        """
+        found = self._request("POST", "questions/next", {"count": count})
+        if found is None:
+            return []
+        shared = {name: found[name] for name in ("question", "classes")}
+        return [shared | asked for asked in found["questions"]]
+
+    def answer(
+        self, item: int, label: str | None, *, seconds: float | None = None, key: str | None = None
+    ) -> dict[str, Any]:
+        """Answer a question, or skip it with None.
+
+        Parameters
+        ----------
+        item : int
+            The question.
+        label : str or None
+            One of the classes.
+        seconds : float or None
+            How long it took.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            ``answer`` (to take it back by), ``settled``, ``learned``, ``closed``, and the labels ``left``.
+        """
+        made = self._post("answers", [{"item": item, "label": label, "seconds": seconds}], key)
+        return made["answers"][0] | {"left": made["left"]}  # type: ignore[no-any-return]
+
+    def retract(self, answer: int, *, key: str | None = None) -> dict[str, Any]:
+        """Take an own answer back.
+
+        Parameters
+        ----------
+        answer : int
+            Its number.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The number of the event, and the labels left.
+        """
+        return self._post(f"answers/{int(answer)}/retract", None, key)  # type: ignore[no-any-return]
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def summary(self) -> dict[str, Any]:
+        """Counts and budget."""
+        return self._request("GET", "summary")  # type: ignore[no-any-return]
+
+    def estimates(self) -> dict[str, Any]:
+        """Cost a row with its interval, or the reason why there is none."""
+        return self._request("GET", "estimates")  # type: ignore[no-any-return]
+
+    def follow(self, after: int = 0, *, wait: int = 30) -> Iterator[dict[str, Any]]:
+        """The log, event by event, for ever; begin again behind the last ``seq`` you have dealt with.
+
+        Parameters
+        ----------
+        after : int
+            The last event that is known.
+        wait : int
+            Seconds to wait for news in one request.
+
+        Returns
+        -------
+        iterator of dict
+            seq, kind, at, item, actor and body of each event.
+        """
+        while True:
+            page = self._request("GET", f"events?after={int(after)}&wait={int(wait)}&limit=1000")
+            yield from page["events"]
+            after = page["after"]
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+
+    def _post(self, path: str, body: Any, key: str | None) -> Any:
+        return self._request("POST", path, body, {"Idempotency-Key": key or secrets.token_hex(16)})
+
+    def _request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe."""
+        sent = None if body is None else json.dumps(body, allow_nan=False).encode()
+        address = f"/v1/{quote(self.project, safe='')}/{path}"
+        end, pause = time.monotonic() + self.patience, 0.05
+        while True:
+            try:
+                status, answer = self._send(method, address, sent, headers or {})
+                if status not in _AGAIN or time.monotonic() > end:
+                    return self._read(status, answer)
+            except (OSError, http.client.HTTPException):
+                self.close()
+                if time.monotonic() > end:
+                    raise
+            time.sleep(pause * (1 + random.random()))
+            pause = min(2.0, 2 * pause)
+
+    def _send(self, method: str, address: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
+        given = {"Authorization": f"Bearer {self.token}", **headers}
+        if body is not None:
+            given["Content-Type"] = "application/json"
+        self._connection.request(method, address, body, given)
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+    def _read(self, status: int, answer: bytes) -> Any:
+        if status == 204:
+            return None
+        try:
+            said = json.loads(answer)
+        except ValueError:
+            raise ServiceError(status, "no_json", f"the service must answer JSON; got {answer[:100]!r}.") from None
+        if status >= 400:
+            raise ServiceError(status, said.get("error", ""), said.get("message", ""), said.get("where", ""))
+        return said
+
+    def close(self) -> None:
+        """End the connection; the next request makes a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

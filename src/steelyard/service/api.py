@@ -1,0 +1,360 @@
+"""All routes but the hot ones, on Starlette."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from ..validation.text import safe_cell
+from .access import SERVICE, Grant
+from .events import Decide, Event, Kind, unpack
+from .jobs import CloseJob, Job, OutcomeJob, Problem, RefusedError, RetractJob, SetJob, SettingsReply
+from .leases import LEASE
+from .live import estimates
+from .routes import (
+    ROUTES,
+    DecisionsReply,
+    EventsReply,
+    LeaseReply,
+    LoggedDecision,
+    LoggedEvent,
+    QuestionReply,
+    QuestionsReply,
+    RouteInfo,
+    SentCount,
+    SentOutcome,
+    StatusReply,
+    SummaryReply,
+    openapi,
+)
+from .runtime import SINGLE_BYTES, Runtime, body_digest, decoded, header, key_of
+
+PAGE = 1000  # rows of a page at most
+LONGEST_WAIT = 60  # seconds
+MOST_QUESTIONS = 20
+_COUNT = msgspec.json.Decoder(SentCount)
+_OUTCOME = msgspec.json.Decoder(SentOutcome)
+_CHANGES = msgspec.json.Decoder(dict[str, Any])
+_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+class Api:
+    """The handlers; each is allowed by the table of routes before it runs."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self._openapi = msgspec.json.encode(openapi())
+
+    def app(self) -> Starlette:
+        """The application behind the entrance."""
+        handlers: dict[tuple[str, str], Callable[..., Awaitable[Response]]] = {
+            ("POST", "questions/next"): self.next_questions,
+            ("POST", "questions/{item}/renew"): self.renew,
+            ("POST", "questions/{item}/close"): self.close,
+            ("POST", "answers/{answer}/retract"): self.retract,
+            ("POST", "outcomes"): self.outcome,
+            ("GET", "summary"): self.summary,
+            ("GET", "estimates"): self.estimates,
+            ("GET", "decisions"): self.decisions,
+            ("GET", "decisions/{item}"): self.decision,
+            ("GET", "events"): self.events,
+            ("GET", "export.jsonl"): self.export_jsonl,
+            ("GET", "export.csv"): self.export_csv,
+            ("GET", "settings"): self.settings,
+            ("PATCH", "settings"): self.set,
+            ("GET", "/health"): self.health,
+            ("GET", "/ready"): self.ready,
+            ("GET", "/metrics"): self.metrics,
+            ("GET", "/openapi.json"): self.openapi,
+        }
+        routes = []
+        for route in ROUTES:
+            handler = handlers.get((route.method, route.path.removeprefix("/v1/{project}/")))
+            if handler is not None:
+                routes.append(Route(route.path, self._guarded(route, handler), methods=[route.method]))
+        hot = ("/decide", "/decide/batch", "/answers")  # which the entrance answers itself
+        routes += [Route(r.path, self._wrong_method, methods=["POST"]) for r in ROUTES if r.path.endswith(hot)]
+        return Starlette(routes=routes, exception_handlers={HTTPException: self._refused})
+
+    def _guarded(self, route: RouteInfo, handler: Callable[..., Awaitable[Response]]) -> Any:
+        async def endpoint(request: Request) -> Response:
+            try:
+                if route.roles is None:
+                    response = await handler(request)
+                else:
+                    slug = request.path_params.get("project", SERVICE)
+                    grant = self.runtime.allow(request.scope["headers"], slug, route.roles)
+                    if slug != SERVICE:
+                        await self.runtime.loaded(slug)
+                    response = await handler(request, grant)
+            except RefusedError as error:
+                response = _problem(error)
+            self.runtime.metrics.statuses[response.status_code] += 1
+            return response
+
+        return endpoint
+
+    async def _wrong_method(self, request: Request) -> Response:
+        raise HTTPException(405)
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        status = 405 if error.status_code == 405 else 404
+        words = ("wrong_method", "the method must fit") if status == 405 else ("not_found", "the address must exist")
+        self.runtime.metrics.statuses[status] += 1
+        return _problem(RefusedError(status, words[0], f"{words[1]}; it does not.", ""))
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    async def next_questions(self, request: Request, grant: Grant) -> Response:
+        """Hand out questions."""
+        body, runtime = await _body(request), self.runtime
+        wish = decoded(_COUNT, body).count if body else 1
+        if not 1 <= wish <= MOST_QUESTIONS:
+            raise RefusedError(422, "bad_body", f"count must be 1 to {MOST_QUESTIONS}; got {wish}.", "count")
+        runtime.leases.see(grant.slug, grant.person)
+        snapshot = runtime.snapshot(grant.slug)
+        sql = (
+            "SELECT q.item FROM question q WHERE q.project = ? AND q.state IN (0, 3) AND NOT EXISTS (SELECT 1 FROM"
+            " answer a WHERE a.project = q.project AND a.item = q.item AND a.person = ?) ORDER BY q.item"
+        )
+        waiting = (row[0] for row in runtime.store.connection.execute(sql, (grant.project, grant.person)))
+        count = runtime.leases.share(grant.slug, wish, snapshot.open)
+        taken = runtime.leases.take(grant.slug, grant.person, waiting, count)
+        if not taken:
+            return Response(status_code=204, headers=_HEADERS)
+        stored, reader = runtime.store.payloads(grant.project, taken), runtime.reader(grant.slug)
+        asked = [QuestionReply(item, reader.record(stored[item]) or {}, LEASE) for item in taken]
+        settings = snapshot.settings
+        return _json(QuestionsReply(settings.question, settings.guide, list(settings.classes), asked))
+
+    async def renew(self, request: Request, grant: Grant) -> Response:
+        """Hold a question longer."""
+        item = _number(request.path_params["item"], "item")
+        if not self.runtime.leases.renew(grant.slug, grant.person, item):
+            raise RefusedError(409, "held", "the question must not be held by another person; it is.", "item")
+        return _json(LeaseReply(LEASE))
+
+    async def close(self, request: Request, grant: Grant) -> Response:
+        """Close a question without a label."""
+        item = _number(request.path_params["item"], "item")
+        return await self._carried_out(request, CloseJob(grant.slug, grant.person, item=item))
+
+    async def retract(self, request: Request, grant: Grant) -> Response:
+        """Take an own answer back."""
+        answer = _number(request.path_params["answer"], "answer")
+        return await self._carried_out(request, RetractJob(grant.slug, grant.person, answer=answer))
+
+    async def outcome(self, request: Request, grant: Grant) -> Response:
+        """A label that came unasked."""
+        body = await _body(request)
+        sent = decoded(_OUTCOME, body)
+        if not 0 < sent.item < 2**62 or len(sent.origin) > 200:
+            raise RefusedError(422, "bad_body", "item must be positive and origin have at most 200 characters.", "item")
+        job = OutcomeJob(grant.slug, grant.person, item=sent.item, label=sent.label, origin=sent.origin)
+        return await self._carried_out(request, job, body)
+
+    async def _carried_out(self, request: Request, job: Job, body: bytes = b"") -> Response:
+        job.key = key_of(request.scope["headers"])
+        job.digest = body_digest(request.scope["path"], body)
+        return _json(await self.runtime.run(job), replayed=job.replayed)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    async def summary(self, request: Request, grant: Grant) -> Response:
+        """Counts and budget."""
+        s = self.runtime.snapshot(grant.slug)
+        left = s.limit - s.spent - s.reserved
+        counts = (s.limit, s.spent, s.reserved, left, s.open, s.model, s.outcomes, s.missing, s.unknown)
+        return _json(SummaryReply(grant.slug, s.seq, s.rounds, *counts))
+
+    async def estimates(self, request: Request, grant: Grant) -> Response:
+        """Cost a row, with its interval."""
+        return _json(estimates(self.runtime.store, grant.project, self.runtime.snapshot(grant.slug)))
+
+    async def decisions(self, request: Request, grant: Grant) -> Response:
+        """A page of decisions."""
+        after, limit = _query(request, "after", 0), _query(request, "limit", 100, most=PAGE)
+        found = self._page(grant, after, limit)
+        return _json(DecisionsReply(found, found[-1].id if found else after))
+
+    async def decision(self, request: Request, grant: Grant) -> Response:
+        """One decision."""
+        item = _number(request.path_params["item"], "item")
+        found = self._page(grant, item - 1, 1)
+        if not found or found[0].id != item:
+            raise RefusedError(404, "not_found", "the item must be one that was decided; it was not.", "item")
+        return _json(found[0])
+
+    def _page(self, grant: Grant, after: int, limit: int, labelled: bool = False) -> list[LoggedDecision]:
+        sql = (
+            "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.external, i.payload, q.label FROM event e"
+            " JOIN item i ON i.project = e.project AND i.id = e.seq"
+            " LEFT JOIN question q ON q.project = e.project AND q.item = e.seq"
+            f" WHERE e.project = ? AND e.seq > ? AND e.kind = 3{' AND q.state = 1' if labelled else ''}"
+            " ORDER BY e.seq LIMIT ?"
+        )
+        labels = self.runtime.snapshot(grant.slug).settings.labels
+        reader, found = self.runtime.reader(grant.slug), []
+        for *event, external, payload, label in self.runtime.store.connection.execute(
+            sql, (grant.project, after, limit)
+        ):
+            made = unpack(Event(*event))
+            assert isinstance(made, Decide)
+            known = None if label is None else labels[label]
+            head = (event[0], external, event[2], made.t, labels[made.answer], made.score, made.chance, made.ask)
+            found.append(LoggedDecision(*head, made.model, known, reader.record(payload)))
+        return found
+
+    async def events(self, request: Request, grant: Grant) -> Response:
+        """The log behind an event; waits for news if there is none."""
+        after, limit = _query(request, "after", 0), _query(request, "limit", 100, most=PAGE)
+        wait = _query(request, "wait", 0, most=LONGEST_WAIT)
+        if wait and self.runtime.snapshot(grant.slug).seq <= after:
+            ends = self.runtime.clock_ends(wait)
+            while self.runtime.snapshot(grant.slug).seq <= after and (left := ends()) > 0:
+                await self.runtime.next_commit(left)
+        sql = (
+            "SELECT seq, kind, at, item, actor, body, chain FROM event"
+            " WHERE project = ? AND seq > ? ORDER BY seq LIMIT ?"
+        )
+        rows = self.runtime.store.connection.execute(sql, (grant.project, after, limit))
+        found = [_logged(Event(*row)) for row in rows]
+        return _json(EventsReply(found, found[-1].seq if found else after))
+
+    async def export_jsonl(self, request: Request, grant: Grant) -> Response:
+        """All rows as JSON lines."""
+        pages = self._pages(request, grant)
+
+        async def lines() -> AsyncIterator[bytes]:
+            async for page in pages:
+                yield b"".join(msgspec.json.encode(one) + b"\n" for one in page)
+
+        return StreamingResponse(lines(), media_type="application/jsonl", headers=_HEADERS)
+
+    async def export_csv(self, request: Request, grant: Grant) -> Response:
+        """All rows as CSV, safe to be opened by a spreadsheet."""
+        pages, columns = self._pages(request, grant), list(self.runtime.reader(grant.slug).columns)
+        names = [name for name in LoggedDecision.__struct_fields__ if name != "row"]
+
+        async def lines() -> AsyncIterator[bytes]:
+            yield _csv([[*names, *columns]])
+            async for page in pages:
+                yield _csv([[*(getattr(d, n) for n in names), *((d.row or {}).get(c) for c in columns)] for d in page])
+
+        return StreamingResponse(lines(), media_type="text/csv", headers=_HEADERS)
+
+    def _pages(self, request: Request, grant: Grant) -> AsyncIterator[list[LoggedDecision]]:
+        after = _query(request, "after", 0)
+        only = request.query_params.get("only", "all")
+        if only not in ("all", "labelled"):
+            raise RefusedError(422, "bad_query", "only must be all or labelled; it is not.", "only")
+
+        async def pages() -> AsyncIterator[list[LoggedDecision]]:
+            last = after
+            while page := self._page(grant, last, PAGE, only == "labelled"):
+                last = page[-1].id
+                yield page
+
+        return pages()
+
+    # -- settings and upkeep -----------------------------------------------------------------------------------------
+
+    async def settings(self, request: Request, grant: Grant) -> Response:
+        """The settings, and the event that said them."""
+        snapshot = self.runtime.snapshot(grant.slug)
+        return _json(SettingsReply(snapshot.settings_seq, msgspec.to_builtins(snapshot.settings)))
+
+    async def set(self, request: Request, grant: Grant) -> Response:
+        """Change settings."""
+        changes = decoded(_CHANGES, await _body(request))
+        expected = header(request.scope["headers"], b"if-match")
+        if expected is None or not expected.isdigit() or len(expected) > 18:
+            message = "the request must say which settings it changes. Send: If-Match: <seq of GET settings>"
+            raise RefusedError(400, "no_match", message, "If-Match")
+        return _json(await self.runtime.run(SetJob(grant.slug, grant.person, changes=changes, expected=int(expected))))
+
+    async def health(self, request: Request) -> Response:
+        """Alive."""
+        return _json(StatusReply("alive"))
+
+    async def ready(self, request: Request) -> Response:
+        """Whether a write would be taken."""
+        full = self.runtime.free_disk() < self.runtime.least_disk
+        return _json(StatusReply("disk full" if full else "ready"), status=503 if full else 200)
+
+    async def metrics(self, request: Request, grant: Grant) -> Response:
+        """Prometheus metrics."""
+        text = self.runtime.metrics.text(self.runtime.writer)
+        return Response(text, media_type="text/plain; version=0.0.4", headers=_HEADERS)
+
+    async def openapi(self, request: Request) -> Response:
+        """The description of all routes."""
+        return Response(self._openapi, media_type="application/json", headers=_HEADERS)
+
+
+def _logged(event: Event) -> LoggedEvent:
+    body = {name: _plain(getattr(made, name)) for made in [unpack(event)] for name in made.__struct_fields__}
+    return LoggedEvent(event.seq, Kind(event.kind).name.lower(), event.at, event.item, event.actor, body)
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _csv(rows: list[list[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows([[safe_cell(cell) for cell in row] for row in rows])
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _json(reply: Any, *, status: int = 200, replayed: bool = False) -> Response:
+    headers = _HEADERS | ({"replayed": "true"} if replayed else {})
+    return Response(msgspec.json.encode(reply), status, headers, "application/json")
+
+
+def _problem(error: RefusedError) -> Response:
+    response = _json(Problem(error.code, error.message, error.where), status=error.status)
+    if error.status == 401:
+        response.headers["www-authenticate"] = "Bearer"
+    if error.status in (429, 503):
+        response.headers["retry-after"] = "1"
+    return response
+
+
+async def _body(request: Request) -> bytes:
+    length = request.headers.get("content-length", "")
+    if "transfer-encoding" in request.headers or (length and not length.isdigit()):
+        raise RefusedError(411, "no_length", "the request must say its length. Send: Content-Length", "Content-Length")
+    if length and int(length) > SINGLE_BYTES:
+        raise RefusedError(413, "too_large", f"the body must have at most {SINGLE_BYTES} bytes; got {length}.", "")
+    body = await request.body()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and kind != "application/json":
+        message = "the body must be JSON. Send: Content-Type: application/json"
+        raise RefusedError(415, "no_json", message, "Content-Type")
+    return body
+
+
+def _number(text: str, where: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) > 0):
+        raise RefusedError(404, "not_found", f"{where} must be a positive number; it is not.", where)
+    return int(text)
+
+
+def _query(request: Request, name: str, default: int, *, most: int = 10**18) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise RefusedError(422, "bad_query", f"{name} must be a whole number; it is not.", name)
+    return min(int(text), most)

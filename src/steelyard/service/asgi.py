@@ -1,0 +1,182 @@
+"""The ASGI entrance: Host, limits and headers for every request; deciding and answering without a framework."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from .jobs import AnswerJob, DecideJob, Problem, RefusedError, RowToDecide
+from .runtime import (
+    BATCH_BYTES,
+    MOST_ANSWERS,
+    MOST_ROWS,
+    SINGLE_BYTES,
+    Headers,
+    Runtime,
+    SentAnswer,
+    SentRow,
+    body_digest,
+    decoded,
+    header,
+    key_of,
+)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PRODUCER = ("producer", "owner")
+ANNOTATOR = ("annotator", "owner")
+
+
+class SentRows(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows to decide; each is read by itself, so that an unusable one does not harm the others."""
+
+    rows: list[msgspec.Raw]
+
+
+_ROW = msgspec.json.Decoder(SentRow)
+_ROWS = msgspec.json.Decoder(SentRows)
+_ANSWERS = msgspec.json.Decoder(list[SentAnswer])
+_ENCODER = msgspec.json.Encoder()
+_FIXED = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
+class Entrance:
+    """Answers the three hot routes itself and hands everything else to ``rest``."""
+
+    def __init__(self, runtime: Runtime, rest: App) -> None:
+        self.runtime, self.rest = runtime, rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return None
+        headers: Headers = scope["headers"]
+        try:
+            if header(headers, b"host") not in self.runtime.hosts:
+                message = "Host must be a name of this service; it is not."
+                raise RefusedError(421, "wrong_host", message, "Host")
+            parts = scope["path"].split("/")
+            if scope["method"] == "POST" and len(parts) >= 4 and parts[1] == "v1":
+                tail = parts[3:]
+                if tail == ["decide"]:
+                    return await self._decide(scope, headers, parts[2], receive, send)
+                if tail == ["decide", "batch"]:
+                    return await self._decide_batch(scope, headers, parts[2], receive, send)
+                if tail == ["answers"]:
+                    return await self._answers(scope, headers, parts[2], receive, send)
+        except RefusedError as error:
+            return await self.refuse(send, error)
+        return await self.rest(scope, receive, send)
+
+    async def _decide(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+        runtime = self.runtime
+        grant = runtime.allow(headers, slug, PRODUCER)
+        body = await read_body(headers, receive, SINGLE_BYTES)
+        sent = decoded(_ROW, body)
+        await runtime.loaded(slug)
+        row = runtime.row(slug, sent)
+        key = key_of(headers, needed=sent.id is None)
+        digest = body_digest(scope["path"], body) if key is not None else b""
+        job = DecideJob(slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
+        (reply,) = await runtime.run(job)
+        await self.reply(send, 200, _ENCODER.encode(reply), job.replayed)
+
+    async def _decide_batch(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+        runtime = self.runtime
+        grant = runtime.allow(headers, slug, PRODUCER)
+        body = await read_body(headers, receive, BATCH_BYTES)
+        sent = decoded(_ROWS, body)
+        if not 1 <= len(sent.rows) <= MOST_ROWS:
+            message = f"rows must be 1 to {MOST_ROWS}; got {len(sent.rows)}."
+            raise RefusedError(422, "bad_body", message, "rows")
+        await runtime.loaded(slug)
+        rows: list[RowToDecide | RefusedError] = []
+        named = True
+        for raw in sent.rows:
+            try:
+                one = decoded(_ROW, raw)
+                named = named and one.id is not None
+                rows.append(runtime.row(slug, one))
+            except RefusedError as error:
+                rows.append(RefusedError(422, error.code, error.message, error.where))
+        key = key_of(headers, needed=not named)
+        job = DecideJob(slug, grant.person, key, body_digest(scope["path"], body), rows=rows)
+        job.size, job.weight = len(rows), len(body)
+        made = await runtime.run(job)
+        replies = [_problem(reply) if isinstance(reply, RefusedError) else reply for reply in made]
+        await self.reply(send, 200, _ENCODER.encode(replies), job.replayed)
+
+    async def _answers(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+        runtime = self.runtime
+        grant = runtime.allow(headers, slug, ANNOTATOR)
+        body = await read_body(headers, receive, SINGLE_BYTES)
+        sent = decoded(_ANSWERS, body)
+        if not 1 <= len(sent) <= MOST_ANSWERS:
+            raise RefusedError(422, "bad_body", f"answers must be 1 to {MOST_ANSWERS}; got {len(sent)}.", "")
+        for position, one in enumerate(sent):
+            if not 0 < one.item < 2**62 or (one.seconds is not None and not 0 <= one.seconds <= 1e9):
+                where = f"[{position}]"
+                raise RefusedError(422, "bad_body", "item must be positive and seconds 0 to 1e9; they are not.", where)
+        await runtime.loaded(slug)
+        key = key_of(headers)
+        job = AnswerJob(slug, grant.person, key, body_digest(scope["path"], body), size=len(sent), weight=len(body))
+        job.answers = [(one.item, one.label, one.seconds) for one in sent]
+        job.present = runtime.leases.present(slug) | {grant.person}
+        made = await runtime.run(job)
+        for one in sent:
+            runtime.leases.drop(slug, one.item)
+        await self.reply(send, 200, _ENCODER.encode(made), job.replayed)
+
+    async def reply(self, send: Send, status: int, body: bytes, replayed: bool = False) -> None:
+        """Send an answer; the first time and again it is the same but for one header."""
+        self.runtime.metrics.statuses[status] += 1
+        headers = [*_FIXED, (b"content-length", b"%d" % len(body))]
+        if replayed:
+            headers.append((b"replayed", b"true"))
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if status in (429, 503):
+            headers.append((b"retry-after", b"1"))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, send: Send, error: RefusedError) -> None:
+        """Send a refusal."""
+        await self.reply(send, error.status, _ENCODER.encode(_problem(error)))
+
+
+def _problem(error: RefusedError) -> Problem:
+    return Problem(error.code, error.message, error.where)
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """The body of a request; refused before it is read if it is too long, of unknown length or no JSON."""
+    kind = header(headers, b"content-type") or b""
+    if kind.partition(b";")[0].strip().lower() != b"application/json":
+        message = "the body must be JSON. Send: Content-Type: application/json"
+        raise RefusedError(415, "no_json", message, "Content-Type")
+    length = header(headers, b"content-length")
+    if length is None or not length.isdigit():
+        raise RefusedError(411, "no_length", "the request must say its length. Send: Content-Length", "Content-Length")
+    if int(length) > limit:
+        raise RefusedError(413, "too_large", f"the body must have at most {limit} bytes; got {int(length)}.", "")
+    part = await receive()
+    body: bytes = part.get("body", b"")
+    if not part.get("more_body", False):
+        return body
+    parts = [body]
+    while part.get("more_body", False):
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            raise RefusedError(400, "cut", "the whole body must come; the connection was cut.", "")
+        parts.append(part.get("body", b""))
+    return b"".join(parts)

@@ -1,0 +1,297 @@
+"""What `steelyard serve` and `steelyard service ...` do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TextIO
+
+import apsw
+import msgspec
+
+from ..client import Client
+from ..costs.spec import CostSpec
+from ..errors import StateError
+from ..validation.values import invalid
+from .access import ROLES, SERVICE, make_token, revoke_token
+from .clock import Clock
+from .guess import guess_columns, is_number, read_csv
+from .projects import create_project
+from .server import FolderInUseError, Service, bind, hold
+from .settings import ProjectSettings, read_settings
+from .sqlite import DATABASE, SQLiteStore, open_database
+from .verify import check_noted, verify_project, verify_service
+
+DAY = 86400 * 1_000_000
+IN_USE, BROKEN = 4, 3  # exit codes
+
+
+def open_store(data: Path) -> SQLiteStore:
+    """The store of an existing folder."""
+    if not (data / DATABASE).is_file():
+        raise invalid("--data", "be a folder that `steelyard service new` has made", str(data))
+    return SQLiteStore(data)
+
+
+def run_serve(
+    data: Path, address: str, port: int, names: list[str], tls: tuple[str, str] | None, proxy: str | None
+) -> int:
+    """Serve a folder until it is stopped; the exit code."""
+    if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
+        advice = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, advice)
+    known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
+    data.mkdir(parents=True, exist_ok=True)
+    try:
+        with hold(data):
+            service = Service(data, bind(address, port), names=tuple(known))
+            scheme = "https" if tls else "http"
+            place = service.url.replace("http", scheme, 1)
+            asyncio.run(service.serve(tls=tls, ready=lambda: print(f"serving {data} at {place}", flush=True)))
+    except FolderInUseError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return IN_USE
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    return 0
+
+
+def run_new(data: Path, slug: str, settings: ProjectSettings, as_json: bool) -> None:
+    """Make a project, and a token for each role."""
+    data.mkdir(parents=True, exist_ok=True)
+    store, at = SQLiteStore(data), Clock().now()
+    try:
+        create_project(store, slug, settings, at=at)
+        tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
+    finally:
+        store.close()
+    if as_json:
+        print(json.dumps({"project": slug, "tokens": tokens}))
+        return
+    print(f"project {slug} in {data}. Its tokens are shown this once:")
+    for role, token in tokens.items():
+        print(f"{role:>10}  {token}")
+
+
+def settings_from(
+    path: Path | None, sample: Path | None, ignored: list[str], shown: list[str], given: dict[str, Any]
+) -> ProjectSettings:
+    """Settings from a JSON file, or from a sample of rows and the options of the command."""
+    if path is not None:
+        return read_settings(path.read_bytes())
+    if sample is None:
+        raise invalid("--settings", "name a JSON file, unless --sample names a CSV file", None)
+    columns = guess_columns(sample, ignored=set(ignored)) | dict.fromkeys(shown, "shown")
+    plain = {"columns": columns} | {name: value for name, value in given.items() if value is not None}
+    if isinstance(plain.get("classes"), str):
+        plain["classes"] = [label.strip() for label in plain["classes"].split(",")]
+    if isinstance(plain.get("costs"), str):
+        table = CostSpec.parse(plain["costs"]).costs().matrix
+        assert table is not None
+        plain["costs"] = {"fn": float(table[1, 0]), "fp": float(table[0, 1])}
+    return read_settings(msgspec.json.encode(plain))
+
+
+def run_token(data: Path, project: str, role: str, days: int | None, revoke: str | None) -> None:
+    """Make a token and print it, or revoke one; also while the service runs."""
+    store, now = open_store(data), Clock().now()
+    try:
+        if revoke is not None:
+            revoke_token(store, revoke, at=now)
+            print(f"token {revoke} is revoked")
+            return
+        print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
+    finally:
+        store.close()
+
+
+def run_verify(data: Path, project: str | None, noted: str | None) -> int:
+    """Compute everything again from the log alone; exit code 0 if all agrees, else 3."""
+    if not (data / DATABASE).is_file():
+        raise invalid("--data", "be a folder that `steelyard service new` has made", str(data))
+    store = SQLiteStore(data, readonly=True)
+    store.connection.execute("BEGIN")
+    try:
+        heads = [head for head in store.projects() if project in (None, head.slug)]
+        if project not in (None, SERVICE) and not heads:
+            raise invalid("--project", "exist", project)
+        verified = [verify_service(store)]
+        for head in heads:
+            if noted is not None:
+                check_noted(store, head, noted)
+            verified.append(verify_project(store, head))
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    finally:
+        store.close()
+    for found in verified:
+        print(
+            f"{found.slug}  events {found.events}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok"
+        )
+    return 0
+
+
+def run_backup(data: Path, target: Path) -> int:
+    """Copy the database while it may be in use, then verify the copy."""
+    if target.exists():
+        raise invalid("the backup", "be a new file", str(target))
+    source = open_store(data)
+    copy = apsw.Connection(str(target))
+    with copy.backup("main", source.connection, "main") as backup:
+        backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
+    copy.pragma("journal_mode", "delete")
+    copy.close()
+    source.close()
+    return _verify_file(target)
+
+
+def _verify_file(path: Path) -> int:
+    store = SQLiteStore.__new__(SQLiteStore)
+    store.path, store.connection = path, open_database(path, readonly=True)
+    try:
+        for head in store.projects():
+            found = verify_project(store, head)
+            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest}  ok")
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    finally:
+        store.close()
+    return 0
+
+
+def run_restore(source: Path, data: Path) -> int:
+    """Put a backup into an empty place."""
+    if data.exists() and any(data.iterdir()):
+        raise invalid("--data", "be an empty folder", str(data))
+    if not source.is_file():
+        raise invalid("the backup", "be a file", str(source))
+    data.mkdir(parents=True, exist_ok=True)
+    copy, kept = open_database(data / DATABASE), apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+    with copy.backup("main", kept, "main") as backup:
+        backup.step()
+    kept.close()
+    copy.close()
+    return _verify_file(data / DATABASE)
+
+
+def run_push(
+    source: str,
+    *,
+    url: str,
+    token: str | None,
+    project: str,
+    id_column: str | None,
+    texts: list[str],
+    out: TextIO,
+    patience: float,
+) -> int:
+    """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
+    token = token or os.environ.get("STEELYARD_TOKEN")
+    if not token:
+        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    piped = source == "-"
+    key = None if piped else _file_digest(Path(source))
+    rows = read_csv(sys.stdin if piped else Path(source))
+    names: list[str] = []
+
+    def records() -> Iterator[dict[str, Any]]:
+        for row in rows:
+            if id_column is not None:
+                if id_column not in row:
+                    raise invalid("--id", "be a column of the file", id_column)
+                names.append(row.pop(id_column))
+            yield {name: (cell or None) if name in texts else _cell(cell) for name, cell in row.items()}
+
+    refused = decided = 0
+    with Client(url, token, project, patience=patience) as client:
+        ids = None if id_column is None else _following(names)
+        for reply in client.decide_many(records(), ids=ids, key=key):
+            refused += "error" in reply
+            decided += "error" not in reply
+            out.write(json.dumps(reply) + "\n")
+    print(f"{decided} rows decided, {refused} refused", file=sys.stderr)
+    return 0 if not refused else 2
+
+
+def _following(names: list[str]) -> Iterator[str]:
+    while names:
+        yield names.pop(0)
+
+
+def _cell(cell: str) -> Any:
+    if not cell:
+        return None
+    if not is_number(cell):
+        return cell
+    return float(cell) if any(c in cell for c in ".eEnN") else int(cell)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as handle:
+        total = sha256()
+        while block := handle.read(1 << 20):
+            total.update(block)
+    return total.hexdigest()[:32]
+
+
+def run_export(data: Path, project: str, out: TextIO) -> None:
+    """Every decision of a project as JSON lines, from the folder itself."""
+    from .events import Kind, unpack
+    from .projects import first_event
+    from .records import RecordReader
+
+    store = SQLiteStore(data, readonly=True) if (data / DATABASE).is_file() else open_store(data)
+    try:
+        head = store.project(project)
+        if head is None:
+            raise invalid("--project", "exist", project)
+        settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+        labels, reader = settings.labels, RecordReader(settings)
+        known = {item: label for item, state, _, _, label, _ in store.tables(head.id)["question"] if state == 1}
+        for event, payload in store.history(head.id, 0):
+            if event.kind == Kind.DECIDE:
+                made = unpack(event)
+                label = known.get(event.seq)
+                line = {"id": event.seq, "at": event.at, "t": made.t, "decision": labels[made.answer]}
+                line |= {"score": made.score, "chance": made.chance, "ask": made.ask, "model": made.model}
+                line |= {"label": None if label is None else labels[label], "row": reader.record(payload)}
+                out.write(json.dumps(line) + "\n")
+    finally:
+        store.close()
+
+
+def unit_text(data: Path, port: int) -> str:
+    """A systemd unit that restarts the service whenever it ends."""
+    return f"""[Unit]
+Description=Steelyard service
+After=network.target
+
+[Service]
+ExecStart={sys.executable} -m steelyard.cli serve --data {data.resolve()} --port {port}
+Restart=always
+RestartSec=1
+DynamicUser=yes
+StateDirectory=steelyard
+ReadWritePaths={data.resolve()}
+NoNewPrivileges=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+MemoryDenyWriteExecute=no
+LimitNOFILE=4096
+
+[Install]
+WantedBy=multi-user.target
+"""

@@ -1,0 +1,91 @@
+"""An HTTP protocol that cuts whoever sends or reads too slowly; uvicorn itself waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS = 5.0  # from the connection, or the first byte of a request, to the end of its head
+BODY_SECONDS = 30.0  # from there to the end of the body
+READER_SECONDS = 30.0  # for which a client may leave what it asked for unread
+MOST_HEADERS = 32
+MOST_HEADER_BYTES = 8192
+
+
+class DeadlineProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with a timer for each of the three; whoever is late is disconnected."""
+
+    head_seconds, body_seconds, reader_seconds = HEAD_SECONDS, BODY_SECONDS, READER_SECONDS
+    _sending: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _between = True  # no byte of the next request has come
+    _head_bytes = 0
+
+    def connection_made(self, transport: Any) -> None:
+        """The head must come."""
+        super().connection_made(transport)
+        self._await(self.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is awaited any more."""
+        self._stop_sending()
+        self._stop_reading()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """The first byte of a further request begins its time."""
+        if self._between:
+            self._between = False
+            self._head_bytes = 0
+            if self._sending is None:
+                self._await(self.head_seconds)
+        super().data_received(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Heads have a size."""
+        self._head_bytes += len(name) + len(value)
+        if len(self.headers) >= MOST_HEADERS or self._head_bytes > MOST_HEADER_BYTES:
+            self._abort()
+            return
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The body must come."""
+        self._await(self.body_seconds)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is here."""
+        self._stop_sending()
+        self._between = True
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        if self._reading is None:
+            self._reading = self.loop.call_later(self.reader_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        """It does."""
+        self._stop_reading()
+        super().resume_writing()
+
+    def _await(self, seconds: float) -> None:
+        self._stop_sending()
+        self._sending = self.loop.call_later(seconds, self._abort)
+
+    def _stop_sending(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _abort(self) -> None:
+        self.transport.abort()

@@ -1,0 +1,227 @@
+"""A project in the writer's hands: its state, the end of its log, and what the next commit adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .._version import __version__
+from ..errors import StateError
+from ..online import NUMERICS
+from ..validation.values import invalid
+from .checkpoints import pack_state, unpack_state
+from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chain, pack, payload_digest, unpack
+from .jobs import RowToDecide
+from .questions import Question, QuestionState
+from .records import RecordReader, Row
+from .reducer import Decided, State, apply, begin
+from .settings import ProjectSettings, check_slug
+from .sqlite import SQLiteStore, question_row
+from .store import Changes, ProjectHead
+
+CHECKED = 1000  # events at the end of a log whose chain is checked at each start
+
+
+class Project:
+    """State, log and pending changes; only the writer's thread touches it."""
+
+    def __init__(self, store: SQLiteStore, head: ProjectHead, state: State) -> None:
+        self.store, self.id, self.slug, self.state = store, head.id, head.slug, state
+        self.chain = head.chain
+        self.at = 0  # of the last event: time never falls
+        self.changes = Changes(self.id)
+        self.reader = RecordReader(state.settings)
+        self.since_checkpoint = 0
+        self.missing = self.unknown = 0
+        self.new_ids: dict[str, int] = {}
+        self.new_keys: set[tuple[int, str]] = set()
+
+    # -- adding ------------------------------------------------------------------------------------------------------
+
+    def emit(self, body: Any, *, item: int | None, actor: int) -> int:
+        """Add an event; the state has already changed by it."""
+        seq, packed, kind = self.state.seq + 1, pack(body), KIND_OF[type(body)]
+        self.chain = chain(self.chain, self.id, (seq, kind, self.at, item, actor, packed))
+        self.changes.events.append(Event(seq, int(kind), self.at, item, actor, packed, self.chain))
+        self.state.seq = seq
+        self.since_checkpoint += 1
+        return seq
+
+    def decide(self, row: RowToDecide, actor: int) -> tuple[int, Decided]:
+        """Decide a row and log it."""
+        state = self.state
+        seq = state.seq + 1
+        made = state.decide(seq, row.cells, self.at)
+        self.emit(Decide(**made._asdict(), digest=payload_digest(row.payload)), item=seq, actor=actor)
+        self.changes.items.append((seq, row.external, row.payload))
+        self.missing += row.missing
+        self.unknown += row.unknown
+        if row.external is not None:
+            self.new_ids[row.external] = seq
+        if made.ask:
+            self.touch(seq, asked=True)
+        return seq, made
+
+    def touch(self, item: int, *, asked: bool = False) -> None:
+        """A question has changed: its rows, and the budget, are written with the next commit."""
+        question, budget = self.state.questions[item], self.state.budget
+        self.changes.questions[item] = question
+        self.changes.budget = (budget.limit, budget.spent, budget.reserved)
+        if not asked:
+            self.changes.answered.add(item)
+        if question.state is QuestionState.SETTLED:
+            row = self.state.training.kept_row(item)
+            if row is not None:
+                self.changes.examples[item] = self.state.encoder.pack(row)
+
+    def flush(self) -> None:
+        """Put what is pending into the open transaction, where it can be read."""
+        self.store.add(self.changes)
+        self.changes = Changes(self.id)
+        self.new_ids.clear()
+        self.new_keys.clear()
+
+    def rows(self, item: int) -> Row:
+        """The row of a training example, from the store."""
+        raw = self.store.example_row(self.id, item)
+        if raw is None:
+            raise StateError(f"item {item} must have the row it was learned with; it is not there.")
+        return self.state.encoder.unpack(raw)
+
+    def save_checkpoint(self, *, pinned: bool = False) -> None:
+        """Keep the state up to here, in the open transaction."""
+        self.store.save_checkpoint(self.id, self.state.seq, NUMERICS, pack_state(self.state), pinned)
+        self.since_checkpoint = 0
+
+
+def create_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0) -> int:
+    """A new project with its first event, in a transaction of its own; its number."""
+    settings.validate()
+    State(settings)  # with the width of its rows, which some rules cannot take
+    body = pack(Begin(settings=msgspec.to_builtins(settings), start=None, library=__version__, numerics=NUMERICS))
+    store.begin()
+    try:
+        if store.project(check_slug(slug)) is not None:
+            raise invalid("project", "be new", slug, "Choose another name.")
+        project = store.new_project(slug)
+        linked = chain(NO_CHAIN, project, (1, int(Kind.BEGIN), at, None, actor, body))
+        event = Event(1, int(Kind.BEGIN), at, None, actor, body, linked)
+        store.add(Changes(project, events=[event], budget=(settings.budget, 0, 0)))
+        store.commit()
+    except BaseException:
+        store.rollback()
+        raise
+    return project
+
+
+# -- starting --------------------------------------------------------------------------------------------------------
+
+
+def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
+    """The state at the end of the log: newest checkpoint, then the events behind it, each compared."""
+    check_chain(store, head, max(0, head.head - CHECKED))
+    kept = store.newest_checkpoint(head.id, NUMERICS)
+    if kept is not None and kept.upto <= head.head:
+        state = unpack_state(kept.body)
+    else:
+        numerics = log_numerics(store, head)
+        if numerics != NUMERICS:
+            return _upgraded(store, head, numerics)
+        state = begin(first_event(store, head))
+    project = Project(store, head, state)
+    for event, payload in store.history(head.id, state.seq, head.head):
+        apply(state, event, payload, project.rows)
+    last = store.event(head.id, head.head)
+    project.at = 0 if last is None else last.at
+    return project
+
+
+def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
+    """The event that began the project."""
+    first = store.event(head.id, 1)
+    if first is None:
+        raise StateError(f"project {head.slug} must have a log; it is empty.")
+    return first
+
+
+def log_numerics(store: SQLiteStore, head: ProjectHead) -> int:
+    """By which numerics the last decisions of a log were computed."""
+    numerics = int(unpack(first_event(store, head)).numerics)
+    for event in store.events(head.id, 1, head.head):
+        if event.kind == Kind.UPGRADE:
+            numerics = unpack(event).after
+    return numerics
+
+
+def _upgraded(store: SQLiteStore, head: ProjectHead, numerics: int) -> Project:
+    """A log of other numerics goes on from a checkpoint at its very end, which every clean stop leaves."""
+    kept = store.newest_checkpoint(head.id, numerics)
+    if kept is None or kept.upto != head.head:
+        raise StateError(
+            f"the log of {head.slug} must be of numerics {NUMERICS}, or end at a checkpoint; it is of {numerics}. "
+            "Stop it cleanly with the version that wrote it, then start this one."
+        )
+    project = Project(store, head, unpack_state(kept.body))
+    last = store.event(head.id, head.head)
+    project.at = 0 if last is None else last.at
+    store.begin()
+    project.emit(Upgrade(before=numerics, after=NUMERICS), item=None, actor=0)
+    project.flush()
+    project.save_checkpoint(pinned=True)
+    store.commit()
+    return project
+
+
+def check_chain(store: SQLiteStore, head: ProjectHead, after: int) -> None:
+    """Raise unless every event behind ``after`` is tied to the one before it, up to the head."""
+    before = store.event(head.id, after)
+    previous, seq = (NO_CHAIN if before is None else before.chain), after
+    for event in store.events(head.id, after):
+        expected = chain(previous, head.id, event[:6])
+        if event.seq != seq + 1 or event.chain != expected:
+            raise StateError(f"the log of {head.slug} must be unbroken; event {event.seq} does not follow event {seq}.")
+        previous, seq = event.chain, event.seq
+    if (seq, previous) != (head.head, head.chain):
+        raise StateError(f"the log of {head.slug} must end at event {head.head} and its chain; it ends at {seq}.")
+
+
+def rebuilt_tables(state: State) -> dict[str, list[tuple[Any, ...]]]:
+    """The tables that a state stands for."""
+    questions = state.questions.values()
+    return {
+        "question": sorted(question_row(q) for q in questions),
+        "answer": sorted((q.item, person, *vote) for q in questions for person, vote in q.votes.items()),
+        "training_example": sorted(
+            (q.n, q.item, q.label, q.score, q.answer, q.chance) for q in questions if q.n is not None
+        ),
+        "budget": [(state.budget.limit, state.budget.spent, state.budget.reserved)],
+    }
+
+
+def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
+    """The log computed again, with rows from nowhere but the log; and the event it was computed from.
+
+    That is the first one, or where a log was upgraded the last upgrade: what came before was computed otherwise.
+    """
+    upgrade = max((e.seq for e in store.events(head.id, 0) if e.kind == Kind.UPGRADE), default=0)
+    rows: dict[int, Row] = {}
+    if upgrade:
+        kept = store.checkpoint(head.id, upgrade)
+        if kept is None:
+            raise StateError(f"the log of {head.slug} must have the checkpoint of its upgrade; it has not.")
+        state = unpack_state(kept.body)
+        rows |= {q.item: state.encoder.unpack(store.example_row(head.id, q.item) or b"") for q in settled(state)}
+    else:
+        state = begin(first_event(store, head))
+    start = state.seq
+    for event, payload in store.history(head.id, start, head.head):
+        if event.kind == Kind.ANSWER and event.item in state.open_rows:
+            rows[event.item] = state.open_rows[event.item]
+        apply(state, event, payload, rows.__getitem__)
+    return state, start
+
+
+def settled(state: State) -> list[Question]:
+    """The questions that have a label."""
+    return [q for q in state.questions.values() if q.state is QuestionState.SETTLED]

@@ -1,0 +1,310 @@
+"""The state of a project and what each event does to it: pure, without clock, file or random number.
+
+The writer and the replay call the same functions; what they change depends on the events alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ..active import AskAtLeast, QueryRule
+from ..errors import StateError, SteelyardError
+from .budget_ledger import BudgetLedger
+from .events import (
+    Answer,
+    Begin,
+    Close,
+    Decide,
+    Event,
+    Kind,
+    Outcome,
+    Retract,
+    Set,
+    Skip,
+    Upgrade,
+    payload_digest,
+    unpack,
+)
+from .pace import Pace
+from .questions import ConflictError, Question, QuestionState
+from .records import Cell, Row, RowEncoder, unpack_cells
+from .settings import RELEARNED, Learner, ProjectSettings, changed_settings
+from .training import Training
+
+SECOND = 1_000_000  # in the units of an event's time
+Rows = Callable[[int], Row]
+
+
+class DivergedReplayError(StateError):
+    """A replay that computes something else than the log says."""
+
+    def __init__(self, seq: int, field: str, logged: object, computed: object) -> None:
+        super().__init__(f"event {seq} must replay to the same bit; {field} was {logged!r} and is {computed!r} now.")
+        self.seq, self.field, self.logged, self.computed = seq, field, logged, computed
+
+
+class Decided(NamedTuple):
+    """What was decided about a row."""
+
+    t: int
+    model: int
+    score: float
+    answer: int
+    chance: float
+    sampled: bool
+    ask: bool
+
+
+class Answered(NamedTuple):
+    """What an answer did: the label it settled, and the number of the training example."""
+
+    settled: int | None
+    learned: int | None
+
+
+class State:
+    """Everything that a replay rebuilds, and nothing else."""
+
+    def __init__(self, settings: ProjectSettings) -> None:
+        self.settings = settings
+        self.seq = 0
+        self.settings_seq = 1  # the event that said the present settings
+        self.model = 1  # rises when costs or update change
+        self.reach = 0  # rounds that could have been asked
+        self.encoder = RowEncoder(settings)
+        self.pace = Pace()
+        self.query: QueryRule = settings.first_query()
+        self.learner: Learner = settings.make_learner(self.query)
+        self.learner.start(self.encoder.width, np.arange(len(settings.classes)))
+        self.budget = BudgetLedger(settings.budget)
+        self.questions: dict[int, Question] = {}
+        self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
+        self.training = Training()
+        self.outcomes = 0
+
+    # -- deciding ----------------------------------------------------------------------------------------------------
+
+    def decide(self, item: int, cells: list[Cell], at: int) -> Decided:
+        """Prepare, decide, perhaps ask. A row the learner refuses raises and changes nothing."""
+        learner, mark = self.learner, self.encoder.mark()
+        try:
+            row = self.encoder.one(cells)
+            t, score, answer, chance, ask = learner.decide(row)
+        except SteelyardError:
+            self.encoder.restore(mark)
+            raise
+        answer = int(answer)
+        self.pace.note(score if len(self.settings.classes) == 2 or answer != 0 else -score)
+        self.reach += chance > 0
+        floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
+        if ask:
+            self.budget.reserve()
+            expires = at + self.settings.expire * SECOND
+            self.questions[item] = Question(item, expires, score, answer, chance, self.reach)
+            self.open_rows[item] = row
+        decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask)
+        self._keep_pace()
+        return decided
+
+    def _keep_pace(self) -> None:
+        query = self.pace.adjusted(self.settings, self.learner.n_rounds_, self.budget.left)
+        if query is not None:
+            self._ask_by(query)
+
+    def _ask_by(self, query: QueryRule) -> None:
+        self.query = query
+        self.learner = self.learner.changed(query=query)
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def question(self, item: int) -> Question:
+        """The question of an item; raises if its label was never asked for."""
+        found = self.questions.get(item)
+        if found is None:
+            raise ConflictError("never_asked", f"item {item} must be one whose label was asked for; it was not.")
+        return found
+
+    def answer(self, item: int, person: int, label: int, seq: int) -> Answered:
+        """A person's label: settles the question, is paid and learned from."""
+        question = self.question(item)
+        question.check_open()
+        question.check_new_vote(person)
+        row = self.open_rows[item]
+        if question.paid:
+            learned = self._learn_unpaid(item, label, row)
+        else:
+            self.learner.learn(row, label)
+            self.budget.pay()
+            learned = self.training.add(item, label, row, self.learner, self.learner.n_rounds_)
+        question.settle(label)
+        question.n = learned
+        question.votes[person] = (label, seq)
+        del self.open_rows[item]
+        return Answered(label, learned)
+
+    def _learn_unpaid(self, item: int, label: int, row: Row) -> int:
+        """Learn a label in the place of one that was paid for and taken back."""
+        state = self.learner.state()
+        t, spent, reserved, *rest = state["counts"]
+        lent = type(self.learner).from_state(state | {"counts": [t, spent - 1, reserved + 1, *rest]})
+        lent.learn(row, label)
+        self.learner = lent
+        return self.training.add(item, label, row, self.learner, t)
+
+    def skip(self, item: int, person: int, seq: int) -> int:
+        """A person skips; how many have."""
+        question = self.question(item)
+        question.check_open()
+        question.check_new_vote(person)
+        question.votes[person] = (None, seq)
+        return sum(label is None for label, _ in question.votes.values())
+
+    def retraction(self, answer_seq: int, person: int, item: int) -> Question:
+        """The question whose answer may be taken back by this person; raises if there is none."""
+        question = self.question(item)
+        vote = question.votes.get(person)
+        if vote is None or vote[1] != answer_seq:
+            raise ConflictError("not_yours", f"answer {answer_seq} must stand and be the person's own; it is not.")
+        if question.state is QuestionState.CLOSED:
+            raise ConflictError("closed", f"item {item} must not be closed; it is.")
+        return question
+
+    def retract(self, answer_seq: int, person: int, item: int, rows: Rows) -> None:
+        """Take an answer or a skip back. A settled question is open again, and what was learned is learned again."""
+        question = self.retraction(answer_seq, person, item)
+        if question.state is QuestionState.SETTLED:
+            assert question.n is not None
+            row = self.training.kept_row(item)
+            row = rows(item) if row is None else row
+            kept = self.training.retracted(question.n)
+            self.learner = kept.relearned(self.learner, rows)
+            self.training = kept
+            self.open_rows[item] = row
+            question.reopen()
+        del question.votes[person]
+
+    def close(self, item: int) -> None:
+        """No label will come: what was reserved for it is free again, unless a label was paid before."""
+        question = self.question(item)
+        question.check_open()
+        if not question.paid:
+            self.learner.cancel_query()
+            self.budget.refund()
+        question.close()
+        del self.open_rows[item]
+
+    # -- settings ----------------------------------------------------------------------------------------------------
+
+    def change(self, changes: dict[str, Any], rows: Rows, seq: int) -> None:
+        """Change settings; other costs or another update rule learn all examples again."""
+        settings = changed_settings(self.settings, changes)
+        self.budget.check_limit(settings.budget)
+        relearn = any(getattr(settings, name) != getattr(self.settings, name) for name in RELEARNED)
+        query = self.query
+        if settings.query != self.settings.query or settings.pace != self.settings.pace:
+            query = settings.first_query()
+        state, fresh = self.learner.state(), settings.make_learner(query)
+        fresh.start(self.encoder.width, np.arange(len(settings.classes)))
+        began = fresh.state()
+        if relearn:
+            counts = [*state["counts"][:3], *began["counts"][3:]]
+            made = type(fresh).from_state(began | {"counts": counts})
+            training = self.training.without_copies()
+            made = training.relearned(made, rows)
+            self.training, self.model = training, self.model + 1
+        else:
+            made = type(fresh).from_state(
+                state | {name: began[name] for name in ("params", "setting") if name in began}
+            )
+        self.learner, self.query, self.settings = made, query, settings
+        self.budget.limit, self.settings_seq = settings.budget, seq
+
+    # -- the whole ---------------------------------------------------------------------------------------------------
+
+    def digest(self) -> str:
+        """SHA-256 over every bit that decides what happens next."""
+        total = sha256()
+        learner = self.learner.state()
+        for name, array in sorted(learner["arrays"].items()):
+            total.update(name.encode() + np.ascontiguousarray(array).tobytes())
+        if self.encoder.scaler is not None:
+            for name, array in sorted(self.encoder.scaler.state()["arrays"].items()):
+                total.update(name.encode() + array.tobytes())
+        total.update(msgspec.msgpack.encode([learner["counts"], learner["params"], self.plain()], order="sorted"))
+        return total.hexdigest()
+
+    def plain(self) -> dict[str, Any]:
+        """All but learner and scaler as plain values."""
+        return {
+            "settings": msgspec.to_builtins(self.settings),
+            "seq": self.seq,
+            "settings_seq": self.settings_seq,
+            "model": self.model,
+            "reach": self.reach,
+            "outcomes": self.outcomes,
+            "pace": [list(self.pace.scores), self.pace.due],
+            "budget": [self.budget.limit, self.budget.spent, self.budget.reserved],
+            "questions": [self.questions[item].to_list() for item in sorted(self.questions)],
+            "training": [list(example) for example in self.training.examples],
+        }
+
+
+# -- replay ----------------------------------------------------------------------------------------------------------
+
+
+def begin(event: Event) -> State:
+    """The state after the first event of a log."""
+    body = unpack(event)
+    if not isinstance(body, Begin):
+        raise StateError(f"a log must begin with its settings; event {event.seq} is of kind {event.kind}.")
+    settings = msgspec.convert(body.settings, ProjectSettings)
+    settings.validate()
+    state = State(settings)
+    state.seq = event.seq
+    return state
+
+
+def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None:
+    """One event of a log, by the functions that made it; raises DivergedReplayError where the outcome differs."""
+    if event.seq != state.seq + 1:
+        raise StateError(f"event {state.seq + 1} must follow event {state.seq}; got {event.seq}.")
+    body = unpack(event)
+    item = event.item if event.item is not None else -1
+    if isinstance(body, Decide):
+        _replay_decision(state, event, body, payload)
+    elif isinstance(body, Answer):
+        done = state.answer(item, event.actor, body.label, event.seq)
+        _compare(event.seq, ("settled", "learned"), (body.settled, body.learned), done)
+    elif isinstance(body, Skip):
+        state.skip(item, event.actor, event.seq)
+    elif isinstance(body, Retract):
+        state.retract(body.answer, event.actor, item, rows)
+    elif isinstance(body, Close):
+        state.close(item)
+    elif isinstance(body, Set):
+        state.change(body.changes, rows, event.seq)
+    elif isinstance(body, Outcome):
+        state.outcomes += 1
+    elif not isinstance(body, Upgrade):
+        raise StateError(f"event {event.seq} must be one of a running project; got kind {Kind(event.kind).name}.")
+    state.seq = event.seq
+
+
+def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | None) -> None:
+    if payload is None:
+        raise StateError(f"event {event.seq} must have its row; it is not there.")
+    if payload_digest(payload) != body.digest:
+        raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), payload_digest(payload).hex())
+    found = state.decide(event.seq, unpack_cells(payload), event.at)
+    _compare(event.seq, Decided._fields, tuple(getattr(body, name) for name in Decided._fields), found)
+
+
+def _compare(seq: int, names: tuple[str, ...], logged: tuple[Any, ...], computed: tuple[Any, ...]) -> None:
+    for name, was, now in zip(names, logged, computed, strict=True):
+        if was != now:
+            raise DivergedReplayError(seq, name, was, now)

@@ -1,0 +1,177 @@
+"""The running service: lock, store, writer, HTTP, timers; started and stopped as one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import uvicorn
+
+from ..errors import StateError
+from ..files import lock_file
+from .api import Api
+from .asgi import Entrance
+from .clock import Clock
+from .deadline import DeadlineProtocol
+from .jobs import ExpireJob, RefusedError
+from .runtime import Runtime
+from .sqlite import DATABASE, SQLiteStore, open_database
+from .writer import Writer
+
+MOST_CONNECTIONS = 512
+KEEP_ALIVE = 75
+STOP_SECONDS = 10
+EXPIRE_EVERY = 60.0
+BUSY_MS = 50
+
+
+class FolderInUseError(StateError):
+    """Another server holds the folder."""
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Hold a data folder for the length of the block; raises FolderInUseError naming the holder."""
+    held = lock_file(folder / DATABASE)
+    try:
+        held.__enter__()
+    except StateError as error:
+        raise FolderInUseError(str(error)) from None
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
+
+
+class LogKeeper:
+    """Moves the write-ahead log into the database from a connection of its own: a little each second, all when idle."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stop = path, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="wal", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        connection = open_database(self._path)
+        connection.set_busy_timeout(BUSY_MS)  # emptying the log holds writers up while it waits for a reader
+        last = -1
+        while not self._stop.wait(1.0):
+            size = os.path.getsize(f"{self._path}-wal") if os.path.exists(f"{self._path}-wal") else 0
+            try:
+                mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if size == last else apsw.SQLITE_CHECKPOINT_PASSIVE
+                if size:
+                    connection.wal_checkpoint(mode=mode)
+            except apsw.BusyError:
+                pass  # a reader or the writer is at work; the next second will do
+            last = size
+        connection.close()
+
+    def stop(self) -> None:
+        """End, and leave an empty write-ahead log."""
+        self._stop.set()
+        self._thread.join()
+
+
+class Service:
+    """A data folder being served."""
+
+    def __init__(
+        self, folder: Path, sock: socket.socket, *, names: tuple[str, ...] = (), clock: Clock | None = None
+    ) -> None:
+        self.folder, self.sock, self.clock = folder, sock, clock or Clock()
+        address, port = sock.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        self.url = f"http://{shown}:{port}"
+        self.hosts = {f"{shown}:{port}", f"localhost:{port}", *names}
+        self.runtime: Runtime | None = None
+        self.server: uvicorn.Server | None = None
+
+    async def serve(self, *, tls: tuple[str, str] | None = None, ready: Any = None) -> None:
+        """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints."""
+        store = SQLiteStore(self.folder)
+        writer = Writer(store, self.clock)
+        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts)
+        writer.start()
+        keeper = LogKeeper(store.path)
+        entrance = Entrance(self.runtime, Api(self.runtime).app())
+        self.server = uvicorn.Server(self._config(entrance, tls))
+        timer = asyncio.create_task(self._expire())
+        if ready is not None:
+            asyncio.get_running_loop().call_soon(ready)
+        try:
+            with _signals_outlived():
+                await self.server.serve(sockets=[self.sock])
+        finally:
+            timer.cancel()
+            await asyncio.to_thread(writer.stop)
+            await asyncio.to_thread(keeper.stop)
+            self.runtime.store.close()
+            store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            store.close()
+
+    def _config(self, app: Any, tls: tuple[str, str] | None) -> uvicorn.Config:
+        certificate, key = tls or (None, None)
+        return uvicorn.Config(
+            app,
+            http=DeadlineProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # else X-Forwarded-For is believed from loopback
+            server_header=False,
+            date_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=STOP_SECONDS,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
+
+    async def _expire(self) -> None:
+        """Close questions whose time is over, while the clock can be trusted."""
+        assert self.runtime is not None
+        said = 0.0
+        while True:
+            if self.clock.trusted():
+                for slug in list(self.runtime.writer.projects):
+                    try:
+                        await self.runtime.run(ExpireJob(slug, 0))
+                    except RefusedError:
+                        continue  # busy or stopping: the next round will do
+            elif time.monotonic() - said > 60:
+                said = time.monotonic()
+                print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)
+            await asyncio.sleep(EXPIRE_EVERY)
+
+
+@contextmanager
+def _signals_outlived() -> Iterator[None]:
+    """uvicorn stops at a signal and then raises it again; the queue has still to be finished after that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def bind(address: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind((address, port))
+    return made

@@ -1,0 +1,283 @@
+"""The store on SQLite: write-ahead log, every commit synced, one writing connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from ..errors import StateError
+from .events import NO_CHAIN, Event
+from .questions import Question, QuestionState
+from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
+
+SCHEMA = 1
+FORMAT = 1  # of checkpoints
+BUSY_MS = 5000
+DATABASE = "service.sqlite"
+_KEPT = 3  # checkpoints
+
+
+def open_database(path: Path, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
+    """A connection with the settings that the promises rest on."""
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=200)
+    connection.set_busy_timeout(BUSY_MS)
+    if readonly:
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+    mode = connection.pragma("journal_mode", "wal")
+    if mode != "wal":
+        raise StateError(f"{path} must lie on a file system that has write-ahead logs; the mode stays {mode}.")
+    connection.execute(
+        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON"
+    )
+    return connection
+
+
+def make_schema(connection: apsw.Connection) -> None:
+    """Bring the database to the present schema; refuse one that is newer."""
+    version = connection.pragma("user_version")
+    if version > SCHEMA:
+        raise StateError(f"the database must have schema {SCHEMA} or older; got {version}. Use a newer version.")
+    folder = files(__package__) / "schema"
+    for number in range(version + 1, SCHEMA + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.pragma("user_version") < number:
+                connection.execute((folder / f"{number:04d}.sql").read_text(encoding="utf-8"))
+                connection.pragma("user_version", number)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+class SQLiteStore:
+    """The database of a folder."""
+
+    def __init__(self, folder: Path, *, readonly: bool = False, vfs: str | None = None) -> None:
+        self.path = folder / DATABASE
+        self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
+        if not readonly:
+            make_schema(self.connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    # -- projects ----------------------------------------------------------------------------------------------------
+
+    def project(self, slug: str) -> ProjectHead | None:
+        """The project of this name."""
+        return self._head("SELECT id, slug, head, chain FROM project WHERE slug = ?", slug)
+
+    def project_by_id(self, project: int) -> ProjectHead | None:
+        """The project of this number."""
+        return self._head("SELECT id, slug, head, chain FROM project WHERE id = ?", project)
+
+    def projects(self) -> list[ProjectHead]:
+        """All projects but that of the service itself."""
+        rows = self.connection.execute("SELECT id, slug, head, chain FROM project WHERE id > 0 ORDER BY id")
+        return [ProjectHead(*row) for row in rows]
+
+    def _head(self, sql: str, value: Any) -> ProjectHead | None:
+        row = self.connection.execute(sql, (value,)).fetchone()
+        return None if row is None else ProjectHead(*row)
+
+    def new_project(self, slug: str) -> int:
+        """A project without events; inside a transaction."""
+        sql = "INSERT INTO project (slug, head, chain) VALUES (?, 0, ?) RETURNING id"
+        return int(self.connection.execute(sql, (slug, NO_CHAIN)).get)
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """End the transaction; when this returns, it is on the disk."""
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+        self.connection.execute("ROLLBACK")
+
+    def add(self, changes: Changes) -> None:
+        """Put changes into the transaction."""
+        project, run = changes.project, self.connection
+        if changes.events:
+            last = changes.events[-1]
+            run.executemany(
+                "INSERT INTO event (project, seq, kind, at, item, actor, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ((project, *event) for event in changes.events),
+            )
+            first = changes.events[0].seq - 1
+            run.execute(
+                "UPDATE project SET head = ?, chain = ? WHERE id = ? AND head = ?",
+                (last.seq, last.chain, project, first),
+            )
+            if run.changes() != 1:
+                raise StateError(f"the log of project {project} must end at event {first}; another writer went on.")
+        if changes.items:
+            run.executemany(
+                "INSERT INTO item (project, id, external, payload) VALUES (?, ?, ?, ?)",
+                ((project, *item) for item in changes.items),
+            )
+        if changes.requests:
+            run.executemany(
+                "INSERT INTO request (project, actor, key, digest, first, count, refused, reply, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                ((project, actor, key, *kept, at) for actor, key, kept, at in changes.requests),
+            )
+        if changes.questions:
+            self._add_questions(project, changes)
+        if changes.budget is not None:
+            run.execute(
+                "INSERT INTO budget (project, most, spent, reserved) VALUES (?, ?, ?, ?) ON CONFLICT (project)"
+                " DO UPDATE SET most = excluded.most, spent = excluded.spent, reserved = excluded.reserved",
+                (project, *changes.budget),
+            )
+
+    def _add_questions(self, project: int, changes: Changes) -> None:
+        run, touched = self.connection, changes.questions.values()
+        run.executemany(
+            "INSERT INTO question (project, item, state, expires, paid, label, reach) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (project, item) DO UPDATE SET state = excluded.state, paid = excluded.paid,"
+            " label = excluded.label",
+            ((project, *question_row(q)) for q in touched),
+        )
+        answered = [q for q in touched if q.item in changes.answered]
+        if not answered:
+            return
+        run.executemany("DELETE FROM answer WHERE project = ? AND item = ?", ((project, q.item) for q in answered))
+        run.executemany(
+            "INSERT INTO answer (project, item, person, label, seq) VALUES (?, ?, ?, ?, ?)",
+            ((project, q.item, person, *vote) for q in answered for person, vote in q.votes.items()),
+        )
+        run.executemany(
+            "INSERT INTO training_example (project, n, item, y, x, score, answer, chance)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (project, item) DO UPDATE SET n = excluded.n, y = excluded.y",
+            (
+                (project, q.n, q.item, q.label, changes.examples.get(q.item), q.score, q.answer, q.chance)
+                for q in answered
+                if q.n is not None
+            ),
+        )
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def events(self, project: int, after: int, upto: int | None = None) -> Iterator[Event]:
+        """Events in their order."""
+        sql = (
+            "SELECT seq, kind, at, item, actor, body, chain FROM event"
+            " WHERE project = ? AND seq > ? AND seq <= ? ORDER BY seq"
+        )
+        last = 2**62 if upto is None else upto
+        for row in self.connection.execute(sql, (project, after, last)):
+            yield Event(*row)
+
+    def history(self, project: int, after: int, upto: int | None = None) -> Iterator[tuple[Event, bytes | None]]:
+        """Events in their order, each with the stored row of a decision."""
+        sql = (
+            "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.payload FROM event e"
+            " LEFT JOIN item i ON e.kind = 3 AND i.project = e.project AND i.id = e.seq"
+            " WHERE e.project = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq"
+        )
+        last = 2**62 if upto is None else upto
+        for *event, payload in self.connection.execute(sql, (project, after, last)):
+            yield Event(*event), payload
+
+    def event(self, project: int, seq: int) -> Event | None:
+        """One event."""
+        return next(self.events(project, seq - 1, seq), None)
+
+    def payloads(self, project: int, items: Iterable[int]) -> dict[int, bytes | None]:
+        """The stored rows of items."""
+        sql = "SELECT payload FROM item WHERE project = ? AND id = ?"
+        found = {}
+        for item in items:
+            row = self.connection.execute(sql, (project, item)).fetchone()
+            if row is not None:
+                found[item] = row[0]
+        return found
+
+    def example_row(self, project: int, item: int) -> bytes | None:
+        """The row of a training example."""
+        sql = "SELECT x FROM training_example WHERE project = ? AND item = ?"
+        row = self.connection.execute(sql, (project, item)).fetchone()
+        return None if row is None else row[0]
+
+    def request(self, project: int, actor: int, key: str) -> StoredRequest | None:
+        """A request that was carried out under this key."""
+        sql = "SELECT digest, first, count, refused, reply FROM request WHERE project = ? AND actor = ? AND key = ?"
+        row = self.connection.execute(sql, (project, actor, key)).fetchone()
+        return None if row is None else StoredRequest(*row)
+
+    def forget_requests(self, before: int) -> None:
+        """Forget keys older than this."""
+        self.connection.execute("DELETE FROM request WHERE at < ?", (before,))
+
+    def item_of(self, project: int, external: str) -> int | None:
+        """The item that was sent under an id of the sender."""
+        sql = "SELECT id FROM item WHERE project = ? AND external = ?"
+        row = self.connection.execute(sql, (project, external)).fetchone()
+        return None if row is None else int(row[0])
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+
+    def newest_checkpoint(self, project: int, numerics: int) -> StoredCheckpoint | None:
+        """The newest checkpoint that is whole and of these numerics."""
+        sql = (
+            "SELECT upto, body, sha256 FROM checkpoint WHERE project = ? AND format = ? AND numerics = ?"
+            " ORDER BY upto DESC"
+        )
+        for upto, body, digest in self.connection.execute(sql, (project, FORMAT, numerics)):
+            if sha256(body).digest() == digest:
+                return StoredCheckpoint(upto, body)
+        return None
+
+    def checkpoint(self, project: int, upto: int) -> StoredCheckpoint | None:
+        """The checkpoint at an event, if it is there and whole."""
+        sql = "SELECT upto, body, sha256 FROM checkpoint WHERE project = ? AND upto = ?"
+        row = self.connection.execute(sql, (project, upto)).fetchone()
+        whole = row is not None and sha256(row[1]).digest() == row[2]
+        return StoredCheckpoint(row[0], row[1]) if whole and row is not None else None
+
+    def save_checkpoint(self, project: int, upto: int, numerics: int, body: bytes, pinned: bool = False) -> None:
+        """Keep a state; of those that are not pinned the last three stay."""
+        self.connection.execute(
+            "INSERT OR REPLACE INTO checkpoint (project, upto, format, numerics, body, sha256, pinned)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (project, upto, FORMAT, numerics, body, sha256(body).digest(), pinned),
+        )
+        self.connection.execute(
+            "DELETE FROM checkpoint WHERE project = ? AND NOT pinned AND upto NOT IN"
+            " (SELECT upto FROM checkpoint WHERE project = ? AND NOT pinned ORDER BY upto DESC LIMIT ?)",
+            (project, project, _KEPT),
+        )
+
+    def tables(self, project: int) -> dict[str, Any]:
+        """The rows of the tables that can be rebuilt, for `verify`."""
+        selected = {
+            "question": "item, state, expires, paid, label, reach FROM question",
+            "answer": "item, person, label, seq FROM answer",
+            "training_example": "n, item, y, score, answer, chance FROM training_example",
+            "budget": "most, spent, reserved FROM budget",
+        }
+        return {
+            name: sorted(self.connection.execute(f"SELECT {sql} WHERE project = ?", (project,)).fetchall())
+            for name, sql in selected.items()
+        }
+
+
+def question_row(question: Question) -> tuple[int, int, int, int, int | None, int]:
+    """A question as its table holds it."""
+    label = question.label if question.state is QuestionState.SETTLED else None
+    return question.item, int(question.state), question.expires, int(question.paid), label, question.reach

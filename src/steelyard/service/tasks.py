@@ -1,0 +1,332 @@
+"""Carrying out one request: check the key, change the state, log it, say what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .._version import __version__
+from ..errors import InvalidInputError, SteelyardError
+from ..online import NUMERICS
+from .events import Answer, Close, Decide, Outcome, Retract, Set, Skip, unpack
+from .jobs import (
+    AnswerJob,
+    AnswerReply,
+    AnswersReply,
+    CloseJob,
+    DecideJob,
+    DecisionReply,
+    EventReply,
+    ExpireJob,
+    Job,
+    OutcomeJob,
+    Problem,
+    RefusedError,
+    RetractJob,
+    RowToDecide,
+    SetJob,
+    SettingsReply,
+)
+from .projects import Project
+from .questions import ConflictError, QuestionState
+from .records import SALT_BYTES
+from .reducer import SECOND, Decided
+from .settings import changed_settings
+from .store import StoredRequest
+
+Refusals = list[tuple[int, int, str, str]]
+_MESSAGES = {
+    "never_asked": "the item must be one whose label was asked for; it was not.",
+    "already_answered": "the question must be open and new to the person; it was answered.",
+    "closed": "the question must be open; it was closed without a label.",
+    "unknown_class": "the label must be one of the project's classes; it is not.",
+    "id_reused": "the id must stand for one row; it was sent with another one before.",
+    "bad_row": "the row must fit the project's columns; it did not.",
+}
+
+
+def carry_out(project: Project, job: Job) -> Any:
+    """Do it once; raises RefusedError if it cannot be done, and then nothing has changed."""
+    if job.key is not None:
+        if (job.actor, job.key) in project.new_keys:
+            project.flush()
+        kept = project.store.request(project.id, job.actor, job.key)
+        if kept is not None:
+            if kept.digest != job.digest:
+                advice = "Make a new key for each request."
+                raise RefusedError(409, "key_reused", f"the key must stand for one request; it does not. {advice}")
+            job.replayed = True
+            return _said_before(project, job, kept)
+    if type(job) is Job:
+        return None  # only that the project be loaded
+    if isinstance(job, DecideJob):
+        return _decide(project, job)
+    if isinstance(job, AnswerJob):
+        return _answer(project, job)
+    if isinstance(job, ExpireJob):
+        return _expire(project)
+    if isinstance(job, SetJob):
+        return _set(project, job)
+    return _one_event(project, job)
+
+
+def _keep(project: Project, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
+    if job.key is None:
+        return
+    packed = msgspec.msgpack.encode(refused) if refused else None
+    project.changes.requests.append(
+        (job.actor, job.key, StoredRequest(job.digest, first, size, packed, reply), project.at)
+    )
+    project.new_keys.add((job.actor, job.key))
+
+
+# -- decisions -------------------------------------------------------------------------------------------------------
+
+
+def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedError]:
+    first = project.state.seq + 1
+    replies: list[DecisionReply | RefusedError] = []
+    refused: Refusals = []
+    for position, row in enumerate(job.rows):
+        try:
+            replies.append(_decide_row(project, row, job.actor))
+        except RefusedError as error:
+            if job.single:
+                raise
+            refused.append((position, error.status, error.code, error.where))
+            replies.append(error)
+    _keep(project, job, first, project.state.seq + 1 - first, refused)
+    return replies
+
+
+def _decide_row(project: Project, row: RowToDecide | RefusedError, actor: int) -> DecisionReply:
+    if isinstance(row, RefusedError):
+        raise row
+    if row.external is not None:
+        item = _known_item(project, row.external)
+        if item is not None:
+            return _decided_before(project, item, row)
+    try:
+        item, made = project.decide(row, actor)
+    except SteelyardError as error:
+        raise RefusedError(422, "bad_row", str(error), "row") from None
+    return _reply(project, item, made)
+
+
+def _known_item(project: Project, external: str) -> int | None:
+    if external in project.new_ids:
+        project.flush()
+    return project.store.item_of(project.id, external)
+
+
+def _decided_before(project: Project, item: int, row: RowToDecide) -> DecisionReply:
+    kept = project.store.payloads(project.id, [item])[item]
+    if kept is None or kept[SALT_BYTES:] != row.payload[SALT_BYTES:]:
+        raise RefusedError(409, "id_reused", _MESSAGES["id_reused"], "id")
+    return logged_decision(project, item)
+
+
+def logged_decision(project: Project, item: int) -> DecisionReply:
+    """What was answered about an item, from the log."""
+    event = project.store.event(project.id, item)
+    assert event is not None
+    body = unpack(event)
+    assert isinstance(body, Decide)
+    return _reply(project, item, body)
+
+
+def _reply(project: Project, item: int, made: Decided | Decide) -> DecisionReply:
+    label = project.state.settings.labels[made.answer]
+    return DecisionReply(item, made.t, label, made.score, None, made.chance, made.ask, made.model)
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+def _answer(project: Project, job: AnswerJob) -> AnswersReply:
+    first = project.state.seq + 1
+    replies: list[AnswerReply | Problem] = []
+    refused: Refusals = []
+    for position, (item, label, seconds) in enumerate(job.answers):
+        try:
+            replies.append(_one_answer(project, job, item, label, seconds))
+        except RefusedError as error:
+            if len(job.answers) == 1:
+                raise
+            refused.append((position, error.status, error.code, error.where))
+            replies.append(Problem(error.code, error.message, f"[{position}].{error.where}"))
+    size = project.state.seq + 1 - first
+    _keep(project, job, first, size, refused, msgspec.msgpack.encode(replies))
+    return AnswersReply(replies, project.state.budget.left)
+
+
+def _one_answer(project: Project, job: AnswerJob, item: int, label: str | None, seconds: float | None) -> AnswerReply:
+    state, seq = project.state, project.state.seq + 1
+    try:
+        if label is None:
+            return _skip(project, job, item)
+        made = state.answer(item, job.actor, _code(project, label), seq)
+    except ConflictError as error:
+        raise RefusedError(409, error.code, str(error), "item") from None
+    except InvalidInputError as error:  # weights that would leave the range of numbers
+        raise RefusedError(422, "not_learnable", str(error), "item") from None
+    body = Answer(label=_code(project, label), seconds=seconds, settled=made.settled, learned=made.learned)
+    project.emit(body, item=item, actor=job.actor)
+    project.touch(item)
+    return AnswerReply(item, seq, label, made.learned is not None, False)
+
+
+def _code(project: Project, label: str) -> int:
+    labels = project.state.settings.labels
+    if label not in labels:
+        message = f"the label must be one of {', '.join(map(repr, labels))}; got {label[:100]!r}."
+        raise RefusedError(422, "unknown_class", message, "label")
+    return labels.index(label)
+
+
+def _skip(project: Project, job: AnswerJob, item: int) -> AnswerReply:
+    state, seq = project.state, project.state.seq + 1
+    skipped = state.skip(item, job.actor, seq)
+    project.emit(Skip(), item=item, actor=job.actor)
+    voted = {person for person, (label, _) in state.questions[item].votes.items() if label is None}
+    closed = skipped >= state.settings.skips or job.present <= voted
+    if closed:
+        state.close(item)
+        project.emit(Close(reason="skips"), item=item, actor=job.actor)
+    project.touch(item)
+    return AnswerReply(item, seq, None, False, closed)
+
+
+# -- single acts -----------------------------------------------------------------------------------------------------
+
+
+def _one_event(project: Project, job: Job) -> EventReply:
+    try:
+        if isinstance(job, RetractJob):
+            seq = _retract(project, job)
+        elif isinstance(job, CloseJob):
+            project.state.close(job.item)
+            seq = project.emit(Close(reason="owner"), item=job.item, actor=job.actor)
+            project.touch(job.item)
+        else:
+            assert isinstance(job, OutcomeJob)
+            seq = _outcome(project, job)
+    except ConflictError as error:
+        raise RefusedError(409, error.code, str(error), "item") from None
+    except InvalidInputError as error:  # weights that would leave the range of numbers
+        raise RefusedError(422, "not_learnable", str(error), "item") from None
+    reply = EventReply(seq, project.state.budget.left)
+    _keep(project, job, seq, 1, [], msgspec.msgpack.encode(reply))
+    return reply
+
+
+def _retract(project: Project, job: RetractJob) -> int:
+    project.flush()
+    event = project.store.event(project.id, job.answer)
+    if event is None or event.item is None or event.actor != job.actor:
+        raise RefusedError(409, "not_yours", "the answer must stand and be the person's own; it is not.", "answer")
+    project.state.retraction(job.answer, job.actor, event.item)
+    if project.at > event.at + project.state.settings.undo * SECOND:
+        raise RefusedError(
+            409, "too_late", "the answer must be younger than the time for undoing; it is not.", "answer"
+        )
+    project.state.retract(job.answer, job.actor, event.item, project.rows)
+    seq = project.emit(Retract(answer=job.answer), item=event.item, actor=job.actor)
+    project.touch(event.item)
+    return seq
+
+
+def _outcome(project: Project, job: OutcomeJob) -> int:
+    """A label that came unasked; for an open question it is an answer."""
+    label = _code(project, job.label)
+    question = project.state.questions.get(job.item)
+    if question is not None and question.state is QuestionState.OPEN and job.actor not in question.votes:
+        seq = project.state.seq + 1
+        made = project.state.answer(job.item, job.actor, label, seq)
+        body = Answer(label=label, seconds=None, settled=made.settled, learned=made.learned)
+        project.emit(body, item=job.item, actor=job.actor)
+        project.touch(job.item)
+        return seq
+    if not project.changes.items or job.item != project.changes.items[-1][0]:
+        project.flush()
+        if job.item not in project.store.payloads(project.id, [job.item]):
+            raise RefusedError(409, "unknown_item", "the item must be one that was decided; it was not.", "item")
+    project.state.outcomes += 1
+    return project.emit(Outcome(label=label, origin=job.origin), item=job.item, actor=job.actor)
+
+
+def _set(project: Project, job: SetJob) -> SettingsReply:
+    state = project.state
+    if job.expected != state.settings_seq:
+        message = f"If-Match must be {state.settings_seq}, the event of the present settings; got {job.expected}."
+        raise RefusedError(409, "changed_meanwhile", message, "If-Match")
+    try:
+        changed_settings(state.settings, job.changes)
+    except (SteelyardError, TypeError, ValueError, OverflowError) as error:
+        raise RefusedError(422, "bad_settings", str(error), "settings") from None
+    try:
+        project.flush()
+        project.save_checkpoint()
+        state.change(job.changes, project.rows, state.seq + 1)
+    except InvalidInputError as error:
+        raise RefusedError(422, "bad_settings", str(error), "settings") from None
+    seq = project.emit(Set(changes=job.changes, library=__version__, numerics=NUMERICS), item=None, actor=job.actor)
+    budget = state.budget
+    project.changes.budget = (budget.limit, budget.spent, budget.reserved)
+    return SettingsReply(seq, msgspec.to_builtins(state.settings))
+
+
+def _expire(project: Project) -> int:
+    """Close every question whose time is over; how many."""
+    due = [item for item in project.state.open_rows if project.state.questions[item].expires <= project.at]
+    for item in sorted(due):
+        project.state.close(item)
+        project.emit(Close(reason="age"), item=item, actor=0)
+        project.touch(item)
+    return len(due)
+
+
+# -- the same request again ------------------------------------------------------------------------------------------
+
+
+def _said_before(project: Project, job: Job, kept: StoredRequest) -> Any:
+    """The first answer once more; only what is left of the budget is the present one."""
+    left = project.state.budget.left
+    if isinstance(job, DecideJob):
+        return _decisions_before(project, job, kept)
+    assert kept.reply is not None
+    if isinstance(job, AnswerJob):
+        return AnswersReply([_answer_before(said) for said in msgspec.msgpack.decode(kept.reply)], left)
+    return EventReply(msgspec.msgpack.decode(kept.reply, type=EventReply).event, left)
+
+
+def _answer_before(said: dict[str, Any]) -> AnswerReply | Problem:
+    return Problem(**said) if "error" in said else AnswerReply(**said)
+
+
+def _decisions_before(project: Project, job: DecideJob, kept: StoredRequest) -> list[DecisionReply | RefusedError]:
+    refused: dict[int, RefusedError] = {}
+    if kept.refused is not None:
+        for position, status, code, where in msgspec.msgpack.decode(kept.refused, type=Refusals):
+            row = job.rows[position]
+            if isinstance(row, RefusedError) and row.code == code:
+                refused[position] = row
+            else:
+                refused[position] = RefusedError(status, code, _MESSAGES.get(code, code), where)
+    sql = "SELECT id FROM item WHERE project = ? AND id >= ? AND id < ? AND external IS NULL ORDER BY id"
+    span = (project.id, kept.first, kept.first + kept.size)
+    unnamed = iter([row[0] for row in project.store.connection.execute(sql, span)])
+    replies: list[DecisionReply | RefusedError] = []
+    for position, row in enumerate(job.rows):
+        if position in refused:
+            replies.append(refused[position])
+        elif isinstance(row, RefusedError):
+            replies.append(row)
+        elif row.external is None:
+            replies.append(logged_decision(project, next(unnamed)))
+        else:
+            item = project.store.item_of(project.id, row.external)
+            assert item is not None
+            replies.append(logged_decision(project, item))
+    return replies

@@ -1,0 +1,75 @@
+"""What was learned, in order, and learning it again without what was taken back."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, cast
+
+from .records import Row
+from .settings import Learner
+
+EVERY = 32  # training examples between two copies of the learner
+
+
+class Example(NamedTuple):
+    """A label the model learned from: the item, its label (None: taken back), and the round it was learned at."""
+
+    item: int
+    label: int | None
+    round: int
+
+
+class Training:
+    """The training examples in the order of learning, and a learner of 32 to 64 of them ago.
+
+    An undo goes back to that learner and learns at most 63 examples again; anything older is learned again from the
+    beginning, with rows that the caller brings.
+    """
+
+    def __init__(self) -> None:
+        self.examples: list[Example] = []
+        self._recent: dict[int, Row] = {}  # rows of the examples behind the older copy, by item
+        self._copies: list[tuple[int, Learner]] = []  # (examples learned, learner): the older and the newer one
+
+    def add(self, item: int, label: int, row: Row, learner: Learner, t: int) -> int:
+        """Note an example that was just learned; its number."""
+        self.examples.append(Example(item, label, t))
+        self._recent[item] = row
+        if len(self.examples) % EVERY == 0:
+            self._copies.append((len(self.examples), copy.deepcopy(learner)))
+            del self._copies[:-2]
+            first = self._copies[0][0] if len(self._copies) == 2 else 0
+            self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
+        return len(self.examples) - 1
+
+    def retracted(self, n: int) -> Training:
+        """The same without the label of example ``n``, and without copies of the learner that know it."""
+        made = self.without_copies()
+        made.examples[n] = made.examples[n]._replace(label=None)
+        made._copies = [(count, learner) for count, learner in self._copies if count <= n]
+        return made
+
+    def without_copies(self) -> Training:
+        """The same examples, to be learned again from the beginning."""
+        made = Training()
+        made.examples, made._recent = list(self.examples), dict(self._recent)
+        return made
+
+    def kept_row(self, item: int) -> Row | None:
+        """The row of an example, if it is in memory."""
+        return self._recent.get(item)
+
+    def _base(self) -> tuple[int, Learner | None]:
+        return self._copies[-1] if self._copies else (0, None)
+
+    def _since(self, count: int) -> Iterator[Example]:
+        return (e for e in self.examples[count:] if e.label is not None)
+
+    def relearned(self, learner: Learner, rows: Callable[[int], Row]) -> Learner:
+        """The learner after the examples as they stand now; ``rows`` brings the rows that are not kept."""
+        count, base = self._base()
+        examples = list(self._since(count))
+        taken = (self._recent[e.item] if e.item in self._recent else rows(e.item) for e in examples)
+        labels, rounds = [cast(int, e.label) for e in examples], [e.round for e in examples]
+        return learner.relearned(taken, labels, rounds, start=base)

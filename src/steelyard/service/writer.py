@@ -1,0 +1,228 @@
+"""The one writer: takes requests from a queue, runs the reducer, commits them together, and only then answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import SteelyardError
+from .clock import Clock
+from .jobs import Job, RefusedError
+from .projects import Project, load_project
+from .sqlite import SQLiteStore
+from .tasks import carry_out
+
+GROUP = 512  # rows in one commit
+MOST_ROWS = 4096  # in the queue
+MOST_BYTES = 64 * 2**20
+CHECKPOINT_EVENTS = 50_000
+CHECKPOINT_SECONDS = 300
+KEY_DAYS = 7
+DAY = 86400 * 1_000_000
+FATAL = 70  # exit code: a commit failed, memory and disk may differ; a start replays the log
+
+Outcome = Any
+Deliver = Callable[[list[tuple[Job, Outcome]]], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What readers may know of a project: the state after the last commit."""
+
+    seq: int
+    rounds: int
+    reach: int
+    limit: int
+    spent: int
+    reserved: int
+    open: int
+    model: int
+    settings_seq: int
+    settings: Any
+    outcomes: int
+    missing: int
+    unknown: int
+
+
+class Writer:
+    """Owns the writing connection and every project's state; runs in a thread of its own.
+
+    ``deliver`` gets the outcomes of a commit after it; what it is given was written to the disk.
+    """
+
+    def __init__(self, store: SQLiteStore, clock: Clock, deliver: Deliver | None = None) -> None:
+        self.store, self.clock = store, clock
+        self.deliver = deliver or _deliver_each
+        self.projects: dict[str, Project] = {}
+        self.snapshots: dict[str, Snapshot] = {}
+        self.batches = self.rows = 0
+        self.commit_seconds = 0.0
+        self._queue: deque[Job] = deque()
+        self._queued_rows = self._queued_bytes = 0
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._saved = self._swept = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        for head in store.projects():
+            self._load(head.slug)
+
+    def start(self) -> None:
+        """Begin to take requests."""
+        self._thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Put a request into the queue; raises RefusedError if it is full."""
+        with self._wake:
+            if self._stopping:
+                raise RefusedError(503, "stopping", "the service must be running; it is being stopped. Try again.")
+            if self._queued_rows + job.size > MOST_ROWS or self._queued_bytes + job.weight > MOST_BYTES:
+                raise RefusedError(429, "busy", "the queue must have room; it is full. Try again in a second.")
+            self._queue.append(job)
+            self._queued_rows += job.size
+            self._queued_bytes += job.weight
+            self._wake.notify()
+
+    @property
+    def queued(self) -> int:
+        """Rows that wait."""
+        return self._queued_rows
+
+    def stop(self) -> None:
+        """Finish the queue, keep a checkpoint of every project, and end."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while batch := self._taken():
+                self._carry_out(batch)
+            self._save_all()
+        except BaseException:  # memory is ahead of the disk: nothing may be answered from here on
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(FATAL)
+
+    def _taken(self) -> list[Job]:
+        """Whole requests until enough rows are in hand; empty when it is time to end."""
+        with self._wake:
+            while not self._queue and not self._stopping:
+                self._wake.wait()
+            batch: list[Job] = []
+            rows = 0
+            while self._queue and (not batch or rows + self._queue[0].size <= GROUP):
+                job = self._queue.popleft()
+                rows += job.size
+                self._queued_bytes -= job.weight
+                batch.append(job)
+            self._queued_rows -= rows
+            return batch
+
+    def _carry_out(self, batch: list[Job]) -> None:
+        began = time.perf_counter()
+        self.store.begin()
+        touched: dict[str, Project] = {}
+        outcomes: list[tuple[Job, Outcome]] = []
+        for job in batch:
+            project = self._load(job.project)
+            if project is None:
+                outcomes.append((job, RefusedError(404, "not_found", "the project must exist; it does not.")))
+                continue
+            project.at = max(self.clock.now(), project.at)
+            try:
+                outcome = carry_out(project, job)
+            except RefusedError as refused:
+                outcome = refused
+            touched[job.project] = project
+            outcomes.append((job, outcome))
+            self.rows += job.size
+        for project in touched.values():
+            project.flush()
+            if project.since_checkpoint >= CHECKPOINT_EVENTS:
+                project.save_checkpoint()
+        self._keep_house(touched)
+        self.store.commit()
+        self.batches += 1
+        self.commit_seconds += time.perf_counter() - began
+        for project in touched.values():
+            self._publish(project)
+        self.deliver(outcomes)
+
+    def _keep_house(self, touched: dict[str, Project]) -> None:
+        """Now and then: checkpoints where there is news, and keys that are too old are forgotten."""
+        now = time.monotonic()
+        if now - self._saved > CHECKPOINT_SECONDS:
+            for project in self.projects.values():
+                if project.since_checkpoint:
+                    project.save_checkpoint()
+            self._saved = now
+        if now - self._swept > 3600:
+            self.store.forget_requests(self.clock.now() - KEY_DAYS * DAY)
+            self._swept = now
+
+    def _save_all(self) -> None:
+        self.store.begin()
+        for project in self.projects.values():
+            if project.since_checkpoint:
+                project.save_checkpoint()
+        self.store.commit()
+
+    def _load(self, slug: str) -> Project | None:
+        if slug not in self.projects:
+            head = self.store.project(slug)
+            if head is None or head.id == 0:
+                return None
+            self.projects[slug] = load_project(self.store, head)
+            self._publish(self.projects[slug])
+        return self.projects[slug]
+
+    def _publish(self, project: Project) -> None:
+        state, budget = project.state, project.state.budget
+        self.snapshots[project.slug] = Snapshot(
+            seq=state.seq,
+            rounds=state.learner.n_rounds_,
+            reach=state.reach,
+            limit=budget.limit,
+            spent=budget.spent,
+            reserved=budget.reserved,
+            open=len(state.open_rows),
+            model=state.model,
+            settings_seq=state.settings_seq,
+            settings=state.settings,
+            outcomes=state.outcomes,
+            missing=project.missing,
+            unknown=project.unknown,
+        )
+
+
+def _deliver_each(outcomes: list[tuple[Job, Outcome]]) -> None:
+    for job, outcome in outcomes:
+        if job.deliver is not None:
+            job.deliver(outcome)
+
+
+def wait_for(writer: Writer, job: Job) -> Outcome:
+    """Submit a request and wait for its outcome; for callers outside an event loop."""
+    done, found = threading.Event(), []
+
+    def deliver(outcome: Outcome) -> None:
+        found.append(outcome)
+        done.set()
+
+    job.deliver = deliver
+    writer.submit(job)
+    done.wait()
+    if isinstance(found[0], (RefusedError, SteelyardError)):
+        raise found[0]
+    return found[0]

@@ -1,0 +1,300 @@
+"""The routes: what they answer, whom they refuse, and that a refusal changes nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+
+import pytest
+from service_bench import made_up, settings_of
+from service_server import ThreadedServer, call, make_service
+
+from steelyard.client import ServiceError
+from steelyard.service.access import make_token, revoke_token
+from steelyard.service.clock import Clock
+from steelyard.service.command import run_backup, run_restore, run_verify
+from steelyard.service.projects import create_project
+from steelyard.service.routes import ROUTES
+from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.verify import verify_project
+
+COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "shown", "skip": "ignored"}
+
+
+@pytest.fixture
+def served(folder):
+    tokens = make_service(folder, settings=settings_of(columns=COLUMNS, hash_bits=8, question="Fraud?"))
+    with ThreadedServer(folder) as server:
+        yield server, tokens, folder
+
+
+def verified(folder):
+    store = SQLiteStore(folder, readonly=True)
+    store.connection.execute("BEGIN")
+    found = verify_project(store, store.project("p"))
+    store.close()
+    return found
+
+
+def key(n=[0]):  # noqa: B006
+    n[0] += 1
+    return {"Idempotency-Key": f"key-{n[0]}"}
+
+
+def test_a_program_can_use_it_whole(served):
+    server, tokens, folder = served
+    source = random.Random(1)
+    producer, annotator = (server.client(tokens[role]) for role in ("producer", "annotator"))
+    reader = server.client(tokens["reader"])
+    truth = {}
+    for _ in range(60):
+        y = source.random() < 0.4
+        made = producer.decide(made_up(source, y) | {"c": "u", "note": "n"})
+        truth[made["id"]] = "fraud" if y else "good"
+        for asked in annotator.questions(5):
+            assert asked["question"] == "Fraud?"
+            assert set(asked["row"]) == {"x", "y", "c", "note"}
+            done = annotator.answer(asked["item"], truth[asked["item"]], seconds=2.0)
+            assert (done["settled"], done["learned"]) == (truth[asked["item"]], True)
+    made = list(producer.decide_many([made_up(source, False)] * 1203))
+    assert [m["t"] for m in made] == list(range(60, 1263))
+    summary = reader.summary()
+    assert (summary["rows"], summary["unknown_fields"]) == (1263, 0)
+    assert summary["spent"] + summary["reserved"] + summary["left"] == summary["budget"] == 50
+    status, _, page = call(server.url, "GET", "/v1/p/decisions?after=0&limit=3", token=tokens["reader"])
+    assert status == 200
+    assert [d["t"] for d in page["decisions"]] == [0, 1, 2]
+    status, _, one = call(server.url, "GET", f"/v1/p/decisions/{page['decisions'][0]['id']}", token=tokens["reader"])
+    assert one == page["decisions"][0]
+    events = []
+    for event in reader.follow(wait=0):
+        events.append(event)
+        if event["seq"] == summary["events"]:
+            break
+    assert [e["seq"] for e in events] == list(range(1, summary["events"] + 1))
+    _, _, lines = call(server.url, "GET", "/v1/p/export.jsonl", token=tokens["reader"])
+    assert [json.loads(line)["t"] for line in lines.splitlines()] == list(range(1263))
+    _, _, table = call(server.url, "GET", "/v1/p/export.csv?only=labelled", token=tokens["reader"])
+    assert table.count(b"\r\n") == 1 + summary["spent"]
+    estimates = reader.estimates()
+    assert estimates["cost"]["value"] is None or estimates["dear_mistakes"] >= 6
+    assert verified(folder).events == summary["events"]
+
+
+def test_a_request_sent_again_is_answered_as_the_first_time(served):
+    server, tokens, _ = served
+    body = {"rows": [{"row": {"x": 1, "y": 2}}, {"row": {"x": "no number"}}, {"row": {"x": 3}, "id": "mine"}]}
+    once = key()
+    first = call(server.url, "POST", "/v1/p/decide/batch", token=tokens["producer"], body=body, headers=once)
+    again = call(server.url, "POST", "/v1/p/decide/batch", token=tokens["producer"], body=body, headers=once)
+    assert first[0] == again[0] == 200
+    assert first[2] == again[2]
+    assert "replayed" not in first[1]
+    assert again[1]["replayed"] == "true"
+    assert [("error" in row) for row in first[2]] == [False, True, False]
+    assert "x" in first[2][1]["where"]
+    assert "no number" in first[2][1]["message"]
+    other = call(server.url, "POST", "/v1/p/decide/batch", token=tokens["producer"], body={"rows": []}, headers=once)
+    assert other[0] == 422
+    body["rows"].append({"row": {}})
+    other = call(server.url, "POST", "/v1/p/decide/batch", token=tokens["producer"], body=body, headers=once)
+    assert (other[0], other[2]["error"]) == (409, "key_reused")
+    named = call(server.url, "POST", "/v1/p/decide", token=tokens["producer"], body={"row": {"x": 3}, "id": "mine"})
+    assert named[2] == first[2][2]
+    named = call(server.url, "POST", "/v1/p/decide", token=tokens["producer"], body={"row": {"x": 4}, "id": "mine"})
+    assert (named[0], named[2]["error"]) == (409, "id_reused")
+
+
+BAD = [
+    (b"{", 400),
+    (b'{"row": {"x": NaN}}', 400),
+    (b'{"row": {"x": Infinity}}', 400),
+    (b'{"row": {"x": 1e999}}', 422),
+    (b'{"row": {"x": {"a": 1}}}', 422),
+    (b'{"row": {"x": [1]}}', 422),
+    (b'{"row": [1]}', 422),
+    (b'{"rows": []}', 422),
+    (b'{"row": {"x": "text"}}', 422),
+    (b'{"row": {"x": true}}', 422),
+    (b'{"row": {"x": 1e101}}', 422),
+    (b'{"row": {"x": 1}, "id": ""}', 422),
+    (json.dumps({"row": {f"f{i}": 1 for i in range(1001)}}).encode(), 422),
+    (json.dumps({"row": {"c": "a" * 66_000}}).encode(), 422),
+    (b'{"row": {"c": "\\ud800"}}', 400),
+    (b'{"row": {"c": "\xff"}}', 400),
+    (b"[" * 100_000, 422),
+    (b'{"row": {"c": "' + b"a" * 300_000 + b'"}}', 413),
+]
+
+
+@pytest.mark.parametrize(("body", "status"), BAD, ids=range(len(BAD)))
+def test_bad_rows_are_refused_and_change_nothing(served, body, status):
+    server, tokens, _ = served
+    before = server.client(tokens["reader"]).summary()
+    found = call(server.url, "POST", "/v1/p/decide", token=tokens["producer"], body=body, headers=key())
+    assert found[0] == status, found[2]
+    assert set(found[2]) == {"error", "message", "where"}
+    assert server.client(tokens["reader"]).summary() == before
+
+
+def test_bad_answers_and_headers(served):
+    server, tokens, _ = served
+    post = lambda path, body, **more: call(server.url, "POST", f"/v1/p/{path}", body=body, **more)  # noqa: E731
+    asked = post("decide", {"row": {"x": 1}}, token=tokens["producer"], headers=key())[2]
+    assert asked["ask"]
+    annotator = {"token": tokens["annotator"], "headers": key()}
+    said = post("answers", [{"item": asked["id"], "label": "neither"}], **annotator)
+    assert (said[0], said[2]["error"]) == (422, "unknown_class")
+    said = post("answers", [{"item": 1, "label": "good"}], **annotator | {"headers": key()})
+    assert (said[0], said[2]["error"]) == (409, "never_asked")
+    owner = {"token": tokens["owner"], "headers": key()}
+    assert post(f"questions/{asked['id']}/close", None, **owner)[0] == 200
+    assert post(f"questions/{asked['id']}/close", None, **owner)[1]["replayed"] == "true"
+    said = post("answers", [{"item": asked["id"], "label": "good"}], **annotator | {"headers": key()})
+    assert (said[0], said[2]["error"]) == (409, "closed")
+    assert post("decide", {"row": {}}, token=tokens["producer"])[0] == 400
+    assert post("decide", {"row": {}}, token=tokens["producer"], headers={"Idempotency-Key": "a" * 65})[0] == 400
+    plain = key() | {"Content-Type": "text/plain"}
+    assert post("decide", {"row": {}}, token=tokens["producer"], headers=plain)[0] == 415
+    chunked = key() | {"Transfer-Encoding": "chunked"}
+    assert post("decide", b"", token=tokens["producer"], headers=chunked)[0] in (400, 411)
+    assert call(server.url, "GET", "/v1/p/decide", token=tokens["producer"])[0] == 405
+    assert call(server.url, "GET", "/nothing")[0] == 404
+    assert call(server.url, "GET", "/health", headers={"Host": "elsewhere.example"})[0] == 421
+
+
+def test_settings_change_by_event(served):
+    server, tokens, folder = served
+    _, _, now = call(server.url, "GET", "/v1/p/settings", token=tokens["owner"])
+    patch = lambda body, seq: call(  # noqa: E731
+        server.url, "PATCH", "/v1/p/settings", token=tokens["owner"], body=body, headers={"If-Match": str(seq)}
+    )
+    assert patch({"budget": 60}, now["seq"] + 1)[0] == 409
+    status, _, changed = patch({"budget": 60}, now["seq"])
+    assert (status, changed["settings"]["budget"]) == (200, 60)
+    assert patch({"seed": 3}, changed["seq"])[0] == 422
+    assert patch({"budget": "many"}, changed["seq"])[0] == 422
+    assert patch({"nothing": 1}, changed["seq"])[0] == 422
+    assert patch({"costs": {"fn": -1, "fp": 1}}, changed["seq"])[0] == 422
+    assert server.client(tokens["reader"]).summary()["budget"] == 60
+    assert verified(folder).events == 2
+
+
+def test_one_annotators_skip_closes_and_undo_opens(served):
+    server, tokens, folder = served
+    annotator = server.client(tokens["annotator"])
+    producer = server.client(tokens["producer"])
+    first, second = producer.decide({"x": 1}), producer.decide({"x": -1})
+    assert annotator.answer(first["id"], None)["closed"]
+    done = annotator.answer(second["id"], "fraud")
+    assert annotator.retract(done["answer"])["left"] == done["left"]
+    with pytest.raises(ServiceError, match="stand and be"):
+        annotator.retract(done["answer"])
+    (asked,) = annotator.questions()
+    assert asked["item"] == second["id"]
+    assert annotator.answer(second["id"], "good")["settled"] == "good"
+    assert producer.outcome(first["id"], "good", origin="chargeback")["event"]
+    assert verified(folder).events == 9
+
+
+def test_events_wait_for_news(served):
+    server, tokens, _ = served
+    found = []
+    waiting = threading.Thread(
+        target=lambda: found.append(call(server.url, "GET", "/v1/p/events?after=1&wait=30", token=tokens["reader"]))
+    )
+    waiting.start()
+    time.sleep(0.2)
+    server.client(tokens["producer"]).decide({"x": 1})
+    waiting.join(30)
+    assert [e["kind"] for e in found[0][2]["events"]] == ["decide"]
+
+
+def test_a_backup_under_load_is_restored_whole(served, capsys):
+    server, tokens, folder = served
+    stop = threading.Event()
+
+    def load():
+        client = server.client(tokens["producer"])
+        while not stop.is_set():
+            client.decide({"x": 1.0, "c": "u"})
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    try:
+        assert run_backup(folder, folder / "copy.sqlite") == 0
+    finally:
+        stop.set()
+        loading.join()
+    printed = capsys.readouterr().out
+    assert run_restore(folder / "copy.sqlite", folder / "restored") == 0
+    assert capsys.readouterr().out == printed
+    assert run_verify(folder / "restored", "p", printed.split()[2]) == 0
+    assert run_verify(folder, None, printed.split()[2]) == 0
+    assert run_verify(folder, None, "2:" + "0" * 32) == 3
+
+
+# Who may call what: 1 allowed, 3 wrong role (403), 0 everybody, m only a token of the service itself.
+MATRIX = {  # owner, annotator, producer, reader
+    "POST /v1/p/decide": "1313",
+    "POST /v1/p/decide/batch": "1313",
+    "POST /v1/p/questions/next": "1133",
+    "POST /v1/p/questions/2/renew": "1133",
+    "POST /v1/p/questions/2/close": "1333",
+    "POST /v1/p/answers": "1133",
+    "POST /v1/p/answers/3/retract": "1133",
+    "POST /v1/p/outcomes": "1313",
+    "GET /v1/p/summary": "1331",
+    "GET /v1/p/estimates": "1331",
+    "GET /v1/p/decisions": "1331",
+    "GET /v1/p/decisions/2": "1331",
+    "GET /v1/p/events": "1331",
+    "GET /v1/p/export.jsonl": "1331",
+    "GET /v1/p/export.csv": "1331",
+    "GET /v1/p/settings": "1333",
+    "PATCH /v1/p/settings": "1333",
+    "GET /health": "0000",
+    "GET /ready": "0000",
+    "GET /metrics": "mmmm",
+    "GET /openapi.json": "0000",
+}
+
+
+def test_access_matrix(folder):
+    tokens = make_service(folder)
+    store, now = SQLiteStore(folder), Clock().now()
+    create_project(store, "q", settings_of(), at=now)
+    strangers = {
+        "none": None,
+        "nonsense": "sy_nothing",
+        "expired": make_token(store, "p", "owner", at=now, expires=now - 1),
+        "revoked": make_token(store, "p", "owner", at=now),
+        "forged": tokens["owner"][:-1] + ("A" if tokens["owner"][-1] != "A" else "B"),
+    }
+    revoke_token(store, strangers["revoked"].split("_")[1], at=now)
+    elsewhere = make_token(store, "q", "owner", at=now)
+    store.close()
+    listed = {f"{r.method} {r.path}".replace("{project}", "p") for r in ROUTES}
+    assert listed == {p.replace("/2", "/{item}").replace("/3/", "/{answer}/") for p in MATRIX}
+    with ThreadedServer(folder) as server:
+        for route, expected in MATRIX.items():
+            method, path = route.split()
+            body = None if method == "GET" else {}
+            for role, kind in zip(("owner", "annotator", "producer", "reader"), expected, strict=True):
+                status = call(server.url, method, path, token=tokens[role], body=body, headers=key())[0]
+                refused = {"1": (401, 403), "0": (401, 403), "3": (), "m": ()}[kind]
+                assert status not in refused, (route, role, status)
+                assert kind != "3" or status == 403, (route, role, status)
+                assert kind != "m" or status == 404, (route, role, status)
+            for who, token in strangers.items():
+                status = call(server.url, method, path, token=token, body=body, headers=key())[0]
+                assert (status == 401) == (expected != "0000"), (route, who, status)
+            status = call(server.url, method, path, token=elsewhere, body=body, headers=key())[0]
+            assert (status == 404) == (expected != "0000"), (route, "other project", status)
+            status = call(server.url, method, path, token=tokens["owner"], headers={"Host": "a.example"})[0]
+            assert status == 421, (route, "strange Host", status)
+        status, _, text = call(server.url, "GET", "/metrics", token=tokens["metrics"])
+        assert status == 200
+        assert b"steelyard_queue_rows" in text

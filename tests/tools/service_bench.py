@@ -1,0 +1,86 @@
+"""A project without server: settings, rows and the acts on them, for the tests of the service."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from steelyard.service.clock import Clock
+from steelyard.service.jobs import DecideJob, RefusedError, RowToDecide
+from steelyard.service.projects import create_project, load_project
+from steelyard.service.records import BadRecordError, pack_cells
+from steelyard.service.settings import ProjectSettings
+from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.tasks import carry_out
+
+TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
+THREE = {"classes": ["a", "b", "c"], "costs": [[0, 1, 5], [2, 0, 1], [3, 1, 0]], "update": "CSOGD1(eta=0.2)"}
+
+
+def settings_of(**changes) -> ProjectSettings:
+    base = TWO | {"columns": {"x": "number", "y": "number"}, "budget": 50, "expected_rows": 300}
+    return ProjectSettings(**(base | changes))
+
+
+class HandClock(Clock):
+    """Moves only when told to."""
+
+    def __init__(self, wall: float = 1_700_000_000.0) -> None:
+        self.seconds, self.since_boot = wall, 1000.0
+        super().__init__()
+
+    def wall(self) -> float:
+        return self.seconds
+
+    def boot(self) -> float:
+        return self.since_boot
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.since_boot += seconds
+
+
+class Bench:
+    """One project; each call is one transaction."""
+
+    def __init__(self, folder: Path, settings: ProjectSettings, clock: Clock | None = None) -> None:
+        self.clock = clock or HandClock()
+        self.store = SQLiteStore(folder)
+        create_project(self.store, "p", settings, at=self.clock.now())
+        self.project = load_project(self.store, self.store.project("p"))
+        self.labels = settings.labels
+
+    @property
+    def state(self):
+        return self.project.state
+
+    def restart(self) -> None:
+        self.project = load_project(self.store, self.store.project("p"))
+
+    def run(self, job):
+        self.store.begin()
+        self.project.at = max(self.clock.now(), self.project.at)
+        try:
+            return carry_out(self.project, job)
+        except RefusedError as error:
+            return error
+        finally:
+            self.project.flush()
+            self.store.commit()
+
+    def row(self, record, external=None):
+        try:
+            cells, missing, unknown = self.project.reader.read(record)
+            return RowToDecide(cells, pack_cells(os.urandom(16), cells), external, missing, unknown)
+        except BadRecordError as error:
+            return RefusedError(422, "bad_row", str(error), error.where)
+
+    def decide(self, *records, key=None, digest=b"d", ids=None):
+        ids = ids or [None] * len(records)
+        rows = [self.row(record, i) for record, i in zip(records, ids, strict=True)]
+        return self.run(DecideJob("p", 1, key=key, digest=digest, rows=rows, size=len(rows)))
+
+
+def made_up(source: random.Random, truth: bool) -> dict[str, float]:
+    return {"x": source.gauss(2.0 * truth, 1.0), "y": source.gauss(-1.0 * truth, 1.0)}

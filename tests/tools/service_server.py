@@ -1,0 +1,142 @@
+"""A real server on a free port of loopback, in a thread or as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from service_bench import settings_of
+
+from steelyard.client import Client
+from steelyard.service.access import ROLES, make_token
+from steelyard.service.clock import Clock
+from steelyard.service.projects import create_project
+from steelyard.service.server import Service, bind
+from steelyard.service.settings import ProjectSettings
+from steelyard.service.sqlite import SQLiteStore
+
+
+def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None = None) -> dict[str, str]:
+    """A project with a token for each role."""
+    store, now = SQLiteStore(folder), Clock().now()
+    create_project(store, slug, settings or settings_of(), at=now)
+    tokens = {role: make_token(store, slug, role, at=now) for role in ROLES}
+    tokens["metrics"] = make_token(store, "_service", "reader", at=now)
+    store.close()
+    return tokens
+
+
+class ThreadedServer:
+    """Serves until the block ends."""
+
+    def __init__(self, folder: Path, clock: Clock | None = None) -> None:
+        self.service = Service(folder, bind("127.0.0.1", 0), clock=clock)
+        self.url = self.service.url
+        self.clients: list[Client] = []
+        self.ready = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        asyncio.run(self.service.serve(ready=self.ready.set))
+
+    def __enter__(self):
+        self.thread.start()
+        assert self.ready.wait(60)
+        while not self.service.server.started:
+            time.sleep(0.01)
+        return self
+
+    def client(self, token: str) -> Client:
+        """A client that is closed with the server."""
+        self.clients.append(Client(self.url, token, "p"))
+        return self.clients[-1]
+
+    def __exit__(self, *error):
+        for client in self.clients:
+            client.close()
+        self.service.server.should_exit = True
+        self.thread.join(60)
+
+
+FORKS = """
+import os, sys
+from pathlib import Path
+from steelyard.service.command import run_serve
+{extra}
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os._exit(run_serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), [], None, None))
+    print("child", child, flush=True)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print("ended", code, flush=True)
+"""
+
+
+class ServerProcess:
+    """``steelyard serve`` as a process that can be killed; each start is a fork of one that has everything imported."""
+
+    def __init__(self, folder: Path, port: int, *, extra: str = "") -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-c", FORKS.format(extra=extra), str(folder), str(port)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        self.parent = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, **pipes)
+        self.child = 0
+
+    def start(self) -> bool:
+        """Whether it serves; False if it has ended at once."""
+        self.parent.stdin.write("start\n")
+        self.parent.stdin.flush()
+        lines = [self.parent.stdout.readline(), self.parent.stdout.readline()]
+        self.child = int(next(line for line in lines if line.startswith("child")).split()[1])
+        return any(line.startswith("serving") for line in lines)
+
+    def end(self) -> int:
+        """The exit code, once it has ended."""
+        while not (line := self.parent.stdout.readline()).startswith("ended"):
+            assert line, self.parent.stderr.read()
+        return int(line.split()[1])
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        os.kill(self.child, number)
+        return self.end()
+
+    def close(self) -> None:
+        self.parent.stdin.close()
+        self.parent.wait(60)
+        self.parent.stdout.close()
+        self.parent.stderr.close()
+
+
+def free_port() -> int:
+    with contextlib.closing(bind("127.0.0.1", 0)) as sock:
+        return int(sock.getsockname()[1])
+
+
+def call(url: str, method: str, path: str, *, token=None, body=None, headers=None):
+    """One request: status, headers, JSON or bytes."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    given = dict(headers or {})
+    if token:
+        given["Authorization"] = f"Bearer {token}"
+    sent = body
+    if body is not None and not isinstance(body, bytes):
+        sent = json.dumps(body).encode()
+    if sent is not None:
+        given.setdefault("Content-Type", "application/json")
+    connection.request(method, path, sent, given)
+    response = connection.getresponse()
+    raw = response.read()
+    connection.close()
+    kind = response.headers.get("content-type", "")
+    said = json.loads(raw) if raw and kind == "application/json" else raw
+    return response.status, {name.lower(): value for name, value in response.getheaders()}, said
