@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..errors import DataFileError
+from ..validation.docstrings import documented
 from .columns import (
     Column,
     Table,
@@ -25,7 +26,7 @@ from .columns import (
     number_column,
     target_name,
 )
-from .dataset import Dataset
+from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
@@ -66,6 +67,7 @@ class Header:
         return named[0] if named else names[-1]
 
 
+@documented(READING)
 def read_arff(
     source: Source,
     *,
@@ -83,23 +85,14 @@ def read_arff(
 
     Parameters
     ----------
-    source : path or binary stream
-        May be compressed.
-    target : str or int, optional
+    target : str, int or None
         Attribute of the labels, by name or position; "auto" is KEEL's ``@outputs``, else an attribute called class,
         else the last.
-    nominal : sequence of str
-        Numeric attributes to take as categories.
-    drop : sequence of str
-        Attributes to leave out.
-    drop_missing : bool
-        Leave out rows with missing cells.
-    frame, dtype, max_bytes
-        As for :func:`read_csv`.
 
     Returns
     -------
     Dataset
+        Rows, labels and names.
 
     Examples
     --------

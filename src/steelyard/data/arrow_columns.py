@@ -1,4 +1,7 @@
-"""Columns and rows straight from Arrow arrays."""
+"""Columns and rows straight from Arrow arrays.
+
+Tested in ``tests/unit/data/test_parquet.py``.
+"""
 
 from __future__ import annotations
 

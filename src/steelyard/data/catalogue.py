@@ -15,20 +15,40 @@ from scipy import sparse
 
 from ..costs import Costs
 from ..validation.arrays import is_sparse
+from ..validation.docstrings import documented
 from ..validation.values import check_choice, invalid
-from .dataset import Dataset
+from .dataset import READING, Dataset
 from .fetch import DataFile, find
 from .files import file_error, open_source
 from .formats import FORMATS
 
+_KNOWN = {
+    "name": ("str", "What it is called."),
+    "about": ("str", "What the paper did."),
+    "rows": ("int", "How many rows."),
+    "features": ("int or None", "How many columns."),
+    "classes": ("mapping of str to int", "Rows of each class."),
+    "papers": ("tuple of str", "The papers that use it."),
+    "read": ("mapping", "Options for the reader."),
+}
 
+
+@documented(_KNOWN)
 @dataclass(frozen=True)
 class DatasetTask:
     """A paper's preparation of a data set.
 
-    ``positive`` turns the labels into 1 (these) and -1 (all others); ``merge`` gives labels a new common name;
-    ``files`` takes only some of the files; ``read`` are other options for the reader.
+    Parameters
+    ----------
+    positive : tuple of labels
+        These labels become 1 and all others -1.
+    merge : mapping of str to sequence of str
+        Labels that get a new common name.
+    files : tuple of str
+        The files to take; all if empty.
 
+    Examples
+    --------
     >>> from steelyard import list_datasets
     >>> {d.name: [t.name for t in d.tasks] for d in list_datasets()}["covtype"]
     ['binary', 'cov1', 'cov2', 'cov3']
@@ -67,10 +87,36 @@ class DatasetTask:
         return y
 
 
+@documented(_KNOWN)
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What the catalogue knows about a data set; see ``note`` for its differences from the papers' tables.
+    """What the catalogue knows about a data set.
 
+    Parameters
+    ----------
+    format : str
+        Of its files, as :func:`read_table` calls it.
+    target : str
+        What the labels are.
+    nominal : str
+        How many of the columns are nominal.
+    origin : str
+        Where it comes from.
+    files : tuple of DataFile
+        Its files with their checksums and addresses.
+    tasks : tuple of DatasetTask
+        The papers' preparations of it.
+    dense : bool
+        Whether its sparse file is read as an array.
+    nominal_features : tuple of str
+        Columns of numbers that are categories.
+    note : str
+        How it differs from the papers' tables.
+    no_address : str
+        Why it cannot be downloaded.
+
+    Examples
+    --------
     >>> from steelyard import list_datasets
     >>> info = next(d for d in list_datasets() if d.name == "german")
     >>> info.rows, info.features, info.papers
@@ -127,6 +173,7 @@ def list_datasets() -> list[DatasetInfo]:
     return list(_catalogue().values())
 
 
+@documented(READING)
 def load_dataset(
     name: str,
     *,
@@ -140,9 +187,22 @@ def load_dataset(
     Files are looked for in ``STEELYARD_DATA``, then in the user's cache, then at their public address (or under
     ``STEELYARD_MIRROR``), and held against the catalogue's checksums. The german credit data come with the library.
 
-    name: see :func:`list_datasets`. task: a paper's preparation, such as "cov1" of covtype; None for the data as they
-    are. download: False to stay off the network. frame, dtype: as for :func:`read_csv`.
+    Parameters
+    ----------
+    name : str
+        See :func:`list_datasets`.
+    task : str or None
+        A paper's preparation, such as "cov1" of covtype; the data as they are if None.
+    download : bool
+        False to stay off the network.
 
+    Returns
+    -------
+    Dataset
+        Rows, labels and where they come from.
+
+    Examples
+    --------
     >>> load_dataset("german").counts
     {-1: 700, 1: 300}
     """

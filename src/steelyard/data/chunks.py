@@ -36,9 +36,10 @@ def iter_chunks(
         Those of the reader of that format (``target``, ``nominal``, ``drop``, ``n_features``, ``frame``, ``dtype``,
         ``max_bytes``, ...); JSON lines take ``features`` to fix the fields.
 
-    Yields
-    ------
-    Dataset
+    Returns
+    -------
+    iterator of Dataset
+        Chunks of ``rows`` rows; the last may be shorter.
 
     Examples
     --------

@@ -12,17 +12,40 @@ from numpy.typing import NDArray
 
 from ..validation.arrays import len_rows
 
+READING = {  # what the options of readers mean, for ``documented``
+    "source": ("path or binary stream", "May be compressed (gz, bz2, xz, zst)."),
+    "target": ("str, int or None", "Column of the labels, by name or position (-1 is the last)."),
+    "nominal": ("sequence of str", "Numeric-looking columns to take as categories."),
+    "drop": ("sequence of str", "Columns to leave out."),
+    "drop_missing": ("bool", "Leave out rows with missing cells."),
+    "frame": ('{"auto", "pandas", "polars", "array"}', "What holds data that an array of floats cannot hold."),
+    "dtype": ("float64 or float32", "Of an array of numbers."),
+    "max_bytes": ("int or None", "Most uncompressed bytes to read."),
+}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Rows, labels and what is known about them; unpacks as ``X, y``.
 
-    ``X`` is a float array or CSR matrix if every column is numeric and complete, otherwise a pandas or polars frame
-    (an object array where neither is installed) in which nominal columns are categories and missing cells are missing.
-    ``y`` has whole-number labels as integers and others as text; None if no target was named. ``features`` names the
-    columns and is empty if they have no names. ``nominal`` gives the values of each nominal column, empty where they
-    are not known in advance (chunks of a stream).
+    Parameters
+    ----------
+    X : float array, CSR matrix or frame
+        An array or CSR matrix if every column is numeric and complete, otherwise a pandas or polars frame (an object
+        array where neither is installed) in which nominal columns are categories and missing cells are missing.
+    y : ndarray or None
+        Whole-number labels as integers and others as text; None if no target was named.
+    features : tuple of str
+        Names of the columns; empty if they have none.
+    nominal : mapping of str to tuple of str
+        The values of each nominal column, empty where they are not known in advance (chunks of a stream).
+    name : str
+        What the data are called.
+    about : str
+        Where they come from.
 
+    Examples
+    --------
     >>> from steelyard import load_dataset
     >>> X, y = load_dataset("german")
     >>> X.shape, y[:3].tolist()

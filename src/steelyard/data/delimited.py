@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..errors import DataFileError
+from ..validation.docstrings import documented
 from ..validation.values import check_count, check_flag, invalid
 from .columns import Column, Table, check_complete_labels, check_frame, check_names, is_number, target_name
 from .csv_records import HeadAndRest, TabbedLines, TextLines, split_records
-from .dataset import Dataset
+from .dataset import READING, Dataset
 from .engines import EngineUnsupported, read_fast
 from .files import Source, file_error, name_of, open_source
 from .layout import MISSING, Layout
@@ -24,6 +25,7 @@ HEAD = 1000  # rows that decide which columns are numeric
 SEPARATORS = (",", ";", "\t", "|")  # looked for in this order where none is given
 
 
+@documented(READING)
 def read_csv(
     source: Source,
     *,
@@ -47,10 +49,6 @@ def read_csv(
 
     Parameters
     ----------
-    source : path or binary stream
-        May be compressed (gz, bz2, xz, zst).
-    target : str or int, optional
-        Column of the labels, by name or position (-1 is the last).
     header : bool
         The first line names the columns; otherwise they are called ``names``, or x1, x2, ...
     names : sequence of str, optional
@@ -58,22 +56,10 @@ def read_csv(
     delimiter : str, optional
         One character, or " " for runs of blanks. By default a comma, or where the first rows have none a semicolon,
         tab or bar.
-    nominal : sequence of str
-        Numeric-looking columns to take as categories.
-    drop : sequence of str
-        Columns to leave out.
-    drop_missing : bool
-        Leave out rows with missing cells.
     missing : sequence of str
         Cells that count as missing.
     skip_lines : int
         Lines before the table.
-    frame : {"auto", "pandas", "polars", "array"}
-        What holds data that an array of floats cannot hold.
-    dtype : float64 or float32
-        Of an array of numbers.
-    max_bytes : int, optional
-        Most uncompressed bytes to read.
 
     Returns
     -------
@@ -197,9 +183,10 @@ class DelimitedReader:
     def _first_line(self, lines: Any) -> bytes:
         """The first line that is not blank, without a byte order mark; ``line`` is its number."""
         self.line = len(list(islice(lines, self.skip_lines))) + 1
-        for first in lines:
+        for line in lines:
+            first = bytes(line.removeprefix(b"\xef\xbb\xbf"))  # a line of the mark alone is blank
             if first.strip():
-                return bytes(first.removeprefix(b"\xef\xbb\xbf"))
+                return first
             self.line += 1
         raise file_error(self.where, None, "at least one row", "an empty file")
 

@@ -1,4 +1,7 @@
-"""A digest of rows and labels."""
+"""A digest of rows and labels.
+
+Tested in ``tests/unit/reproduction/test_runs.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Fast libraries for delimited text. Each gives exactly what the plain reader would give, or is unsupported."""
+"""Fast libraries for delimited text. Each gives exactly what the plain reader would give, or is unsupported.
+
+Tested in ``tests/property/test_delimited_engines.py``.
+"""
 
 from __future__ import annotations
 

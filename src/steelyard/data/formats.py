@@ -1,6 +1,8 @@
 """The table of file formats: a format read anywhere is read everywhere.
 
 A new reader is one file with a whole and a chunked function, one line in ``FORMATS``, and one test.
+
+Tested in ``tests/unit/data/test_table.py``.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def make_three_gaussians(
 
 
 def rotating_costs() -> Costs:
-    """The matrix of paper 002, sec. 5.1: one neighbour is a hundred times as dear as the other."""
+    """The matrix of paper 002, sec. 5.1: one neighbour is a hundred times as costly as the other."""
     return Costs.from_matrix(ROTATING, classes=[0, 1, 2])
 
 

@@ -1,4 +1,7 @@
-"""JSON lines: one flat object a line, numbers and texts mixed, fields and labels allowed to be missing."""
+"""JSON lines: one flat object a line, numbers and texts mixed, fields and labels allowed to be missing.
+
+Tested in ``tests/unit/data/test_table.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..validation.docstrings import documented
 from .columns import Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
-from .dataset import Dataset
+from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source, short_repr
 
 Record = tuple[int, dict[str, Any]]  # with its line number
 
 
+@documented(READING)
 def read_jsonl(
     source: Source,
     *,
@@ -33,18 +38,15 @@ def read_jsonl(
 
     Parameters
     ----------
-    source : path or binary stream
-        May be compressed.
-    target : str, optional
+    target : str or None
         Field of the labels; every record must have it.
-    features : sequence of str, optional
+    features : sequence of str or None
         The fields in their order; by default all that occur.
-    nominal, drop, frame, dtype, max_bytes
-        As for :func:`read_csv`.
 
     Returns
     -------
     Dataset
+        Rows, labels and names.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""What is known about the columns of a delimited text before it is read."""
+"""What is known about the columns of a delimited text before it is read.
+
+Tested in ``tests/property/test_delimited_engines.py``.
+"""
 
 from __future__ import annotations
 

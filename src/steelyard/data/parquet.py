@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..validation.docstrings import documented
 from ..validation.values import require
 from .arrow_columns import arrow_column, arrow_rows, is_arrow_number
 from .columns import Table, check_complete_labels, check_frame, check_names, target_name
-from .dataset import Dataset
+from .dataset import READING, Dataset
 from .files import Source, file_error, name_of, open_source, seekable
 
 BUFFER = 1 << 16  # bytes of a column read ahead: with it a row group is never held whole
 BATCH = 1 << 16  # rows decoded at a time where a file is read whole
 
 
+@documented(READING)
 def read_parquet(
     source: Source,
     *,
@@ -38,14 +40,15 @@ def read_parquet(
     ----------
     source : path or binary stream
         A stream that cannot be searched, and a compressed file, are held in memory.
-    target, nominal, drop, frame, dtype
-        As for :func:`read_csv`. Dropped columns are not decoded.
-    max_bytes : int, optional
+    drop : sequence of str
+        Columns to leave out; they are not decoded.
+    max_bytes : int or None
         Most bytes of decoded columns.
 
     Returns
     -------
     Dataset
+        Rows, labels and names.
 
     Examples
     --------

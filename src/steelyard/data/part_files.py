@@ -1,4 +1,7 @@
-"""The files behind a folder, pattern, list or URL, in natural order."""
+"""The files behind a folder, pattern, list or URL, in natural order.
+
+Tested in ``tests/unit/data/test_parts.py``.
+"""
 
 from __future__ import annotations
 

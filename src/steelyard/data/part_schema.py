@@ -1,4 +1,7 @@
-"""One schema for many parts: kinds of columns from footers or heads, compared before anything is read."""
+"""One schema for many parts: kinds of columns from footers or heads, compared before anything is read.
+
+Tested in ``tests/unit/data/test_parts.py``.
+"""
 
 from __future__ import annotations
 

@@ -65,6 +65,26 @@ class Parts:
         if self._keys and self.format == "libsvm":
             raise file_error(self.files[0].path, None, "no key=value folders for LIBSVM", ", ".join(self._keys))
 
+    @classmethod
+    def of_files(cls, files: Sequence[Part], format: str) -> Parts:
+        """Parts that were listed before.
+
+        Parameters
+        ----------
+        files : sequence of Part
+            The parts, in their order.
+        format : str
+            As for :func:`read_table`.
+
+        Returns
+        -------
+        Parts
+            These parts.
+        """
+        made = cls.__new__(cls)
+        made.files, made.format, made._keys = tuple(files), format, key_kinds(files)
+        return made
+
     def __len__(self) -> int:
         return len(self.files)
 
@@ -138,11 +158,23 @@ class Parts:
             Every chunk has the same columns in the same form. The schema is checked before the first.
         """
         check_count("rows", rows)
-        check_options(self.format, FORMATS[self.format].chunks, options)
-        return self._chunks(rows, self._common(options), options)
+        common = self.reading(options)
+        return (chunk for part in self.files for chunk in self.part_chunks(part, rows, common, options))
 
-    def _common(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options with which every part is read in the same form."""
+    def reading(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options with which every part is read in the same form; the schema is checked on the way.
+
+        Parameters
+        ----------
+        options : mapping
+            As for :meth:`iter_chunks`.
+
+        Returns
+        -------
+        dict
+            Options for the reader of one part.
+        """
+        check_options(self.format, FORMATS[self.format].chunks, dict(options))
         common = dict(options)
         if self.format == "libsvm":
             if common.get("n_features") is None:
@@ -165,10 +197,29 @@ class Parts:
             return libsvm_width(part.open(), zero_based=zero_based)
         raise invalid("n_features", "be given for LIBSVM files at a URL", None, "They would be read twice.")
 
-    def _chunks(self, rows: int, common: dict[str, Any], options: Mapping[str, Any]) -> Iterator[Dataset]:
-        for part in self.files:
-            for chunk in FORMATS[self.format].chunks(part.open(), rows, **common):
-                yield self._with_keys(chunk, part, options) if self._keys else chunk
+    def part_chunks(
+        self, part: Part, rows: int, common: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> Iterator[Dataset]:
+        """The chunks of one part.
+
+        Parameters
+        ----------
+        part : Part
+            The part.
+        rows : int
+            Rows of a chunk.
+        common : mapping
+            What :meth:`reading` made of the options.
+        options : mapping
+            As for :meth:`iter_chunks`.
+
+        Yields
+        ------
+        Dataset
+            Chunks of ``rows`` rows; the last may be shorter.
+        """
+        for chunk in FORMATS[self.format].chunks(part.open(), rows, **common):
+            yield self._with_keys(chunk, part, options) if self._keys else chunk
 
     def _with_keys(self, chunk: Dataset, part: Part, options: Mapping[str, Any]) -> Dataset:
         """The chunk with the columns that its part's folders give."""
@@ -184,7 +235,18 @@ class Parts:
         return table.chunk(options.get("frame", "auto"), options.get("dtype", np.float64))
 
     def read(self, **options: Any) -> Dataset:
-        """Read all parts into one data set; parameters as for :meth:`iter_chunks`."""
+        """Read all parts into one data set.
+
+        Parameters
+        ----------
+        **options : Any
+            As for :meth:`iter_chunks`.
+
+        Returns
+        -------
+        Dataset
+            All rows, in the order of the parts.
+        """
         frame, dtype = options.get("frame", "auto"), options.get("dtype", np.float64)
         as_array = {} if self.format == "libsvm" else {"frame": "array"}
         chunks = list(self.iter_chunks(rows=1 << 16, **{**options, **as_array}))
@@ -219,8 +281,11 @@ class Parts:
             if target in schema and target not in self._keys:  # a position, or a key, is found among all columns
                 options["drop"] = [name for name in schema if name != target]
                 options["nominal"] = [name for name in options.get("nominal", ()) if name == target]
-        labels = [chunk.y for chunk in self.iter_chunks(**options) if chunk.y is not None]
-        return count_values(join_labels(labels)) if labels else {}
+        counts: Counter[Any] = Counter()
+        for chunk in self.iter_chunks(**options):
+            if chunk.y is not None:
+                counts.update(label for label in chunk.y.tolist() if label is not None)
+        return merge_counts(counts)
 
     def count_levels(self, columns: Sequence[str], **options: Any) -> dict[str, dict[str, int]]:
         """How often each value of nominal columns occurs, by one pass over those columns alone.
@@ -286,10 +351,14 @@ def join_labels(labels: Sequence[Any]) -> NDArray[Any]:
     return np.concatenate(list(labels))
 
 
-def count_values(labels: NDArray[Any]) -> dict[Any, int]:
-    """Distinct labels and their numbers, sorted; None is left out."""
-    counts = Counter(label for label in labels.tolist() if label is not None)
-    return dict(sorted(counts.items()))
+def merge_counts(counts: Mapping[Any, int]) -> dict[Any, int]:
+    """Labels and their numbers, sorted: texts if any of them is, since 1 and "1" are the same label."""
+    if not any(isinstance(label, str) for label in counts):
+        return dict(sorted(counts.items()))
+    merged: Counter[str] = Counter()
+    for label, count in counts.items():
+        merged[str(label)] += count
+    return dict(sorted(merged.items()))
 
 
 def as_parts(source: Any, format: str | None = None) -> Parts:

@@ -1,4 +1,7 @@
-"""Delimited text by the standard library alone: the meaning that every fast engine has to meet."""
+"""Delimited text by the standard library alone: the meaning that every fast engine has to meet.
+
+Tested in ``tests/property/test_delimited_engines.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,94 @@
+"""A Dask cluster as an executor: thin over distributed's own, with errors that say what happened and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ClusterLost, StateError
+from ..validation.values import check_count, require
+from .job import versions
+
+PATIENCE = 8  # seconds that a scheduler has to answer
+
+
+class ClusterExecutor(Executor):
+    """The executor of a cluster, which knows its address."""
+
+    def __init__(self, client: Any, retries: int) -> None:
+        self.client = client
+        self.address = str(client.scheduler.address if client.scheduler is not None else client)
+        self._executor = client.get_executor(retries=retries, pure=False)
+
+    def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Hand a task to the cluster."""
+        return self._executor.submit(task, *arguments, **named)  # type: ignore[no-any-return]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take back what has not begun; the cluster itself stays."""
+        self._executor.shutdown(wait=wait)
+
+
+@contextmanager
+def on_dask(address: Any, *, retries: int = 2) -> Iterator[ClusterExecutor]:
+    """A Dask cluster as an executor, for the length of a ``with`` block.
+
+    Dask runs what it is sent: keep the cluster on the loopback interface or a network you trust, or use TLS
+    (``tls://`` addresses).
+
+    Parameters
+    ----------
+    address : str or distributed.Client
+        Of the scheduler, such as ``"tcp://127.0.0.1:8786"``; a client stays open afterwards.
+    retries : int
+        How often a task that failed with its worker is tried again.
+
+    Yields
+    ------
+    ClusterExecutor
+        What ``executor=`` takes.
+    """
+    check_count("retries", retries, at_least=0)
+    distributed = require("distributed", extra="scale", why="A Dask cluster")
+    client = _client(distributed, address) if isinstance(address, str) else address
+    try:
+        _check_versions(client)
+        executor = ClusterExecutor(client, retries)
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
+    finally:
+        if client is not address:
+            client.close(timeout=2)
+
+
+def _client(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterLost(
+            f"the cluster at {address} must answer within {PATIENCE} s; got {type(error).__name__}. "
+            "Check the address, and that `dask scheduler` runs there."
+        ) from error
+
+
+def _check_versions(client: Any) -> None:
+    """Workers with another steelyard, Python or numpy would give other bits, or fail in the middle."""
+    ours = versions()
+    try:
+        workers = client.run(versions)
+    except (ImportError, AttributeError) as error:
+        raise StateError(
+            f"workers must have steelyard {ours['steelyard']}; got {error}. Install it on each."
+        ) from error
+    if not workers:
+        raise ClusterLost(
+            f"the cluster at {client.scheduler.address} must have a worker; got none. Start `dask worker`."
+        )
+    for worker, theirs in workers.items():
+        for name, version in ours.items():
+            if theirs[name] != version:
+                raise StateError(f"{name} must be {version} on every worker; got {theirs[name]} at {worker}.")

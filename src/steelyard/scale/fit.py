@@ -1,0 +1,206 @@
+"""Learning from parts: in lanes side by side, or one after the other; the bits depend on the job alone."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..costs.rules import CostsLike
+from ..data import Parts
+from ..data.parts import as_parts
+from ..online._saving import params_written
+from ..validation.values import check_choice, check_count, invalid
+from .dask import ClusterExecutor
+from .job import KINDS, Job, WorkFolder, load_learner, part_entry
+from .lanes import count_features, learn_alone, readable_parts, run_lane
+from .lbfgs import finish_lbfgs
+from .merge import check_lanes, merge_lanes
+from .progress import Progress
+from .sample import fit_sample
+from .tasks import executor_or_pool, run_tasks
+
+__all__ = ["fit_parts"]
+
+
+def fit_parts(
+    estimator: Any,
+    parts: Parts | str | os.PathLike[str] | Sequence[Any],
+    *,
+    target: str | int | None = None,
+    costs: CostsLike | None = None,
+    classes: Sequence[Any] | None = None,
+    lanes: int = 1,
+    passes: int = 1,
+    finish: str | None = None,
+    max_passes: int = 20,
+    work: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    on_bad_part: str = "raise",
+    sample: int | None = None,
+    seed: int = 0,
+    rows: int = 10_000,
+    progress: bool = True,
+    **options: Any,
+) -> Any:
+    """Fit an estimator on more rows than memory holds, here or on a cluster, with the same bits.
+
+    Parts go to lanes by their index; a lane is one sequential pass; lanes are merged by a binary tree in their order.
+    So the bits depend on the parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is
+    ``fit`` on the concatenated rows, bit for bit.
+
+    Parameters
+    ----------
+    estimator : OnlineClassifier, OnlineCostClassifier or any with partial_fit
+        It stays as it is; a fitted copy is returned.
+    parts : Parts, folder, pattern, URL or list of files
+        Columns of numbers, or LIBSVM.
+    target : str, int or None
+        The column of labels; not needed for LIBSVM.
+    costs : Costs, mapping, array-like or None
+        In place of those of the estimator.
+    classes : sequence of labels or None
+        All labels; found by a pass over the labels alone if None.
+    lanes : int
+        Learners side by side; more than one for AROW and SCW1 only.
+    passes : int
+        Passes over the rows.
+    finish : {None, "lbfgs"}
+        After the online passes, L-BFGS on the cost-weighted logistic loss (two classes).
+    max_passes : int
+        Passes of ``finish`` at most.
+    work : path or None
+        The folder of the job, which a later call goes on from; needed on a cluster, whose machines share it.
+    executor : Executor or None
+        A pool of processes if None; see :func:`on_dask`.
+    on_bad_part : {"raise", "skip"}
+        Whether a part that cannot be read is an error, or is left out as a whole and listed in ``skipped_parts_``.
+    sample : int or None
+        Fit on about so many rows, drawn by (seed, part, row); for estimators that do not learn from parts.
+    seed : int
+        Of the sample.
+    rows : int
+        Rows read at a time.
+    progress : bool
+        Show a line on a terminal.
+    **options : Any
+        Of the reader: ``drop``, ``n_features``, ...
+
+    Returns
+    -------
+    estimator
+        The fitted copy.
+    """
+    listed, model = as_parts(parts), clone(estimator)
+    if costs is not None:
+        model.set_params(costs=costs)
+    check_count("passes", passes)
+    check_choice("on_bad_part", on_bad_part, ("raise", "skip"))
+    if finish is not None:
+        check_choice("finish", finish, ("lbfgs",))
+    reading_options = options if listed.format == "libsvm" else {**options, "target": target}
+    if sample is not None:
+        return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
+    if not hasattr(model, "partial_fit"):
+        advice = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, advice)
+    check_lanes(model, check_count("lanes", lanes))
+    listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
+    job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), on_bad_part)
+    if job.estimator["kind"] not in KINDS:
+        return _finished(*learn_alone(model, job), unreadable)
+    if work is None and isinstance(executor, ClusterExecutor):
+        raise invalid("work", "be a folder that all workers share", None)
+    if lanes == 1 and finish is None and work is None and executor is None:
+        return _finished(*learn_alone(model.start(job.n_features, np.asarray(job.classes)), job), unreadable)
+    with _folder(work) as folder, folder.held():
+        folder.begin(job)
+        fitted, skipped = _run(folder, job, executor, Progress(progress))
+        if finish == "lbfgs":
+            fitted = finish_lbfgs(fitted, folder, job, executor, max_passes=check_count("max_passes", max_passes))
+        return _finished(fitted, skipped, unreadable)
+
+
+def _job(
+    model: Any,
+    parts: Parts,
+    options: dict[str, Any],
+    classes: Sequence[Any] | None,
+    lanes: int,
+    passes: int,
+    rows: int,
+    on_bad_part: str,
+) -> Job:
+    reading = parts.reading(options)
+    kind = type(model).__name__
+    params = params_written(model) if kind in KINDS else {}
+    found = list(parts.count_labels(**options)) if classes is None else np.unique(np.asarray(classes)).tolist()
+    if len(found) < 2:
+        raise invalid("parts", "hold two labels or more", found, "Is target right?")
+    files = [part_entry(part) for part in parts.files]
+    width = count_features(parts, reading, options)
+    estimator = {"kind": kind, "params": params}
+    skip = on_bad_part == "skip"
+    return Job(
+        estimator, files, parts.format, parts.fingerprint(), reading, options, width, found, lanes, passes, rows, skip
+    )
+
+
+def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Progress) -> tuple[Any, list[str]]:
+    """All passes; a pass whose merged file is there is not done again."""
+    skipped: list[str] = []
+    fitted: Any = None
+    with executor_or_pool(executor, job.lanes) as used, progress:
+        for turn in range(job.passes):
+            merged = folder.merged(turn)
+            noted = folder.noted(merged)
+            if noted is None or not merged.exists():
+                noted = _run_pass(folder, job, turn, used, progress)
+            skipped = sorted({*skipped, *noted["skipped"]})
+            fitted = load_learner(merged)
+    return fitted, skipped
+
+
+def _run_pass(folder: WorkFolder, job: Job, turn: int, executor: Executor, progress: Progress) -> dict[str, Any]:
+    names = [f"lane {lane} ({_named(job, lane)})" for lane in range(job.lanes)]
+    given = [(os.fspath(folder), turn, lane) for lane in range(job.lanes)]
+    progress.begin(f"pass {turn + 1} of {job.passes}", job.lanes)
+    done = run_tasks(
+        executor, run_lane, given, names=names, kind="lanes", work=os.fspath(folder), on_done=progress.step
+    )
+    before = load_learner(folder.merged(turn - 1)) if turn and job.lanes > 1 else None
+    learned = [load_learner(folder.lane(turn, lane)) for lane in range(job.lanes)]
+    folder.save(merge_lanes(learned, before), folder.merged(turn))
+    about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}
+    folder.note(folder.merged(turn), about)
+    return about
+
+
+def _named(job: Job, lane: int) -> str:
+    names = [job.files[i]["name"] for i in job.parts_of(lane)]
+    return ", ".join(names if len(names) <= 3 else [*names[:2], f"... {len(names)} parts"])
+
+
+@contextmanager
+def _folder(work: str | os.PathLike[str] | None) -> Iterator[WorkFolder]:
+    if work is not None:
+        yield WorkFolder(Path(work).absolute())
+        return
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as made:
+        yield WorkFolder(made)
+
+
+def _finished(fitted: Any, found: list[str], unreadable: list[str]) -> Any:
+    skipped = sorted({*found, *unreadable})
+    fitted.skipped_parts_ = skipped
+    if skipped:
+        warnings.warn(f"{len(skipped)} parts could not be read and are left out: {', '.join(skipped)}", stacklevel=3)
+    return fitted

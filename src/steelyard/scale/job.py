@@ -1,0 +1,250 @@
+"""A job in its folder: what is to be done, by names alone, and the files of what has been done."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._version import __version__
+from ..data import Parts
+from ..data.part_files import Part
+from ..errors import StateError
+from ..files import lock_file, write_atomically
+from ..online import NUMERICS, OnlineClassifier, OnlineCostClassifier
+from ..validation.values import require
+
+Learner = OnlineClassifier | OnlineCostClassifier
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (OnlineClassifier, OnlineCostClassifier)}
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines for the bits to be the same."""
+    return {"steelyard": __version__, "python": platform.python_version(), "numpy": np.__version__}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a fit is asked to do; equal jobs give equal bits.
+
+    Parameters
+    ----------
+    estimator : dict
+        Its kind and parameters, as its state holds them.
+    files : list of dict
+        The parts, in their order.
+    format : str
+        Their format.
+    fingerprint : str
+        Of the parts.
+    reading, options : dict
+        With which every part is read in the same form, and what the caller said of it.
+    n_features : int
+        Features of a row.
+    classes : list
+        All labels.
+    lanes, passes, rows : int
+        Learners side by side, passes over the rows, rows read at a time.
+    skip : bool
+        Whether parts that cannot be read are left out.
+    """
+
+    estimator: dict[str, Any]
+    files: list[dict[str, Any]]
+    format: str
+    fingerprint: str
+    reading: dict[str, Any]
+    options: dict[str, Any]
+    n_features: int
+    classes: list[Any]
+    lanes: int
+    passes: int
+    rows: int
+    skip: bool
+
+    def parts(self) -> Parts:
+        """The parts, as they were listed."""
+        return Parts.of_files([restore_part(about) for about in self.files], self.format)
+
+    def parts_of(self, lane: int) -> list[int]:
+        """The positions of the parts of a lane: by index, never by worker."""
+        return list(range(lane, len(self.files), self.lanes))
+
+    def described(self) -> dict[str, Any]:
+        """The job as its file holds it."""
+        return {"kind": "steelyard job/1", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
+
+
+def restore_part(about: Mapping[str, Any]) -> Part:
+    """A part from its names."""
+    keys = tuple((name, value) for name, value in about["keys"])
+    filesystem = None
+    if about["protocol"] is not None:
+        fsspec = require("fsspec", extra="scale", why="Reading parts at a URL")
+        filesystem = fsspec.filesystem(about["protocol"])
+    return Part(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
+
+
+def part_entry(part: Part) -> dict[str, Any]:
+    """A part by its names alone."""
+    protocol = None if part.filesystem is None else part.filesystem.protocol
+    protocol = protocol[0] if isinstance(protocol, (tuple, list)) else protocol
+    path = os.path.abspath(part.path) if part.filesystem is None else part.path
+    return {
+        "path": path,
+        "name": part.name,
+        "size": part.size,
+        "modified": part.modified,
+        "keys": [list(pair) for pair in part.keys],
+        "protocol": protocol,
+    }
+
+
+class WorkFolder:
+    """The files of a job. Every one is written under another name first, synced, and renamed: there or not there."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.path = Path(folder)
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The folder for this process alone; a second one is told who holds it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        owner = self.path / "owner.json"
+        try:
+            with lock_file(self.path / "job.json"):
+                write_note(owner, {"host": socket.gethostname(), "process": os.getpid()})
+                yield
+        except StateError as error:
+            if "is in use by" not in str(error):
+                raise
+            known = read_note(owner) or {}
+            who = f"process {known.get('process', '?')} on {known.get('host', 'another machine')}"
+            raise StateError(f"{self.path} is in use by {who}. Wait for it, or give another work=.") from None
+
+    def begin(self, job: Job) -> None:
+        """Write what is to be done, or go on where the same job stopped; another one is refused."""
+        wanted = json.loads(json.dumps(job.described()))
+        found = read_note(self.path / "job.json")
+        if found is None:
+            if any(self.path.glob("*.steelyard")):
+                raise StateError(f"{self.path} must hold the files of one job; job.json is gone. Give another work=.")
+            write_note(self.path / "job.json", wanted)
+            return
+        differing = [name for name in wanted if found.get(name) != wanted[name]]
+        if differing:
+            name = differing[0]
+            was, now = _shown(found.get(name)), _shown(wanted[name])
+            raise StateError(
+                f"{self.path} must hold this job; {', '.join(differing)} differ ({name} was {was}, is {now}). "
+                "Give another work=, or the same arguments as before."
+            )
+
+    def job(self) -> Job:
+        """What is to be done."""
+        found = read_note(self.path / "job.json")
+        if found is None:
+            raise StateError(f"{self.path} must hold job.json; it does not.")
+        written, kind = found.pop("versions", None), found.pop("kind", None)
+        if (kind, written) != ("steelyard job/1", versions() | {"numerics": str(NUMERICS)}):
+            raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
+        return Job(**found)
+
+    def lane(self, turn: int, lane: int) -> Path:
+        """Where a lane leaves what it learned in a pass."""
+        return self.path / f"pass-{turn:03}-lane-{lane:05}.steelyard"
+
+    def keep_partial(self, turn: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
+        """Keep what a lane knows after some parts. Their number stands in the name, so the two cannot come apart."""
+        path = self.path / f"pass-{turn:03}-lane-{lane:05}-upto-{parts:06}.steelyard"
+        self.note(path, {"parts": parts, "skipped": skipped})
+        self.save(learner, path)
+        for older in self._partials(turn, lane)[:-1]:
+            older.unlink(missing_ok=True)
+            older.with_suffix(".json").unlink(missing_ok=True)
+
+    def partial(self, turn: int, lane: int) -> Path | None:
+        """The last checkpoint of a lane."""
+        found = self._partials(turn, lane)
+        return found[-1] if found else None
+
+    def _partials(self, turn: int, lane: int) -> list[Path]:
+        return sorted(self.path.glob(f"pass-{turn:03}-lane-{lane:05}-upto-*.steelyard"))
+
+    def merged(self, turn: int) -> Path:
+        """Where what all lanes know after a pass stands."""
+        return self.path / f"pass-{turn:03}.steelyard"
+
+    def save(self, learner: Learner, path: Path) -> None:
+        """Keep a learner; a full disk is said with the folder and what is needed, and what is there stays."""
+        try:
+            learner.save(path)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            arrays = learner.state()["arrays"]
+            needed = sum(np.asarray(array).nbytes for array in arrays.values())
+            advice = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
+            raise OSError(errno.ENOSPC, advice, os.fspath(path)) from error
+
+    def note(self, path: Path, about: Any) -> None:
+        """Plain values beside a file."""
+        write_note(path.with_suffix(".json"), about)
+
+    def noted(self, path: Path) -> Any:
+        """The plain values beside a file, or None."""
+        return read_note(path.with_suffix(".json"))
+
+
+def write_note(path: Path, about: Any) -> None:
+    """Plain values as a file with its own checksum, whole or not there."""
+    text = json.dumps(about, indent=1, allow_nan=False)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    with write_atomically(path) as file:
+        file.write(f'{{"sha256": "{digest}",\n"content": {text}}}\n'.encode())
+
+
+def read_note(path: Path) -> Any:
+    """The content of a file of plain values, None if there is none; a damaged one is an error."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        found = json.loads(raw)
+        text = json.dumps(found["content"], indent=1, allow_nan=False)
+        whole = hashlib.sha256(text.encode()).hexdigest() == found["sha256"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise StateError(f"{path} must be whole and unchanged; it is damaged. Remove it and run the same call again.")
+    return found["content"]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def load_learner(path: Path) -> Learner:
+    """A learner from one of the files."""
+    for kind in KINDS.values():
+        try:
+            return kind.load(path)  # type: ignore[no-any-return]
+        except StateError as error:
+            if "must be a file written by" not in str(error):
+                raise
+    raise StateError(f"{path} must hold an online learner; it holds something else.")

@@ -1,0 +1,198 @@
+"""A lane: one learner, one sequential pass over its parts, and the file that it leaves behind."""
+
+from __future__ import annotations
+
+import copy
+import queue
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Dataset, Parts
+from ..data.part_files import Part
+from ..errors import DataFileError, DataNotFoundError, InvalidInputError, SteelyardError
+from ..validation.values import invalid
+from .job import KINDS, Job, Learner, WorkFolder, load_learner
+from .merge import begin_lane
+
+AHEAD = 2  # chunks decoded while one is learned from
+BETWEEN = 10.0  # seconds between checkpoints of a lane
+UNREADABLE = (DataFileError, DataNotFoundError)
+
+
+def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
+    """Learn one lane of one pass, or go on where it stopped; what it learned stands in the folder afterwards.
+
+    The task of a worker: it is told names alone, and doing it twice does no harm.
+    """
+    work = WorkFolder(folder)
+    job, done = work.job(), work.lane(turn, lane)
+    noted = work.noted(done)
+    if noted is not None and done.exists():
+        return dict(noted)
+    learner, skipped, began = _resumed(work, job, turn, lane)
+    positions = job.parts_of(lane)
+    saved = time.monotonic()
+    for at in range(began, len(positions)):
+        learner, bad = learn_part(learner, job, positions[at])
+        skipped += bad
+        if time.monotonic() - saved > BETWEEN and at + 1 < len(positions):
+            work.keep_partial(turn, lane, at + 1, learner, skipped)
+            saved = time.monotonic()
+    work.save(learner, done)
+    about = {"lane": lane, "rows": learner.n_rounds_, "skipped": skipped}
+    work.note(done, about)
+    return about
+
+
+def _resumed(work: WorkFolder, job: Job, turn: int, lane: int) -> tuple[Learner, list[str], int]:
+    """The learner of a lane as its last checkpoint left it, or at its beginning."""
+    partial = work.partial(turn, lane)
+    if partial is not None:
+        noted = work.noted(partial)
+        return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
+    before = load_learner(work.merged(turn - 1)) if turn else None
+    return begin_lane(new_learner(job) if before is None else before, job.lanes), [], 0
+
+
+def new_learner(job: Job) -> Learner:
+    """A learner before its first row."""
+    from ..online._saving import params_read
+
+    kind = KINDS[job.estimator["kind"]]
+    made = kind(**params_read(job.estimator["params"], {}))
+    return made.start(job.n_features, np.asarray(job.classes))  # type: ignore[no-any-return]
+
+
+def learn_part(learner: Any, job: Job, position: int) -> tuple[Any, list[str]]:
+    """The learner after one part, and the part's name if it could not be read and is left out as a whole."""
+    parts = job.parts()
+    part = parts.files[position]
+    before = copy.deepcopy(learner) if job.skip else None
+    start = 0
+    try:
+        for chunk in ahead(parts.part_chunks(part, job.rows, job.reading, job.options)):
+            y = chunk_labels(chunk, job.classes)
+            learner.partial_fit(rows_of(chunk), y, classes=np.asarray(job.classes))
+            start += len(y)
+    except UNREADABLE as error:
+        if before is None:
+            raise
+        warnings.warn(f"{part.path} is left out as a whole: {error}", stacklevel=2)
+        return before, [part.path]
+    except SteelyardError as error:
+        raise named_error(error, part, start) from error
+    return learner, []
+
+
+def learn_alone(learner: Any, job: Job) -> tuple[Any, list[str]]:
+    """All parts, one after the other, as many times as there are passes; no file is written."""
+    skipped: list[str] = []
+    for turn in range(job.passes):
+        for position in range(len(job.files)):
+            learner, bad = learn_part(learner, job, position)
+            skipped += bad if turn == 0 else []
+    return learner, skipped
+
+
+def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[str]]:
+    """The parts whose columns and labels can be read from end to end, and the paths of the others.
+
+    What is wrong with features alone is found when they are learned from.
+    """
+    kept, left_out = [], []
+    for part in parts.files:
+        try:
+            Parts.of_files([part], parts.format).count_labels(**options)
+        except UNREADABLE:
+            left_out.append(part.path)
+        else:
+            kept.append(part)
+    if not kept:
+        raise invalid("parts", "hold a part that can be read", f"{len(left_out)} damaged ones")
+    return Parts.of_files(kept, parts.format), left_out
+
+
+def named_error(error: SteelyardError, part: Part, start: int) -> SteelyardError:
+    """The usual sentence, and where the rows stand."""
+    where = f"It is about {part.path}; its rows are counted from row {start} of the part."
+    kind = type(error)
+    try:
+        return kind(f"{error} {where}")
+    except TypeError:
+        return InvalidInputError(f"{error} {where}")
+
+
+def rows_of(chunk: Dataset) -> Any:
+    """Rows of numbers; text has to be left out or turned into numbers first."""
+    if chunk.nominal:
+        names = ", ".join(list(chunk.nominal)[:5])
+        advice = "Leave them out with drop=, or turn them into numbers first."
+        raise invalid("parts", "hold columns of numbers", f"text in {names}", advice)
+    return chunk.X if not hasattr(chunk.X, "to_numpy") else chunk.X.to_numpy()
+
+
+def chunk_labels(chunk: Dataset, classes: Sequence[Any]) -> NDArray[Any]:
+    """The labels of a chunk, as text if any label of any part is."""
+    if chunk.y is None:
+        raise invalid("target", "name the column of labels", None)
+    found = np.asarray(chunk.y)
+    if isinstance(classes[0], str) and found.dtype.kind != "U":
+        found = np.array([None if label is None else str(label) for label in found.tolist()], dtype=object)
+    if found.dtype.kind == "O":
+        missing = np.flatnonzero([label is None for label in found.tolist()])
+        if len(missing):
+            raise invalid("y", "have a label for every row", None, f"See row {int(missing[0])}.")
+        found = np.array(found.tolist())
+    return found
+
+
+def ahead(chunks: Iterable[Dataset], depth: int = AHEAD) -> Iterator[Dataset]:
+    """The same chunks, decoded by another thread while those before are learned from; kernels leave it the machine."""
+    waiting: queue.Queue[Any] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(item: Any) -> bool:
+        while not stopped.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def decode() -> None:
+        try:
+            for chunk in chunks:
+                if not put((chunk, None)):
+                    return
+            put((None, None))
+        except BaseException as error:  # handed over to whoever waits for the chunk
+            put((None, error))
+
+    thread = threading.Thread(target=decode, daemon=True, name="steelyard-decode")
+    thread.start()
+    try:
+        while True:
+            chunk, error = waiting.get()
+            if error is not None:
+                raise error
+            if chunk is None:
+                return
+            yield chunk
+    finally:
+        stopped.set()
+        thread.join()
+
+
+def count_features(parts: Parts, reading: dict[str, Any], options: dict[str, Any]) -> int:
+    """Features of a row, from the first one."""
+    for part in parts.files:
+        for chunk in parts.part_chunks(part, 1, reading, options):
+            return int(rows_of(chunk).shape[1])
+    raise invalid("parts", "hold at least one row", "none")

@@ -1,0 +1,91 @@
+"""Tasks on any executor: all of them, in no order, with errors that name the task and the cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ClusterLost, SteelyardError
+from .dask import ClusterExecutor
+
+Done = Callable[[int, Any], None]
+
+
+@contextmanager
+def executor_or_pool(executor: Executor | None, tasks: int) -> Iterator[Executor]:
+    """The executor given, or a pool of processes of its own."""
+    if executor is not None:
+        yield executor
+        return
+    workers = max(1, min(tasks, os.cpu_count() or 1))
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+def run_tasks(
+    executor: Executor,
+    task: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    *,
+    names: Sequence[str],
+    kind: str,
+    work: str,
+    on_done: Done,
+) -> list[Any]:
+    """The results of all tasks, in their order. The first failure takes back those that have not begun."""
+    places: dict[Future[Any], int] = {}
+    results: list[Any] = [None] * len(arguments)
+    done = 0
+    try:
+        for i, given in enumerate(arguments):
+            places[executor.submit(task, *given)] = i
+        for future in as_completed(places):
+            results[places[future]] = future.result()
+            done += 1
+            on_done(done, results[places[future]])
+    except BaseException as error:
+        for future in places:
+            future.cancel()
+        explained = _explained(error, executor, places, names, f"{done} of {len(arguments)} {kind}", work)
+        if explained is error:
+            raise
+        raise explained from error
+    return results
+
+
+def _explained(
+    error: BaseException,
+    executor: Executor,
+    places: dict[Future[Any], int],
+    names: Sequence[str],
+    progress: str,
+    work: str,
+) -> BaseException:
+    """What to say of a failure: that a cluster went away, or which task ended its workers."""
+    if isinstance(error, SteelyardError) or not isinstance(error, Exception):
+        return error if not isinstance(error, CancelledError) else _lost(executor, progress, work)
+    if type(error).__name__ == "KilledWorker" or isinstance(error, BrokenProcessPool):
+        failed = next((names[i] for future, i in places.items() if future.done() and _failed_with(future, error)), "?")
+        return ClusterLost(
+            f"workers ended while they learned {failed}, after {progress}: a part may need more memory than a worker "
+            f"has. Give smaller rows=, or more memory to each worker; {work} holds what is done."
+        )
+    if isinstance(error, (CancelledError, OSError)) and isinstance(executor, ClusterExecutor):
+        return _lost(executor, progress, work)
+    return error
+
+
+def _failed_with(future: Future[Any], error: BaseException) -> bool:
+    return not future.cancelled() and future.exception() is error
+
+
+def _lost(executor: Executor, progress: str, work: str) -> BaseException:
+    address = getattr(executor, "address", "the executor")
+    return ClusterLost(
+        f"the cluster at {address} went away after {progress}. Run the same call again; {work} holds what is done."
+    )

@@ -1,0 +1,190 @@
+"""The same bits on a pool and on a cluster of any size, also while workers and the scheduler are killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steelyard import AROW, SCW1, ClusterLost, InvalidInputError, OnlineClassifier, StateError
+from steelyard.scale import dask as dask_module
+from steelyard.scale import fit_parts, on_dask
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
+
+RNG = np.random.default_rng(3)
+LANES = 8
+CASES = {1: [("AROW", 3), ("SCW1", 1)], 3: [("AROW", 1), ("SCW1", 3)]}  # by workers: rule and passes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    for i in range(12):
+        X = RNG.normal(size=(60, 4))
+        lines = [",".join(map(repr, map(float, [*x, x[0] > 0]))) for x in X]
+        (made / f"part-{i}.csv").write_text("\n".join(["a,b,c,d,y", *lines, ""]))
+    return made
+
+
+def weights(model: Any) -> bytes:
+    return bytes(model.coef_.tobytes() + model.intercept_.tobytes())
+
+
+def fit(folder: Path, work: Path, executor: Any, rule: Any = None, passes: int = 1) -> bytes:
+    model = OnlineClassifier(AROW() if rule is None else rule, fit_intercept=True)
+    given: Any = {"target": "y", "lanes": LANES, "passes": passes, "work": work, "progress": False}
+    return weights(fit_parts(model, folder, executor=executor, **given))
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class Cluster:
+    """A scheduler and workers in processes of their own, on the loopback interface, without dashboards."""
+
+    def __init__(self, workers: int) -> None:
+        self.address = f"tcp://127.0.0.1:{free_port()}"
+        port = self.address.rpartition(":")[2]
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+        self.workers = [self.add_worker() for _ in range(workers)]
+        with distributed.Client(self.address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=60)
+
+    def add_worker(self) -> Any:
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"]
+        return self._start("worker", self.address, "--host", "127.0.0.1", *options)
+
+    def _start(self, *command: str) -> Any:
+        run = "import sys; from distributed.cli import dask_scheduler, dask_worker; "
+        run += "(dask_scheduler if sys.argv[1] == 'scheduler' else dask_worker).main(sys.argv[2:])"
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen([sys.executable, "-c", run, *command], **quiet)
+
+    def close(self) -> None:
+        for process in [*self.workers, self.scheduler]:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[Cluster]:
+    made = Cluster(workers)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], bytes]:
+    found = {}
+    with ThreadPoolExecutor(2) as pool:
+        for rule in (AROW(), SCW1()):
+            for passes in (1, 3):
+                work = tmp_path_factory.mktemp("work")
+                found[type(rule).__name__, passes] = fit(folder, work, pool, rule, passes)
+    return found
+
+
+def test_the_same_bits_on_a_pool_of_processes(folder: Path, tmp_path: Path, expected: Any) -> None:
+    assert fit(folder, tmp_path, None) == expected["AROW", 1]
+
+
+def test_the_same_bits_on_one_worker_and_on_three(folder: Path, tmp_path: Path, expected: Any) -> None:
+    with cluster(1) as running:
+        for workers in (1, 3):
+            if workers == 3:
+                running.workers += [running.add_worker(), running.add_worker()]
+            with on_dask(running.address) as executor:
+                for rule, passes in CASES[workers]:
+                    bits = expected[rule, passes]
+                    work = tmp_path / f"{rule}-{passes}-{workers}"
+                    assert fit(folder, work, executor, {"AROW": AROW, "SCW1": SCW1}[rule](), passes) == bits
+        with distributed.Client(running.address, set_as_default=False) as client, on_dask(client) as executor:
+            with pytest.raises(InvalidInputError, match="work must be a folder that all workers share"):
+                fit_parts(OnlineClassifier(AROW()), folder, target="y", lanes=2, executor=executor)
+            monkey = pytest.MonkeyPatch()
+            real = dask_module.versions()
+            with monkey.context() as patched:
+                patched.setattr(dask_module, "versions", OtherVersions(real))
+                with pytest.raises(StateError, match=r"numpy must be 0\.1 on every worker; got"), on_dask(client):
+                    pass
+
+
+class OtherVersions:
+    """This process has another numpy than the workers; sent to them it tells theirs."""
+
+    def __init__(self, real: dict[str, str]) -> None:
+        self.real, self.here = real, os.getpid()
+
+    def __call__(self) -> dict[str, str]:
+        return {**self.real, "numpy": "0.1"} if os.getpid() == self.here else self.real
+
+
+def test_two_of_four_workers_killed_in_mid_lane(folder: Path, tmp_path: Path, expected: Any) -> None:
+    with cluster(4) as running, on_dask(running.address) as executor:
+        killed = KilledAfter(running.workers[:2], tmp_path / "w")
+        killed.start()
+        assert fit(folder, tmp_path / "w", executor) == expected["AROW", 1]
+        killed.join()
+        assert all(process.poll() is not None for process in running.workers[:2])
+
+
+class KilledAfter:
+    """Kills processes as soon as the first lane is done."""
+
+    def __init__(self, processes: list[Any], work: Path) -> None:
+        import threading
+
+        self.processes, self.work = processes, work
+        self.thread = threading.Thread(target=self.run)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def join(self) -> None:
+        self.thread.join()
+
+    def run(self) -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not list(self.work.glob("pass-000-lane-*.steelyard")):
+            time.sleep(0.002)
+        for process in self.processes:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def test_a_lost_scheduler_is_said_and_another_cluster_goes_on(folder: Path, tmp_path: Path, expected: Any) -> None:
+    work = tmp_path / "w"
+    with cluster(1) as running, on_dask(running.address) as executor:
+        killed = KilledAfter([running.scheduler, *running.workers], work)
+        killed.start()
+        with pytest.raises(
+            ClusterLost, match=r"the cluster at tcp://.* went away after \d of 8 lanes\. Run the same call"
+        ):
+            fit(folder, work, executor)
+        killed.join()
+    done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
+    assert 1 <= len(done) < LANES
+    with ThreadPoolExecutor(1) as pool:
+        assert fit(folder, work, pool) == expected["AROW", 1]
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+
+
+def test_a_wrong_address_is_named() -> None:
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 8 s"), on_dask(address):
+        pass

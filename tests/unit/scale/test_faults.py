@@ -1,0 +1,152 @@
+"""What goes wrong with files, disks and workers is named, and what was done stays."""
+
+import errno
+import json
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from steelyard import AROW, ClusterLost, DataFileError, OnlineClassifier, StateError
+from steelyard.data import Parts
+from steelyard.scale import fit_parts
+from steelyard.scale.job import WorkFolder, read_note, write_note
+from steelyard.scale.tasks import run_tasks
+
+RNG = np.random.default_rng(1)
+
+
+def parquet(folder: Path, parts: int = 3, rows: int = 200) -> Path:
+    folder.mkdir()
+    for i in range(parts):
+        X = RNG.normal(size=(rows, 3))
+        table = pa.table({name: X[:, j] for j, name in enumerate("abc")} | {"y": (X[:, 0] > 0).astype(int)})
+        pq.write_table(table, folder / f"part-{i}.parquet", write_page_checksum=True, compression="none")
+    return folder
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_flipped_bit_in_a_checksummed_part_is_refused_by_name(tmp_path: Path, seed: int) -> None:
+    folder = parquet(tmp_path / "p")
+    bad = folder / "part-1.parquet"
+    content = bytearray(bad.read_bytes())
+    at = int(np.random.default_rng(seed).integers(4, 4000))
+    content[at] ^= 1 << (seed % 8)
+    bad.write_bytes(content)
+    model = OnlineClassifier(AROW())
+    with pytest.raises(DataFileError, match=r"part-1\.parquet"):
+        fit_parts(model, folder, target="y", classes=[0, 1])
+    with pytest.warns(UserWarning, match="left out"):
+        found = fit_parts(model, folder, target="y", classes=[0, 1], on_bad_part="skip")
+    assert [Path(path).name for path in found.skipped_parts_] == ["part-1.parquet"]
+    bad.unlink()
+    assert (found.coef_ == fit_parts(model, folder, target="y").coef_).all()
+
+
+def test_truncated_vanished_and_changed_parts_are_named(tmp_path: Path) -> None:
+    folder = parquet(tmp_path / "p")
+    listed = Parts(folder)
+    part = folder / "part-2.parquet"
+    content = part.read_bytes()
+    part.write_bytes(content[:-20])
+    with pytest.raises(DataFileError, match=r"part-2\.parquet"):
+        fit_parts(OnlineClassifier(), folder, target="y", classes=[0, 1])
+    part.write_bytes(content + b"x")
+    with pytest.raises(DataFileError, match=r"part-2\.parquet.*changed"):
+        fit_parts(OnlineClassifier(), listed, target="y", classes=[0, 1])
+
+
+def test_a_full_disk_names_the_folder_and_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, work = parquet(tmp_path / "p"), tmp_path / "w"
+    real, saved = OnlineClassifier.save, []
+
+    def save(self: Any, path: Any) -> None:
+        if len(saved) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device", os.fspath(path))
+        real(self, path)
+        saved.append(path)
+
+    monkeypatch.setattr(OnlineClassifier, "save", save)
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "lanes": 3, "work": work, "executor": pool, "progress": False}
+        with pytest.raises(OSError, match=r"has no room for [\d,]+ more bytes"):
+            fit_parts(OnlineClassifier(AROW()), folder, **given)
+        assert len(list(work.glob("pass-000-lane-*.steelyard"))) == 2
+        monkeypatch.undo()
+        fit_parts(OnlineClassifier(AROW()), folder, **given)
+
+
+class KilledWorker(Exception):  # noqa: N818 - named as the one of distributed
+    """What a cluster says of a task that ended its workers."""
+
+
+def done(*_: Any) -> None:
+    return None
+
+
+def test_a_task_that_ends_its_workers_is_named() -> None:
+    names, words = ["lane 0 (a)", "lane 1 (b)"], r"while they learned lane 1 .*smaller rows="
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ClusterLost, match=words):
+        run_tasks(pool, fail_second, [(0,), (1,)], names=names, kind="lanes", work="w", on_done=done)
+
+
+def fail_second(i: int) -> int:
+    if i == 1:
+        raise KilledWorker
+    return i
+
+
+def test_an_interrupt_takes_back_what_has_not_begun() -> None:
+    taken: list[Future[Any]] = []
+
+    class Noted(ThreadPoolExecutor):
+        def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
+            taken.append(super().submit(task, *given, **named))
+            return taken[-1]
+
+    held = threading.Event()
+
+    def interrupt(count: int, result: Any) -> None:
+        threading.Timer(0.2, held.set).start()  # the one that has begun may end
+        raise KeyboardInterrupt
+
+    tasks = [(held, i) for i in range(5)]
+    with Noted(1) as pool, pytest.raises(KeyboardInterrupt):
+        run_tasks(pool, wait_for, tasks, names=list("abcde"), kind="lanes", work="w", on_done=interrupt)
+    assert sum(future.cancelled() for future in taken) >= 3
+
+
+def wait_for(held: Any, i: int) -> int:
+    if i:
+        held.wait(10)
+    return i
+
+
+def test_notes_carry_their_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "n.json"
+    write_note(path, {"a": [1, 2.5, "ü"]})
+    assert read_note(path) == {"a": [1, 2.5, "ü"]}
+    content = json.loads(path.read_text())
+    content["content"]["a"][0] = 3
+    path.write_text(json.dumps(content))
+    with pytest.raises(StateError, match="it is damaged"):
+        read_note(path)
+    path.write_text("{")
+    with pytest.raises(StateError, match="it is damaged"):
+        read_note(path)
+
+
+def test_files_without_their_job_are_refused(tmp_path: Path) -> None:
+    folder, work = parquet(tmp_path / "p"), tmp_path / "w"
+    work.mkdir()
+    (work / "pass-000.steelyard").write_bytes(b"")
+    with pytest.raises(StateError, match=r"job\.json is gone"):
+        fit_parts(OnlineClassifier(AROW()), folder, target="y", work=work)
+    with pytest.raises(StateError, match=r"must hold job\.json"):
+        WorkFolder(work).job()

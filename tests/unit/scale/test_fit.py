@@ -1,0 +1,303 @@
+"""Learning from parts: the same bits however it is done, and every refusal by name."""
+
+import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import SGDClassifier
+
+from steelyard import (
+    ACOG,
+    AROW,
+    CSOGD2,
+    SCW1,
+    AdaptiveBalanced,
+    AskRandom,
+    Costs,
+    DataFileError,
+    InvalidInputError,
+    OnlineClassifier,
+    OnlineCostClassifier,
+    StateError,
+)
+from steelyard.online.second_order import Belief
+from steelyard.scale import fit_parts
+from steelyard.scale import lanes as lanes_module
+from steelyard.scale.lbfgs import chunk_sums
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(230, 5))
+Y = np.where(X @ [1.0, -1.0, 0.5, 0.0, 0.2] + 0.3 * RNG.normal(size=230) > 0, "yes", "no")
+CUTS = [0, 40, 41, 90, 150, 180, 230]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "parts"
+    made.mkdir()
+    for i, (a, b) in enumerate(itertools.pairwise(CUTS)):
+        lines = [",".join([*map(repr, map(float, x)), y]) for x, y in zip(X[a:b], Y[a:b], strict=True)]
+        (made / f"part-{i}.csv").write_text("\n".join(["a,b,c,d,e,y", *lines, ""]))
+    return made
+
+
+def weights(model: Any) -> bytes:
+    return bytes(model.coef_.tobytes() + model.intercept_.tobytes())
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineClassifier(CSOGD2(), costs=Costs.binary(fn=5, fp=1), fit_intercept=True),
+        OnlineClassifier(AROW(), query=AskRandom(0.5), budget=60, after_budget="average"),
+        OnlineClassifier(costs=AdaptiveBalanced()),
+        OnlineCostClassifier(),
+    ],
+)
+def test_one_lane_is_fit_on_all_rows(folder: Path, tmp_path: Path, model: Any, passes: int) -> None:
+    expected = clone(model)
+    for _ in range(passes):
+        expected.partial_fit(X, Y, classes=["no", "yes"])
+    for given in ({}, {"work": tmp_path / "work", "executor": ThreadPoolExecutor(1)}, {"work": tmp_path / "work"}):
+        found = fit_parts(model, folder, target="y", passes=passes, rows=7, progress=False, **given)  # type: ignore[arg-type]
+        assert weights(found) == weights(expected)
+        assert found.n_rounds_ == expected.n_rounds_
+    if passes == 1:
+        assert weights(found) == weights(clone(model).fit(X, Y))
+
+
+def twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
+    """The divided prior as it reads: precisions add up, weights are their mean by precision."""
+    d = 5 + constant
+    mean, variance = np.zeros(d), np.ones(d)
+    for _ in range(passes):
+        found = []
+        for lane in range(lanes):
+            model = OnlineClassifier(rule, fit_intercept=constant).start(5, ["no", "yes"])
+            state = model.state()
+            state["arrays"] |= {"weights": mean[:5].copy(), "spread": variance * lanes}
+            state["arrays"]["factors"][1] = mean[5] if constant else 0.0
+            model = OnlineClassifier.from_state(state)
+            for a, b in list(itertools.pairwise(CUTS))[lane::lanes]:
+                model.partial_fit(X[a:b], Y[a:b])
+            arrays = model.state()["arrays"]
+            found.append(([*arrays["weights"], *([arrays["factors"][1]] if constant else [])], arrays["spread"]))
+        precision = [sum(1.0 / s[j] for _, s in found) for j in range(d)]
+        mean = np.array([sum(w[j] / s[j] for w, s in found) / precision[j] for j in range(d)])
+        variance = 1.0 / np.array(precision)
+    return mean
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("rule", [AROW(2.0), SCW1()])
+@pytest.mark.parametrize("lanes", [2, 3, 8])
+def test_lanes_are_merged_by_precision(folder: Path, rule: Any, lanes: int, passes: int, constant: bool) -> None:
+    model = OnlineClassifier(rule, fit_intercept=constant)
+    with ThreadPoolExecutor(2) as pool:
+        found = fit_parts(model, folder, target="y", lanes=lanes, passes=passes, executor=pool, progress=False)
+    both = np.concatenate([found.coef_[0], found.intercept_ if constant else []])
+    np.testing.assert_allclose(both, twin(rule, lanes, passes, constant), rtol=1e-9, atol=1e-12)
+    assert found.n_rounds_ == passes * 230
+
+
+def test_sparse_rows_in_lanes(tmp_path: Path) -> None:
+    rows = sparse.random(120, 40, 0.2, format="csr", random_state=1)
+    rows.data = np.round(rows.data, 3)
+    y = (rows @ RNG.normal(size=40) > 0).astype(int)
+    for i in range(4):
+        part = slice(30 * i, 30 * i + 30)
+        dump_svmlight_file(rows[part], y[part], str(tmp_path / f"p{i}.svm"), zero_based=False)
+    one = fit_parts(OnlineClassifier(AROW()), tmp_path, n_features=40, progress=False)
+    assert weights(one) == weights(OnlineClassifier(AROW()).fit(rows, y))
+    with ThreadPoolExecutor(1) as pool:
+        a = fit_parts(OnlineClassifier(AROW()), tmp_path, n_features=40, lanes=3, executor=pool, progress=False)
+    with ThreadPoolExecutor(4) as pool:
+        b = fit_parts(OnlineClassifier(AROW()), tmp_path, n_features=40, lanes=3, executor=pool, progress=False, rows=9)
+    assert weights(a) == weights(b)
+
+
+def test_merging_is_the_sum_of_precisions() -> None:
+    one, two = Belief(np.array([1.0, 2.0]), np.array([0.5, 4.0])), Belief(np.array([3.0, 2.0]), np.array([0.5, 1.0]))
+    found = AROW().merge(one, two)
+    np.testing.assert_allclose(found.variance, [0.25, 0.8])
+    np.testing.assert_allclose(found.mean, [2.0, 2.0])
+    np.testing.assert_array_equal(one.divided(4).variance, [2.0, 16.0])
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (
+            OnlineClassifier(CSOGD2()),
+            "lanes must be 1 for CSOGD2, whose lanes cannot be merged without loss; got 8. Use AROW or SCW1, or "
+            'finish="lbfgs".',
+        ),
+        (OnlineClassifier(ACOG()), "lanes must be 1 for ACOG"),
+        (OnlineClassifier(), "lanes must be 1 for OnlineClassifier"),
+        (OnlineCostClassifier(), "lanes must be 1 for"),
+        (OnlineClassifier(AROW(full=True)), r"lanes must be 1 for AROW\(full=True\)"),
+        (OnlineClassifier(AROW(), query=AskRandom(0.5)), "lanes must be 1 with a query rule"),
+        (OnlineClassifier(AROW(), budget=5), "lanes must be 1 with a budget"),
+        (OnlineClassifier(AROW(), costs=AdaptiveBalanced()), "lanes must be 1 with AdaptiveBalanced"),
+        (SGDClassifier(), "lanes must be 1 for SGDClassifier"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(folder: Path, model: Any, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words.replace('("', "(").replace("8.", "8.")):
+        fit_parts(model, folder, target="y", lanes=8)
+
+
+def test_other_estimators_learn_one_after_the_other_or_from_a_sample(folder: Path) -> None:
+    found = fit_parts(SGDClassifier(random_state=0, shuffle=False), folder, target="y", rows=10)
+    assert (found.predict(X) == Y).mean() > 0.8
+    with pytest.raises(InvalidInputError, match=r"estimator must learn from parts .* sample=1_000_000"):
+        fit_parts(RandomForestClassifier(), folder, target="y")
+    forest = RandomForestClassifier(5, random_state=0)
+    a = fit_parts(forest, folder, target="y", sample=100, seed=3)
+    b = fit_parts(forest, folder, target="y", sample=100, seed=3, rows=11)
+    assert (a.predict_proba(X) == b.predict_proba(X)).all()
+    assert 60 < len(a.estimators_samples_[0]) < 140
+
+
+class CountedLane:
+    """Lets some lanes run and then fails, as a machine that is switched off."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.ran = most, 0
+        self.real = lanes_module.run_lane
+
+    def __call__(self, *given: Any) -> Any:
+        if self.ran >= self.most:
+            raise RuntimeError("switched off")
+        self.ran += 1
+        return self.real(*given)
+
+
+def test_a_stopped_job_goes_on_where_it_stopped(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, given = OnlineClassifier(AROW()), {"target": "y", "lanes": 4, "passes": 2, "progress": False}
+    with ThreadPoolExecutor(1) as pool:
+        whole = fit_parts(model, folder, work=tmp_path / "whole", executor=pool, **given)  # type: ignore[arg-type]
+        for most in (3, 2, 1, 2):
+            counted = CountedLane(most)
+            monkeypatch.setattr("steelyard.scale.fit.run_lane", counted)
+            if most != 2 or not (tmp_path / "w" / "pass-001.steelyard").exists():
+                try:
+                    again = fit_parts(model, folder, work=tmp_path / "w", executor=pool, **given)  # type: ignore[arg-type]
+                except RuntimeError:
+                    continue
+        monkeypatch.undo()
+        files = {p: p.stat().st_mtime_ns for p in (tmp_path / "w").glob("pass-000-lane*.steelyard")}
+        again = fit_parts(model, folder, work=tmp_path / "w", executor=pool, **given)  # type: ignore[arg-type]
+        assert {p: p.stat().st_mtime_ns for p in files} == files
+    assert weights(again) == weights(whole)
+
+
+def test_a_checkpoint_within_a_lane_is_gone_on_from(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = weights(OnlineClassifier(CSOGD2()).fit(X, Y))
+    monkeypatch.setattr(lanes_module, "BETWEEN", -1.0)
+    real, learned = lanes_module.learn_part, []
+
+    def learn(learner: Any, job: Any, position: int) -> Any:
+        learned.append(position)
+        if len(learned) == 4:
+            raise RuntimeError("switched off")
+        return real(learner, job, position)
+
+    monkeypatch.setattr(lanes_module, "learn_part", learn)
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "work": tmp_path / "w", "executor": pool, "progress": False}
+        with pytest.raises(RuntimeError):
+            fit_parts(OnlineClassifier(CSOGD2()), folder, **given)
+        assert weights(fit_parts(OnlineClassifier(CSOGD2()), folder, **given)) == expected
+    assert learned == [0, 1, 2, 3, 3, 4, 5]
+
+
+def test_another_job_in_the_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "work": work, "executor": pool, "progress": False}
+        fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
+        for model, more, name in [
+            (AROW(), {"lanes": 3}, "lanes"),
+            (AROW(2.0), {"lanes": 2}, "estimator"),
+            (AROW(), {"lanes": 2, "passes": 2}, "passes"),
+            (AROW(), {"lanes": 2, "costs": Costs.binary(fn=2, fp=1)}, "estimator"),
+        ]:
+            with pytest.raises(StateError, match=f"must hold this job; {name}"):
+                fit_parts(OnlineClassifier(model), folder, **given, **more)
+        (folder / "part-9.csv").write_text("a,b,c,d,e,y\n1,1,1,1,1,yes\n")
+        with pytest.raises(StateError, match="files, fingerprint differ"):
+            fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
+        found = json.loads((work / "job.json").read_text())
+        found["content"]["lanes"] = 3
+        (work / "job.json").write_text(json.dumps(found))
+        with pytest.raises(StateError, match="it is damaged"):
+            fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
+
+
+def test_a_folder_in_use_names_who_uses_it(folder: Path, tmp_path: Path) -> None:
+    from steelyard.scale.job import WorkFolder
+
+    with WorkFolder(tmp_path / "w").held(), pytest.raises(StateError, match=r"is in use by process \d+ on "):
+        fit_parts(OnlineClassifier(), folder, target="y", work=tmp_path / "w")
+
+
+def test_bad_parts_are_named_or_left_out_whole(folder: Path) -> None:
+    (folder / "part-2.csv").write_text("a,b,c,d,e,y\n1,2,3,4,5,yes\n1,2,3\n")
+    with pytest.raises(DataFileError, match=r"part-2\.csv"):
+        fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"])
+    with pytest.warns(UserWarning, match="left out"):
+        found = fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"], on_bad_part="skip")
+    assert [Path(p).name for p in found.skipped_parts_] == ["part-2.csv"]
+    kept = np.r_[0:41, 90:230]
+    assert weights(found) == weights(OnlineClassifier().fit(X[kept], Y[kept]))
+
+
+def test_cells_and_labels_that_cannot_be_used_name_their_part(folder: Path) -> None:
+    (folder / "part-2.csv").write_text("a,b,c,d,e,y\n1,2,3,4,5,yes\n1,,3,4,5,yes\n")
+    with pytest.raises(InvalidInputError, match=r"NaN.*part-2.csv|missing.*part-2.csv"):
+        fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"])
+    (folder / "part-2.csv").write_text("a,b,c,d,e,y\n1,2,3,4,5,maybe\n")
+    with pytest.raises(InvalidInputError, match=r"maybe.*part-2.csv"):
+        fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"])
+
+
+def test_lbfgs_finds_the_minimum_and_does_not_depend_on_lanes(folder: Path, tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    weight = np.where(Y == "yes", 5.0, 1.0)
+    reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(X, Y, sample_weight=weight)
+    costs = Costs.binary(fn=5, fp=1)
+    found = []
+    with ThreadPoolExecutor(2) as pool:
+        given: Any = {"target": "y", "finish": "lbfgs", "max_passes": 60, "executor": pool, "progress": False}
+        for lanes in (1, 4):
+            model = OnlineClassifier(AROW(), costs=costs, fit_intercept=True)
+            found.append(fit_parts(model, folder, lanes=lanes, work=tmp_path / f"w{lanes}", **given))
+        again = fit_parts(model, folder, lanes=4, work=tmp_path / "w4", **given)
+    for one in found:
+        np.testing.assert_allclose(one.coef_, reference.coef_, rtol=2e-3, atol=2e-3)
+        np.testing.assert_allclose(one.intercept_, reference.intercept_, rtol=5e-3, atol=2e-3)
+    assert weights(again) == weights(found[1])
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    positive, cost, w = Y == "yes", np.where(Y == "yes", 5.0, 1.0), RNG.normal(size=6)
+    sums = chunk_sums(X, positive, cost, w)
+    np.testing.assert_allclose(chunk_sums(sparse.csr_matrix(X), positive, cost, w), sums)
+    for j in range(6):
+        step = np.eye(6)[j] * 1e-6
+        slope = (chunk_sums(X, positive, cost, w + step)[0] - chunk_sums(X, positive, cost, w - step)[0]) / 2e-6
+        assert sums[1 + j] == pytest.approx(slope, rel=1e-5)

@@ -1,0 +1,69 @@
+"""Decisions for parts: a whole output part for each input part, and only what is missing is done again."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier
+from steelyard.scale import predict_parts
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(90, 3))
+MODEL = OnlineClassifier(AROW()).fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    folder = tmp_path / "parts"
+    for i in range(3):
+        place = folder / f"day={i}"
+        place.mkdir(parents=True)
+        lines = [",".join(map(repr, map(float, x))) for x in X[30 * i : 30 * i + 30]]
+        (place / "rows.csv").write_text("\n".join(["a,b,c", *lines, ""]))
+    return folder
+
+
+def predicted(parts: Path, out: Path, **given: Any) -> Any:
+    with ThreadPoolExecutor(2) as pool:
+        manifest = predict_parts(MODEL, parts, out, executor=pool, rows=7, drop=["day"], **given)
+    return json.loads(manifest.read_text())
+
+
+def test_one_output_part_for_each_input_part(parts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    manifest = predicted(parts, out, columns=["b"])
+    assert [(p["out"], p["rows"]) for p in manifest["parts"]] == [(f"day={i}/rows.parquet", 30) for i in range(3)]
+    for i in range(3):
+        table = pq.read_table(out / f"day={i}" / "rows.parquet", partitioning=None).to_pydict()
+        mine = X[30 * i : 30 * i + 30]
+        assert table["decision"] == MODEL.predict(mine).tolist()
+        assert table["b"] == mine[:, 1].tolist()
+        assert table["score"] == MODEL.decision_function(mine).tolist()
+
+
+def test_only_what_is_missing_or_changed_is_done_again(parts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    predicted(parts, out, format="csv")
+    times = {p: p.stat().st_mtime_ns for p in out.rglob("rows.csv")}
+    (out / "day=1" / "rows.csv").unlink()
+    (parts / "day=2" / "rows.csv").write_text("a,b,c\n1,2,3\n")
+    predicted(parts, out, format="csv")
+    again = {p: p.stat().st_mtime_ns for p in out.rglob("rows.csv")}
+    changed = {p.parent.name for p in times if again[p] != times[p]}
+    assert changed == {"day=1", "day=2"}
+
+
+def test_a_bad_part_leaves_no_output_and_no_manifest(parts: Path, tmp_path: Path) -> None:
+    rows = (parts / "day=1" / "rows.csv").read_text()
+    (parts / "day=1" / "rows.csv").write_text(rows + "1,2\n")
+    with pytest.raises(DataFileError, match="day=1"):
+        predicted(parts, tmp_path / "out")
+    assert not (tmp_path / "out" / "day=1" / "rows.parquet").exists()
+    assert not (tmp_path / "out" / "_manifest.json").exists()
+    with pytest.raises(InvalidInputError, match="format must be one of"):
+        predicted(parts, tmp_path / "out", format="xls")

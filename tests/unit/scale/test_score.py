@@ -1,0 +1,112 @@
+"""Scoring by parts: the measures themselves, whatever the cut, and intervals whose draws depend on nothing else."""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steelyard import (
+    AROW,
+    Costs,
+    InvalidInputError,
+    OnlineClassifier,
+    OnlineCostClassifier,
+    bootstrap_interval,
+    f_score,
+    mean_cost,
+    sensitivity_score,
+    total_cost,
+)
+from steelyard._native import draw, poisson_tables
+from steelyard.scale import score_parts
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(600, 3))
+Y = np.where(X[:, 0] + RNG.normal(size=600) > 0.5, "bad", "good")
+COSTS = Costs.binary(fn=5.25, fp=1.1, classes=["bad", "good"], positive="bad")
+MODEL = OnlineClassifier(AROW(), costs=COSTS).fit(X[:200], Y[:200])
+
+
+def written(folder: Path, cuts: list[int]) -> Path:
+    folder.mkdir()
+    for i, (a, b) in enumerate(itertools.pairwise(cuts)):
+        lines = [",".join([*map(repr, map(float, x)), y]) for x, y in zip(X[a:b], Y[a:b], strict=True)]
+        (folder / f"part-{i}.csv").write_text("\n".join(["a,b,c,y", *lines, ""]))
+    return folder
+
+
+def scored(parts: Path, **given: Any) -> Any:
+    with ThreadPoolExecutor(2) as pool:
+        measures = [mean_cost, total_cost, f_score, sensitivity_score]
+        return score_parts(MODEL, parts, measures, target="y", costs=COSTS, executor=pool, **given)
+
+
+@pytest.mark.parametrize("cuts", [[0, 600], [0, 1, 250, 600], [0, 100, 200, 300, 400, 500, 600]])
+def test_any_cut_gives_the_measures_themselves(tmp_path: Path, cuts: list[int]) -> None:
+    found = scored(written(tmp_path / "p", cuts), rows=37, interval=None)
+    answers = MODEL.predict(X)
+    for measure in (mean_cost, total_cost, f_score, sensitivity_score):
+        assert found[measure.__name__].value == pytest.approx(measure(Y, answers, costs=COSTS), rel=1e-14)
+
+
+def test_intervals_do_not_depend_on_workers_or_chunks_and_agree_with_the_bootstrap(tmp_path: Path) -> None:
+    parts = written(tmp_path / "p", [0, 250, 600])
+    one, two = scored(parts, rows=1000, seed=5), scored(parts, rows=13, seed=5)
+    assert one == two
+    assert scored(parts, seed=6)["mean_cost"] != one["mean_cost"]
+    other = bootstrap_interval(mean_cost, Y, MODEL.predict(X), costs=COSTS, stratify=False, random_state=0)
+    assert one["mean_cost"].low == pytest.approx(other.low, abs=0.25 * (other.high - other.low))
+    assert one["mean_cost"].high == pytest.approx(other.high, abs=0.25 * (other.high - other.low))
+
+
+def poisson_twin(uniform: float) -> int:
+    """The inverse of the distribution function of the Poisson distribution with mean 1."""
+    count, share, total = 0, np.exp(-1.0), np.exp(-1.0)
+    while uniform >= total and count < 12:
+        count += 1
+        share /= count
+        total += share
+    return count
+
+
+def test_the_kernel_counts_as_its_twin() -> None:
+    cells, part, first, seed = RNG.integers(0, 4, 50), 3, 1000, 11
+    tables = np.zeros((6, 4), dtype=np.int64)
+    poisson_tables(cells, seed, part, first, tables)
+    for r in range(6):
+        expected = np.zeros(4, dtype=np.int64)
+        own = (seed * 0x9E3779B97F4A7C15 + part * 0xBF58476D1CE4E5B9 + r) % 2**64
+        for i, cell in enumerate(cells):
+            expected[cell] += poisson_twin(draw(own, first + i))
+        np.testing.assert_array_equal(tables[r], expected)
+
+
+def test_counts_are_poisson() -> None:
+    tables = np.zeros((200, 1), dtype=np.int64)
+    poisson_tables(np.zeros(1000, dtype=np.int64), 1, 0, 0, tables)
+    assert tables.mean() == pytest.approx(1000, abs=10)
+    assert tables.var() == pytest.approx(1000, rel=0.35)
+
+
+def test_labels_that_the_model_does_not_know_are_named(tmp_path: Path) -> None:
+    parts = written(tmp_path / "p", [0, 60])
+    (parts / "part-0.csv").write_text("a,b,c,y\n1,2,3,odd\n")
+    with pytest.raises(InvalidInputError, match=r"y must hold the classes .*; got 'odd'"):
+        scored(parts)
+    with pytest.raises(InvalidInputError, match="interval must be"):
+        scored(parts, interval="normal")
+
+
+def test_many_classes(tmp_path: Path) -> None:
+    three = np.where(X[:, 1] > 1, "top", Y)
+    folder = tmp_path / "p"
+    folder.mkdir()
+    lines = [",".join([*map(repr, map(float, x)), y]) for x, y in zip(X, three, strict=True)]
+    (folder / "part-0.csv").write_text("\n".join(["a,b,c,y", *lines, ""]))
+    model = OnlineCostClassifier().fit(X, three)
+    with ThreadPoolExecutor(1) as pool:
+        found = score_parts(model, folder, {"cost": mean_cost}, target="y", executor=pool, replicates=20)
+    assert found["cost"].value == pytest.approx(mean_cost(three, model.predict(X)))
