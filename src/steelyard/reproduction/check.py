@@ -1,4 +1,7 @@
-"""``steelyard reproduce --check``: kept runs computed again by today's code, every digit compared."""
+"""``steelyard reproduce --check``: kept runs computed again by today's code, every digit compared.
+
+Tested in ``tests/unit/reproduction/test_command.py``.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring c
 
 
 @dataclass
-class Checked:
+class CheckResult:
     """What a check found: cells and curve points compared, those that differ, and what was left out and why."""
 
     cells: int = 0
@@ -50,7 +53,7 @@ def check_kept(
     hours: float | None = None,
     jobs: int = 1,
     console: Console | None = None,
-) -> Checked:
+) -> CheckResult:
     """Compute kept runs of a paper again and compare every digit.
 
     Parameters
@@ -72,10 +75,10 @@ def check_kept(
 
     Returns
     -------
-    checked : Checked
+    checked : CheckResult
     """
     share = check_number("SHARE", share, above=0, at_most=1)
-    console, checked = console or Console(), Checked()
+    console, checked = console or Console(), CheckResult()
     deadline = None if hours is None else time.monotonic() + hours * 3600
     recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
     chosen = {r.name: _chosen(r, Results.committed(r).runs(r), share) for r in recipes if r.skip is None}
@@ -122,7 +125,7 @@ def _limit(seconds: Sequence[float]) -> float:
     return limit
 
 
-def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, checked: Checked) -> None:
+def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, checked: CheckResult) -> None:
     if not runs:
         return
     results = Results.committed(recipe)
@@ -153,13 +156,13 @@ def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, checked: Chec
         checked.passed[recipe.name] = checked.cells - before
 
 
-def _compare(checked: Checked, where: str, kept: float, now: float) -> None:
+def _compare(checked: CheckResult, where: str, kept: float, now: float) -> None:
     checked.cells += 1
     if kept != now and not (math.isnan(kept) and math.isnan(now)):
         checked.different.append(f"{where}: kept {kept!r}, now {now!r}")
 
 
-def write_checked(papers: Path, paper: str, checked: Checked) -> Path:
+def write_checked(papers: Path, paper: str, checked: CheckResult) -> Path:
     """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are."""
     path = papers / "CHECKED.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from rich.table import Table
 from ..errors import DataNotFoundError
 from ..validation.values import invalid
 from .check import check_kept, write_checked
-from .claims import Evidence, Verdict, judge, read_claims
+from .claims import Evidence, Verdict, claim_key, judge, read_claims
+from .decide import Decider, read_plans
 from .figures import draw
+from .looks import Plan
 from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes, papers_folder
 from .requirements import check_requirements
@@ -139,6 +142,50 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
         console.print(f"[yellow]skipped[/] {recipe.claim}: {reason}")
 
 
+def decide(
+    paper: str, *, hours: float | None = None, jobs: int = 1, place: Place | None = None, console: Console | None = None
+) -> Reproduction:
+    """Run more of what is undecided, the cheapest claim first, until looks declared beforehand decide it.
+
+    Parameters
+    ----------
+    paper : str
+        ``000`` to ``004``.
+    hours : float, optional
+        Begin no run after this time.
+    jobs : int
+        Runs side by side.
+    place : Place, optional
+        Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
+    console : rich.console.Console, optional
+        Where to print.
+
+    Returns
+    -------
+    reproduction : Reproduction
+        Its lines are those of the recipes that got more runs.
+    """
+    console, place = console or Console(), place or Place()
+    recipes = find_recipes(paper)
+    check_requirements(recipes)
+    results = place.results(paper, recipes)
+    wish = Wish(jobs=jobs, deadline=None if hours is None else time.monotonic() + hours * 3600)
+    with results.locked():
+        known = {each.recipe.name: each for each in _evidence(paper, results, console)}
+        decider = Decider(read_claims(recipes[0].path.parent), results, known, wish, console)
+        decider.decide()
+        made = Reproduction([], [], {})
+        for name in sorted(decider.touched):
+            found = decider.evidence[name]
+            made.lines.extend(found.lines)
+            write_summary(results.folder, found.lines)
+            draw(found.recipe, found.lines, results)
+        for key, left in decider.left.items():
+            how_long = "its runs are used up" if left == math.inf else f"{_about(left)} to its next look"
+            console.print(f"[yellow]undecided[/] {key}: {how_long}")
+        return _concluded(paper, results, made, quick=False, console=console)
+
+
 def show_committed(
     paper: str, *, item: str | None = None, data: str | None = None, console: Console | None = None
 ) -> Reproduction:
@@ -146,15 +193,23 @@ def show_committed(
     console = console or Console()
     console.print("The committed results are shown; nothing is run.")
     chosen = find_recipes(paper, item=item, data=data)
-    evidence = _evidence(paper, Results.committed(chosen[0]), console)
+    results = Results.committed(chosen[0])
+    evidence = _evidence(paper, results, console)
     names = {recipe.name for recipe in chosen}
     lines = [line for each in evidence if each.recipe.name in names for line in each.lines]
     for each in evidence:
         if each.recipe.name in names and each.lines:
             console.print(line_table(each.recipe, each.lines))
-    verdicts = [judge(claim, evidence) for claim in read_claims(chosen[0].path.parent)]
+    verdicts = judged(evidence, results)
     console.print(verdict_table(verdicts))
     return Reproduction(lines, verdicts, {r.name: r.skip for r in chosen if r.skip is not None})
+
+
+def judged(evidence: Sequence[Evidence], results: Results, *, quick: bool = False) -> list[Verdict]:
+    """Judge every claim of a paper by what a folder holds and the looks that were declared in it."""
+    plans = read_plans(results)
+    claims = read_claims(evidence[0].recipe.path.parent)
+    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), Plan.ONCE)) for c in claims]
 
 
 def _evidence(paper: str, results: Results, console: Console) -> list[Evidence]:
@@ -172,50 +227,67 @@ def _concluded(paper: str, results: Results, made: Reproduction, *, quick: bool,
     """Judge every claim and write the page, from all that the folder holds: an earlier run counts as well."""
     evidence = _evidence(paper, results, console)
     skipped = made.skipped | {e.recipe.name: e.recipe.skip for e in evidence if e.recipe.skip is not None}
-    claims = read_claims(evidence[0].recipe.path.parent)
-    verdicts = [judge(claim, evidence, quick=quick) for claim in claims]
+    verdicts = judged(evidence, results, quick=quick)
     console.print(verdict_table(verdicts))
     write_verdicts(results, verdicts)
-    page = write_page(paper, results, [(e.recipe, e.lines) for e in evidence if e.lines], verdicts, skipped)
+    page = None  # the committed results have theirs on the site
+    if results != Results.committed(evidence[0].recipe):
+        page = write_page(paper, results, [(e.recipe, e.lines) for e in evidence if e.lines], verdicts, skipped)
     if made.left:
         runs, hours = (sum(each) for each in zip(*((d.left, d.hours_left) for d in made.left.values()), strict=True))
         console.print(f"Time is up: {runs:g} runs left, {_about(hours)}. Go on by --resume {results.folder}.")
-    console.print(f"The whole of paper {paper} so far: {page}")
+    console.print(f"The whole of paper {paper} so far: {page or results.folder}")
     return Reproduction(made.lines, verdicts, skipped, page, made.left)
 
 
+@dataclass(frozen=True)
+class Mode:
+    """What ``steelyard reproduce`` is to do: compute, show, check or decide, and where."""
+
+    to: Path | None = None
+    resume: Path | None = None
+    keep: bool = False
+    show: bool = False
+    check: bool = False
+    share: float | None = None
+    decide: bool = False
+
+    def validate(self, part: Mapping[str, Any], wish: Mapping[str, Any]) -> None:
+        """Refuse options that exclude one another."""
+        if self.share is not None and not self.check:
+            raise invalid("SHARE", "be given with --check only", self.share)
+        if self.show and (self.check or self.decide or self.keep or self.to is not None or self.resume is not None):
+            raise invalid("--show", "stand alone: it runs and writes nothing", "other options")
+        narrowed = [*part.values(), wish["learners"], wish["runs"], wish["quick"]]
+        if self.decide and (self.check or any(narrowed)):
+            raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
+
+
 def run_reproduce(
-    papers: Sequence[str],
-    part: Mapping[str, Any],
-    wish: Mapping[str, Any],
-    *,
-    to: Path | None,
-    resume: Path | None,
-    keep: bool,
-    show: bool,
-    check: bool,
-    share: float | None,
+    papers: Sequence[str], part: Mapping[str, Any], wish: Mapping[str, Any], mode: Mode | None = None
 ) -> None:
-    """Answer ``steelyard reproduce``: show, check or compute each paper; exit 1 if a check finds a difference."""
-    if share is not None and not check:
-        raise invalid("SHARE", "be given with --check only", share)
-    if show and (check or keep or to is not None or resume is not None):
-        raise invalid("--show", "stand alone: it runs and writes nothing", "other options")
+    """Answer ``steelyard reproduce``: show, check, decide or compute; exit 1 if a check finds a difference."""
+    mode = mode or Mode()
+    mode.validate(part, wish)
     several = len(papers) > 1
     different = False
     for paper in papers:
-        if show:
+        if mode.show:
             show_committed(paper, **part)
-        elif check:
+        elif mode.check:
             limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
-            found = check_kept(paper, 0.02 if share is None else share, **part, **limits)
+            found = check_kept(paper, 0.02 if mode.share is None else mode.share, **part, **limits)
             different |= bool(found.different)
-            if keep:
+            if mode.keep:
                 write_checked(papers_folder(), paper, found)
         else:
-            folder = {"to": to, "resume": resume}
-            place = Place(**{k: v / paper if v is not None and several else v for k, v in folder.items()}, keep=keep)
-            reproduce(paper, **part, **wish, place=place)
+            folder = {"to": mode.to, "resume": mode.resume}
+            names = {k: v / paper if v is not None and several else v for k, v in folder.items()}
+            place = Place(**names, keep=mode.keep)
+            if mode.decide:
+                decide(paper, hours=wish["hours"], jobs=wish["jobs"], place=place)
+            else:
+                reproduce(paper, **part, **wish, place=place)
     if different:
         raise SystemExit(1)
 

@@ -1,4 +1,7 @@
-"""The papers' figures, drawn from kept results: one function a kind, each a picture beside the numbers."""
+"""The papers' figures, drawn from kept results: one function a kind, each a picture beside the numbers.
+
+Tested in ``tests/unit/reproduction/test_command.py``.
+"""
 
 from __future__ import annotations
 

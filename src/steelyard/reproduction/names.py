@@ -1,4 +1,7 @@
-"""What a recipe may name: estimators, transformers, measures, rules of costs and protocols. Nothing else is built."""
+"""What a recipe may name: estimators, transformers, measures, rules of costs and protocols. Nothing else is built.
+
+Tested in ``tests/unit/reproduction/test_recipe.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""The page of a paper: verdicts, tables and pictures of everything kept so far, in one HTML file."""
+"""The page of a paper: verdicts, tables and pictures of everything kept so far, in one HTML file.
+
+Tested in ``tests/unit/reproduction/test_command.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..report import Report
@@ -59,7 +62,28 @@ def write_page(
     return report.write(results.folder / "index.html")
 
 
+COMPARED = ["item", "claim", "where", "what", "difference", "low", "high", "spreads", "percent", "p", "runs"]
+
+
 def write_verdicts(results: Results, verdicts: Sequence[Verdict]) -> None:
-    """Write ``verdicts.csv``: one line a claim."""
+    """Write ``verdicts.csv``, one line a claim, and ``comparisons.csv``, one line for each of its comparisons."""
     rows = [[v.item, v.claim, v.word, v.elsewhere, v.reason] for v in verdicts]
     write_rows(results.folder / "verdicts.csv", ["item", "claim", "verdict", "on other samples", "because"], rows)
+    compared = [[v.item, v.claim, *row] for v in verdicts for row in (*_pair_rows(v), *_bounded_rows(v))]
+    write_rows(results.folder / "comparisons.csv", [*COMPARED, "other_low", "other_high"], compared)
+
+
+def _pair_rows(verdict: Verdict) -> Iterator[list[object]]:
+    for pair in verdict.pairs:
+        if pair.found is not None:
+            found, test, other = pair.found, pair.found.paired, pair.found.corrected
+            numbers = (found.difference, test.low, test.high, found.effect, found.percent, test.p_better)
+            ends = ["", ""] if other is None else [f"{other.low:.6g}", f"{other.high:.6g}"]
+            what = f"{pair.better} - {pair.worse}"
+            yield [pair.where, what, *(f"{v:.6g}" for v in numbers), found.n, *ends]
+
+
+def _bounded_rows(verdict: Verdict) -> Iterator[list[object]]:
+    for each in verdict.bounded:
+        ends = [f"{v:.6g}" for v in (each.mean, each.low, each.high)]
+        yield [each.label, verdict.kind, *ends, "", "", "", each.runs, "", ""]

@@ -1,4 +1,7 @@
-"""How a recipe's learners meet its data. Each protocol answers: what came of this learner in this run?"""
+"""How a recipe's learners meet its data. Each protocol answers: what came of this learner in this run?
+
+Tested in ``tests/unit/reproduction/test_runs.py``.
+"""
 
 from __future__ import annotations
 
@@ -72,6 +75,11 @@ class RunProtocol(Protocol):
         """How many runs make the experiment."""
         ...
 
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """What a run gives beside the recipe's measures."""
+        ...
+
     def ready(self, task: Task) -> Task:
         """The task with everything done that all runs share."""
         ...
@@ -119,6 +127,11 @@ class Stream:
     shown: str = "push"
     points: int = 0
 
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Nothing beside the recipe's measures."""
+        return ()
+
     def ready(self, task: Task) -> Task:
         """The rows prepared, once."""
         X = task.X
@@ -128,8 +141,7 @@ class Stream:
 
     def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
         """Run one learner once."""
-        order = self._order(len(task.y), run)
-        rows, y = task.X[order], task.y[order]
+        rows, y = _IN_ORDER.rows(task, self, run)
         costs = task.costs_of_run(y, self.seed + run)
         estimator = estimator_of(learner, costs, self.seed + run)
         start = time.perf_counter()
@@ -140,7 +152,8 @@ class Stream:
             values |= measured((spec,), y, self._answers(trace, costs, str(spec.get("shown", self.shown))), costs)
         return Outcome(values, seconds, self._curve(trace, costs, task.measures))
 
-    def _order(self, n: int, run: int) -> NDArray[np.intp]:
+    def order(self, n: int, run: int) -> NDArray[np.intp]:
+        """Row numbers of a run, in the order in which they come."""
         if self.orders is not None:
             return np.asarray(_orders(self.orders)[run], dtype=np.intp)
         order = np.random.default_rng(self.seed + run).permutation(n)
@@ -168,6 +181,25 @@ class Stream:
         return {**curve, "labels": np.cumsum(trace.queried)[at]}
 
 
+class _InOrder:
+    """The rows and labels in the order of the last run: its learners, one after the other, share them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Stream, int, Any, NDArray[Any]] | None = None
+
+    def rows(self, task: Task, protocol: Stream, run: int) -> tuple[Any, NDArray[Any]]:
+        """Rows and labels of a task in the order of a run."""
+        last = self._last
+        if last is None or last[0] is not task.X or last[1] != protocol or last[2] != run:
+            self._last = last = None  # two large copies are not held at once
+            order = protocol.order(len(task.y), run)
+            self._last = last = (task.X, protocol, run, task.X[order], task.y[order])
+        return last[3], last[4]
+
+
+_IN_ORDER = _InOrder()
+
+
 @lru_cache
 def _orders(name: str) -> NDArray[Any]:
     return np.asarray(load_orders(name))
@@ -184,6 +216,11 @@ class Holdout:
     train: float = 0.75
     stratify: bool = False
     seed: int = 0
+
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Nothing beside the recipe's measures."""
+        return ()
 
     def ready(self, task: Task) -> Task:
         """Nothing is shared: preparation sees the training part only."""
@@ -221,6 +258,11 @@ class ClassSizes:
 
     runs: int = 1
 
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Nothing beside the recipe's measures."""
+        return ()
+
     def ready(self, task: Task) -> Task:
         """Nothing to do."""
         return task
@@ -238,16 +280,23 @@ class ClassSizes:
 class Sweep:
     """Fit one learner at every value of ``parameter``; keep each measure on both parts as a curve.
 
-    The value of the run is the parameter's value at which ``balance``, two measures' names, come nearest on the
-    training part.
+    The values of the run describe its curves: the parameter's value at which ``balance``, two measures' names, come
+    nearest on the training part, how far the first of them rises and ever falls on the test part, how much of the
+    largest ``best`` is lost at the balance, and how far training and test part are apart.
     """
 
     parameter: str
     values: tuple[float, ...] | list[float]
     balance: tuple[str, str] | list[str]
+    best: str | None = None
     runs: int = 10
     train: float = 0.5
     seed: int = 0
+
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Numbers that say what the curves look like."""
+        return tuple(self._shape({f"{part} {name}": [0.0] for part in ("train", "test") for name in self.balance}))
 
     def ready(self, task: Task) -> Task:
         """Nothing is shared: preparation sees the training part only."""
@@ -268,10 +317,30 @@ class Sweep:
                 found = measured(task.measures, task.y[rows], model.predict(take_rows(task.X, rows)), costs)
                 for name, measure in found.items():
                     curve.setdefault(f"{part} {name}", []).append(measure)
-        one, other = (np.array(curve[f"train {name}"]) for name in self.balance)
-        balanced = float(self.values[int(np.argmin(np.abs(one - other)))])
         seconds = time.perf_counter() - start
-        return Outcome({f"balanced {self.parameter}": balanced}, seconds, {k: np.array(v) for k, v in curve.items()})
+        return Outcome(self._shape(curve), seconds, {k: np.array(v) for k, v in curve.items()})
+
+    def _shape(self, curve: Mapping[str, list[float]]) -> dict[str, float]:
+        """Put the curves into numbers: where they balance on both parts, how they rise, how far the parts are apart."""
+        drawn = {name: np.array(values) for name, values in curve.items()}
+        at = {
+            part: int(np.argmin(np.abs(np.subtract(*(drawn[f"{part} {name}"] for name in self.balance)))))
+            for part in ("train", "test")
+        }
+        train, test = (float(self.values[at[part]]) for part in ("train", "test"))
+        rising = drawn[f"test {self.balance[0]}"]
+        shape = {
+            f"balanced {self.parameter}": train,
+            f"balanced {self.parameter}, test less train": test - train,
+            f"{self.balance[0]} rise": float(rising[-1] - rising[0]),
+            f"{self.balance[0]} largest fall": float(np.max(rising[:-1] - rising[1:], initial=0.0)),
+        }
+        pairs = [(v, drawn[f"test {k[6:]}"]) for k, v in drawn.items() if k.startswith("train ")]
+        shape["train less test, largest"] = float(max(np.abs(a - b).max() for a, b in pairs))
+        if self.best is not None:
+            best = drawn.get(f"train {self.best}", np.zeros(1))
+            shape[f"{self.best} lost at balance"] = float(best.max() - best[at["train"] if len(best) > 1 else 0])
+        return shape
 
 
 # -- Paper 002, Figure 2: three Gaussians whose best boundaries are known, and what learners make of them -------------
@@ -303,6 +372,11 @@ class ThreeGaussians:
     test_per_class: int = 20_000
     side: int = 120
     seed: int = 0
+
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Nothing beside the recipe's measures."""
+        return ()
 
     def ready(self, task: Task) -> Task:
         """A large test sample, shared by all runs."""

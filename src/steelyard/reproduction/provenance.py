@@ -1,4 +1,7 @@
-"""Where a number comes from: the package that computed it, down to its bytes, its commit and its libraries."""
+"""Where a number comes from: the package that computed it, down to its bytes, its commit and its libraries.
+
+Tested in ``tests/unit/reproduction/test_results.py``.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def source_commit(folder: Path = PACKAGE) -> tuple[str, str]:
     if _git(folder, "ls-files", "--error-unmatch", "__init__.py") is None:
         return "unknown", "unknown"
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", ":/")
+    # Results are written while runs are made: they are what comes out, not what goes in.
+    sources = (":/", ":(top,exclude)papers/*/results/*")
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", *sources)
     if commit is None or changes is None:
         return "unknown", "unknown"
     return commit.strip(), "yes" if changes.strip() else "no"

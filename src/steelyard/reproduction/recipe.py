@@ -18,6 +18,23 @@ from .names import named
 
 _NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired")  # changing these leaves the numbers as they are
 
+# What each key holds, and what the entries of lists are.
+_KINDS: dict[str, tuple[Any, Any]] = {
+    **dict.fromkeys(("paper", "item", "claim", "skip", "note"), (str, None)),
+    **dict.fromkeys(("data", "protocol", "costs", "quick", "figure", "paired"), (dict, None)),
+    **dict.fromkeys(("learner", "prepare"), (list, dict)),
+    "measure": (list, (str, dict)),
+    "timed": (bool, None),
+}
+_SAID: dict[Any, str] = {
+    str: "a text",
+    dict: "a table",
+    list: "a list of tables",
+    bool: "true or false",
+    "measure": "a list of names and tables",
+    "data": "a table with a name",
+}
+
 
 def build(spec: Any) -> Any:
     """Turn ``{use = "Name", parameter = ...}`` into the object it describes, inside out."""
@@ -32,7 +49,10 @@ def build(spec: Any) -> Any:
             inspect.signature(thing).bind_partial(**parts)
         except TypeError as error:
             raise InvalidInputError(f"{spec['use']} cannot be built from {sorted(parts)}: {error}.") from None
-        return thing(**parts)
+        try:
+            return thing(**parts)
+        except TypeError as error:  # a parameter of another kind, or a measure, which is not built
+            raise InvalidInputError(f"{spec['use']} cannot be built from {sorted(parts)}: {error}.") from None
     if isinstance(spec, list):
         return [build(value) for value in spec]
     return spec
@@ -85,28 +105,18 @@ def read_recipe(path: Path) -> Recipe:
     """Read one recipe; a key that is missing or unknown is an error that names it."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInputError(f"recipe {path} is not TOML: {error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInputError(f"recipe {path} is not TOML: {error}.") from None
     needed = {"paper", "item", "claim", "data"} | (set() if "skip" in raw else {"protocol", "learner"})
-    known = needed | {
-        "protocol",
-        "learner",
-        "measure",
-        "prepare",
-        "costs",
-        "quick",
-        "figure",
-        "paired",
-        "skip",
-        "note",
-        "timed",
-    }
+    known = needed | set(_KINDS)
     if missing := needed - set(raw):
         raise InvalidInputError(f"recipe {path} must state {', '.join(sorted(missing))}.")
     if unknown := set(raw) - known:
         raise InvalidInputError(
             f"recipe {path} states {', '.join(sorted(unknown))}; known are {', '.join(sorted(known))}."
         )
+    for key, value in raw.items():
+        _check_kind(path, key, value)
     hashed = json.dumps(_canonical({k: v for k, v in raw.items() if k not in _NOT_HASHED}), sort_keys=True)
     return Recipe(
         path=path,
@@ -126,6 +136,14 @@ def read_recipe(path: Path) -> Recipe:
         skip=raw.get("skip"),
         digest=hashlib.sha256(hashed.encode()).hexdigest()[:12],
     )
+
+
+def _check_kind(path: Path, key: str, value: Any) -> None:
+    """Raise unless the value of a key has the kind that it must have."""
+    kind, inner = _KINDS[key]
+    sound = isinstance(value, kind) and (inner is None or all(isinstance(one, inner) for one in value))
+    if not sound or (key == "data" and not isinstance(value.get("name"), str)):
+        raise invalid(f"{key} of recipe {path}", f"be {_SAID[key if key in _SAID else kind]}", value)
 
 
 def _canonical(spec: Any) -> Any:

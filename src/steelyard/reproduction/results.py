@@ -132,6 +132,9 @@ class Results:
                 file.writelines(f"{line}\n" for line in [*found.aside, *strangers])
         if found.aside or strangers or found.repeated:
             self._rewrite(recipe, found.header or [], [text for _, text, _ in good.values()])
+        if not good:  # another recipe may have other columns
+            self.path(recipe).unlink()
+            self.curve_path(recipe).unlink(missing_ok=True)
         self._keep_curves(recipe, {(key[2], int(key[3])) for key in good})
         return found.notes
 

@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..data import load_dataset
+from ..data import load_dataset, load_orders
 from ..data.digest import data_digest
 from ..errors import InvalidInputError
 from ..validation.arrays import take_rows
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Sweep, Task, ThreeGaussians
 from .recipe import Recipe, build
 from .results import Results, Run
+from .searches import SearchedCosts, Tuned
 
 PROTOCOLS: dict[str, Callable[..., RunProtocol]] = {
     kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)
 }
+PROTOCOLS |= {kind.__name__: kind for kind in (Tuned, SearchedCosts)}
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,18 @@ def full_runs(recipe: Recipe) -> dict[str, int]:
     """How many runs of each learner make the experiment; a learner's own ``runs`` wins over the protocol's."""
     runs = protocol_of(recipe).runs
     return {str(spec["name"]): int(spec.get("runs", runs)) for spec in recipe.learners}
+
+
+def most_runs(recipe: Recipe) -> int | None:
+    """Count the runs that can be made of a recipe at all, where published orders of the rows limit them."""
+    orders = recipe.protocol.get("orders")
+    return None if orders is None else len(load_orders(str(orders)))
+
+
+def measures_of(recipe: Recipe) -> list[str]:
+    """Name what the runs of a recipe measure, as far as the recipe says so."""
+    named = [str(spec.get("name", spec["use"])) for spec in recipe.measures]
+    return [*named, "seconds"] if recipe.timed else [*named, *protocol_of(recipe).extra_measures]
 
 
 def protocol_of(recipe: Recipe) -> RunProtocol:
@@ -117,7 +131,7 @@ def _prepared(key: str, steps: str) -> Any:
 def run_recipe(recipe: Recipe, results: Results, wish: Wish | None = None, console: Console | None = None) -> Done:
     """Do what of a recipe is not done yet, keep every run as it ends, and return all of them."""
     wish = wish or Wish()
-    wanted = wish.runs_of(recipe)
+    wanted, declared = wish.runs_of(recipe), full_runs(recipe)  # runs beyond the experiment's keep no curve
     task, data = task_of(recipe)
     notes = results.mend(recipe, data)
     kept = results.runs(recipe, data)
@@ -130,7 +144,7 @@ def run_recipe(recipe: Recipe, results: Results, wish: Wish | None = None, conso
         progress.advance(bar, len(todo) - len(left))
         for (name, r), outcome in outcomes(protocol, task, learners, left, wish):
             run = run_of(recipe, name, r, outcome)
-            results.append(recipe, data, run, outcome.curve)
+            results.append(recipe, data, run, outcome.curve if r < declared[name] else {})
             finished.add((name, r))
             progress.advance(bar)
     results.tidy(recipe)

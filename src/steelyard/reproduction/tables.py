@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +60,19 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where the values of a line come from: recipe, learner, and how many runs of it the recipe declares.
+
+    An average over data sets comes from several of them, its ``parts``.
+    """
+
+    recipe: str = ""
+    learner: str = ""
+    declared: int | None = None
+    parts: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True)
 class Line:
     """One cell of a table: our mean over runs and, where the paper has one, its number."""
 
@@ -73,6 +86,15 @@ class Line:
     printed: Printed | None
     values: Mapping[int, float] = field(default_factory=dict, repr=False)
     design: Design = Design()
+    source: Source = Source()
+
+    def first(self, runs: int | None) -> Line:
+        """Return the line of the first ``runs`` runs alone."""
+        some = {r: v for r, v in self.values.items() if runs is None or r < runs}
+        if not some or len(some) == len(self.values):
+            return self
+        mean, std = mean_and_std(list(some.values()))
+        return replace(self, mean=mean, std=std, runs=len(some), values=some)
 
     @property
     def standard_error(self) -> float:
@@ -136,11 +158,16 @@ def lines_of(recipe: Recipe, runs: Sequence[Run]) -> list[Line]:
         for measure in mine[0].values:
             by_run = {run.run: run.values[measure] for run in mine if not math.isnan(run.values[measure])}
             values = list(by_run.values())
-            mean = math.fsum(values) / len(values)
-            std = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
+            mean, std = mean_and_std(values)
             key = (recipe.item_of(measure), data, learner, measure)
             lines.append(Line(*key, mean, std, len(values), printed.get(key), by_run, Design.of(recipe)))
     return lines + paired_lines(recipe, runs, printed)
+
+
+def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation of a cell's values, summed exactly."""
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1))
 
 
 def paired_lines(

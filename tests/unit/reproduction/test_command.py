@@ -17,7 +17,7 @@ from rich.console import Console
 
 from steelyard import AskRandom, Balanced, InvalidInputError, OnlineClassifier, Perceptron, f_score, load_dataset
 from steelyard.reproduction.check import check_kept, write_checked
-from steelyard.reproduction.command import Place, reproduce, run_reproduce, show_committed
+from steelyard.reproduction.command import Mode, Place, decide, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, signed
 
@@ -133,7 +133,7 @@ def test_it_computes_by_default_and_leaves_the_committed_results_alone(paper: Pa
     found = {path.name for path in here.iterdir() if not path.name.startswith(".")}
     pictures = {f"{name}{suffix}" for name in ("table1-german", "figure1-german") for suffix in (".png", ".svg")}
     files = {f"{name}{suffix}" for name in ("table1-german", "figure1-german") for suffix in (".csv", ".curves.csv")}
-    assert found == {"index.html", "summary.csv", "verdicts.csv"} | pictures | files
+    assert found == {"index.html", "summary.csv", "verdicts.csv", "comparisons.csv"} | pictures | files
     assert made.skipped == {"table2-lost": "the data are lost"}
     assert [(v.word, v.reason) for v in made.verdicts][1] == ("not judged", "missing: lost (the data are lost)")
     assert "skipped Table 2, lost: the data are lost" in told.export_text()
@@ -242,8 +242,7 @@ def test_show_says_so_in_its_first_line_and_writes_nothing(
 
 def call(**given: Any) -> None:
     wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "jobs": 1}
-    usual = {"to": None, "resume": None, "keep": False, "show": False, "check": False, "share": None}
-    run_reproduce(["000"], {"item": None, "data": None}, wish, **{**usual, **given})
+    run_reproduce(["000"], {"item": None, "data": None}, wish, Mode(**given))
 
 
 def test_options_that_exclude_one_another(kept: Path) -> None:
@@ -251,12 +250,14 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(share=0.5)
     with pytest.raises(InvalidInputError, match="--show must stand alone"):
         call(show=True, keep=True)
+    with pytest.raises(InvalidInputError, match="--decide must go with --hours"):
+        call(decide=True, check=True)
 
 
 def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Console) -> None:
     checked = check_kept("000", 1.0, console=told)
     assert not checked.different
-    assert checked.cells == 8 + 2 + 4 * 5 * 4 + 2 * 4 * 5
+    assert checked.cells == 8 + 2 * 5 + 4 * 5 * 4 + 2 * 4 * 5
     assert f"{checked.cells:,} of {checked.cells:,} cells equal" in told.export_text()
     assert checked.left_out == {"table2-lost": "the data are lost"}
     text = write_checked(kept.parent, "000", checked).read_text()
@@ -284,6 +285,45 @@ def test_check_finds_one_changed_digit(kept: Path) -> None:
     assert stop.value.code == 1
 
 
+def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, told: Console) -> None:
+    """One run leaves the claim undecided; the rule is declared first, and only the claim's learners are run."""
+    (paper / "table1-german.toml").write_text(STREAM.replace("runs = 2,", "runs = 1,"))
+    kept = paper
+    reproduce("000", place=Place(keep=True), console=told)
+    assert show_committed("000", console=told).verdicts[0].word == "undecided"
+    made = decide("000", place=Place(keep=True), console=told)
+    assert made.verdicts[0].word == "holds"
+    assert "look at 20, level 0.013" in made.verdicts[0].reason
+    assert 'asking at random is better" = "AFTER"' in (kept / "results" / "plans.toml").read_text()
+    assert show_committed("000", console=told).verdicts[0] == made.verdicts[0]
+    runs = rows(kept / "results" / "table1-german.csv")
+    assert sorted(int(row["run"]) for row in runs if row["learner"] == "asks nothing") == list(range(20))
+    assert [row["curve"] != "" for row in runs] == [int(row["run"]) < 1 for row in runs]
+    assert len(rows(kept / "results" / "figure1-german.csv")) == 2
+    assert "Looks at 20, 40, 80, ... 10,240 runs" in told.export_text()
+
+
+def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, told: Console) -> None:
+    stopped = decide("000", hours=0, place=Place(to=Path("out")), console=told)
+    assert stopped.verdicts[0].word == "undecided"
+    assert 'asking at random is better" = "FRESH"' in Path("out/plans.toml").read_text()
+    reproduce("000", item="Table 1", runs=3, place=Place(resume=Path("out")), console=told)
+    decided = decide("000", place=Place(resume=Path("out")), console=told)
+    whole = decide("000", place=Place(to=Path("whole")), console=told)
+    assert decided.verdicts == whole.verdicts
+    assert decided.verdicts[0].word == "holds"
+
+
+def test_published_orders_cannot_be_continued(paper: Path, told: Console) -> None:
+    recipe = (paper / "table1-german.toml").read_text()
+    (paper / "table1-german.toml").write_text(recipe.replace("runs = 2,", 'runs = 20, orders = "german",'))
+    hopeless = CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]')
+    (paper / "claims.toml").write_text(hopeless)
+    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=told)
+    decide("000", place=Place(resume=Path("out")), console=told)
+    assert "asking at random is better: its runs are used up" in told.export_text()
+
+
 SCRIPT = "import sys; from pathlib import Path; from steelyard.reproduction.command import Place, reproduce; "
 
 
@@ -296,15 +336,23 @@ def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("lines", [1, 7])
-def test_a_killed_job_ends_like_an_undisturbed_one(paper: Path, told: Console, lines: int) -> None:
-    reproduce("000", item="Table 1", runs=6, place=Place(to=Path("whole")), console=told)
-    process = start("reproduce('000', item='Table 1', runs=6, place=Place(to=Path('killed')))")
-    path = Path("killed/table1-german.csv")
-    wait_for(lambda: path.exists() and path.read_text().count("\n") > lines, process)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    reproduce("000", item="Table 1", runs=6, place=Place(resume=Path("killed")), console=told)
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path, told: Console, kills: int) -> None:
+    """Each time it goes on, learns some runs, and is killed while it writes or learns the next."""
+    rng = np.random.default_rng(kills)
+    runs = 3 * kills
+    reproduce("000", item="Table 1", runs=runs, place=Place(to=Path("whole")), console=told)
+    path, place = Path("killed/table1-german.csv"), "to"
+    for _ in range(kills):
+        before = path.read_text().count("\n") if path.exists() else 0
+        process = start(f"reproduce('000', item='Table 1', runs={runs}, place=Place({place}=Path('killed')))")
+        more = before + int(rng.integers(1, 4))
+        wait_for(lambda more=more: path.exists() and path.read_text().count("\n") > more, process)
+        time.sleep(float(rng.uniform(0, 0.02)))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        place = "resume"
+    reproduce("000", item="Table 1", runs=runs, place=Place(resume=Path("killed")), console=told)
     assert numbers(Path("killed")) == numbers(Path("whole"))
 
 

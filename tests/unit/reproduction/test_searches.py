@@ -1,0 +1,64 @@
+"""Protocols that choose before they run."""
+
+import numpy as np
+import pytest
+
+from steelyard import AskAsymmetric, Balanced, OnlineClassifier, Perceptron, tune_stream
+from steelyard.reproduction.protocols import Task
+from steelyard.reproduction.searches import SearchedCosts, Tuned
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 3))
+Y = np.where(X[:, 0] + 0.3 * RNG.normal(size=240) > 0.7, 1, -1)
+F1 = ({"use": "sklearn.metrics.f1_score", "name": "F1"},)
+LEARNER = {
+    "name": "QA",
+    "use": "OnlineClassifier",
+    "update": {"use": "Perceptron", "tie": "margin"},
+    "query": {"use": "AskAsymmetric", "c_pos": 0.1, "c_neg": 0.1},
+    "budget": 30,
+    "grid": {"threshold": [0.0, 0.1], "query__c_pos": [0.01, 0.1], "query__c_neg": [0.1, 1.0]},
+}
+
+
+def test_tuned_is_tune_stream_and_tells_what_was_chosen() -> None:
+    task = Task(X, Y, costs=Balanced(), measures=F1)
+    found = Tuned(runs=2, seed=3).one(Tuned().ready(task), LEARNER, 1)
+    model = OnlineClassifier(Perceptron("margin"), query=AskAsymmetric(0.1, 0.1), budget=30, costs=Balanced())
+    expected = tune_stream(model, LEARNER["grid"], X, Y, runs=1, random_state=4)  # type: ignore[arg-type]
+    right = (expected.trace_.prediction == 1) & (expected.trace_.y == 1)
+    f1 = 2 * right.sum() / ((expected.trace_.prediction == 1).sum() + (expected.trace_.y == 1).sum())
+    assert found.values["F1"] == pytest.approx(f1)
+    assert found.values["gamma"] == expected.best_params_["threshold"]
+    assert found.values["c+"] == expected.best_params_["query__c_pos"]
+    assert set(found.values) == {"F1", *Tuned().extra_measures}
+
+
+def test_parameters_that_a_learner_lacks_are_0() -> None:
+    task = Task(X, Y, costs=Balanced(), measures=F1)
+    learner = {**LEARNER, "query": {"use": "AskFirst"}, "grid": {"threshold": [0.0, 0.5]}}
+    values = Tuned().one(task, learner, 0).values
+    assert values["c+"] == values["c-"] == 0.0
+    symmetric = {**LEARNER, "query": {"use": "AskSymmetric", "c": 0.1}, "grid": {"query__c": [0.1, 0.2]}}
+    values = Tuned().one(task, symmetric, 0).values
+    assert values["c+"] == values["c-"] > 0
+
+
+def test_costs_are_searched_once_and_used_on_every_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("optuna")
+    y = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 1.0)]
+    task = Task(X, y, measures=({"use": "g_mean_score", "name": "G"},))
+    learner = {
+        "name": "paper",
+        "use": "CostSearchCV",
+        "estimator": {"use": "AdaC2M1Classifier", "n_estimators": 2},
+        "protocol": "paper",
+        "sampler": {"use": "GeneticSampler", "population": 2, "generations": 1},
+    }
+    protocol = SearchedCosts(["c", "a", "b"], runs=2)
+    one, two = (protocol.one(task, learner, run).values for run in (0, 1))
+    assert list(one)[1:] == ["c(c)", "c(a)", "c(b)"] == list(protocol.extra_measures)
+    assert [one[name] for name in protocol.extra_measures] == [two[name] for name in protocol.extra_measures]
+    assert max(one[name] for name in protocol.extra_measures) == 1.0
+    monkeypatch.setattr("steelyard.search.cost_search.CostSearchCV.fit", lambda *a: pytest.fail("searched again"))
+    assert protocol.one(task, learner, 0).values == one
