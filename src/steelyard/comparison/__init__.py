@@ -1,67 +1,111 @@
-"""``compare``: here are my data and what mistakes cost me; what should I use, what will it cost, how sure are you?"""
+"""``compare``: here are my data and what mistakes cost me; what should I use, what will it cost, how sure are you?
+
+Tested in ``tests/unit/comparison``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
-from .._version import __version__
 from ..costs.spec import CostSpec
 from ..models.model import Model
 from ..models.storage import load_model
 from ..models.training import TrainingSummary, summarize
+from ..validation.docstrings import documented
 from ..validation.values import check_count, check_number
 from .cache import open_cache
 from .candidates import Candidate
+from .choice import choose_winner
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
 from .fold import FoldRunner, Judged
-from .leaderboard import LeaderboardRow, choose_winner, leaderboard
-from .output import comparison_json, data_digest_of, plain_values, question_of
-from .page import comparison_page
-from .progress import ProgressBar
+from .leaderboard import LeaderboardRow, leaderboard
+from .output import comparison_json, question_of
+from .progress import ProgressBar, notebook_console
 from .promise import Choice, Promise, promise
 from .recommendation import recommend
-from .refit import refit
+from .refit import refit, size_when_saved
 from .registry import candidates as registered
 from .registry import constants
 from .schedule import Unit, read_effort
+from .side_columns import read_current, read_segments
+from .views import ComparisonViews
 from .workers import InProcess, WorkerPool
 
 __all__ = ["Comparison", "Model", "compare", "load_model"]
 
-_CURVE_SHARE = 0.05  # of the time at most goes into the learning curve
 _UNIT_LIMIT = 600.0  # CPU seconds that end a unit in a worker
 _LEAST_UNIT_LIMIT = 30.0  # CPU seconds, however short the time asked for
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What came of a comparison: the runs, the leaderboard, what to use, warnings, and what the winner will cost."""
+@dataclass(frozen=True, repr=False)
+class Comparison(ComparisonViews):
+    """What came of a comparison.
+
+    Parameters
+    ----------
+    runs : Evaluation
+        All that was tried.
+    lines : list of LeaderboardRow
+        The leaderboard as values, best first; ``leaderboard`` is the same as a frame.
+    recommendation : list of str
+        What to use and why, in sentences.
+    warnings : list of str
+        What is suspicious about the data or the result.
+    promise : Promise
+        What the winner will cost on new rows.
+    best : CandidateRun
+        The run of the winner.
+    time_limit : float or None
+        Seconds that were allowed.
+    alternative : CandidateRun or None
+        A single model that differs from the winning blend within chance.
+    source, target : str or None
+        File and column of the labels, for the page.
+    segments : mapping of str to ndarray
+        By what the page tells costs apart.
+    """
 
     runs: Evaluation
-    leaderboard: list[LeaderboardRow]
+    lines: list[LeaderboardRow]
     recommendation: list[str]
     warnings: list[str]
     promise: Promise
     best: CandidateRun
     time_limit: float | None = None
+    alternative: CandidateRun | None = None  # a single model that differs from the blend within chance
+    source: str | None = None  # file and column of labels, for the page
+    target: str | None = None
+    segments: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def winner(self) -> str:
         """Name of what is recommended."""
-        return self.leaderboard[0].name
+        return self.lines[0].name
 
     @property
     def interrupted(self) -> bool:
         """Whether it was ended before its plan was."""
         return self.runs.interrupted
+
+    def speed(self) -> str | None:
+        """How fast the blend answers, and the single model that would do as well; None without such a one.
+
+        Times differ from run to run, so that this is said beside the advice and is no part of the JSON.
+        """
+        if self.alternative is None:
+            return None
+        rows = max(1, len(self.runs.judged.rows) // max(1, self.runs.judged.n_folds))
+        blend, single = (1e6 * run.predict_seconds / rows for run in (self.best, self.alternative))
+        return f"{self.alternative.name} answered 1,000 rows in {single:.3g} ms, the blend in {blend:.3g} ms."
 
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
@@ -71,18 +115,8 @@ class Comparison:
     def _summary(self, cost_spec: CostSpec | None = None) -> TrainingSummary:
         """What the model is to remember of the data."""
         problem = self.runs.problem
-        card = {
-            "rows": len(problem.codes),
-            "classes": problem.classes.tolist(),
-            "columns_left_out": {str(name): why for name, why in problem.columns.left_out.items()},
-            "seed": problem.seed,
-            "data": data_digest_of(problem),
-            "steelyard": __version__,
-            "promise": self.promise.as_dict(),
-            "mean_cost": plain_values(self.leaderboard[0].mean_cost),
-        }
         n_classes = len(problem.classes)
-        return summarize(problem.X, problem.codes, n_classes, problem.columns, cost_spec=cost_spec, card=card)
+        return summarize(problem.X, problem.codes, n_classes, problem.columns, cost_spec=cost_spec, card=self.card)
 
     def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
         """Fit the winner on all rows and write it without pickle.
@@ -102,38 +136,13 @@ class Comparison:
         model = self.refit()
         return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
 
-    def write_report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write the page.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        seconds = 10.0 if self.time_limit is None else _CURVE_SHARE * self.time_limit
-        written: Path = self._page(seconds=seconds).write(path)
-        return written
-
     def to_json(self) -> str:
         """Winner, promise, leaderboard and warnings for machines; the same for the same data, seed and units."""
-        parts = (self.leaderboard, self.recommendation, self.warnings, self.promise)
+        parts = (self.lines, self.recommendation, self.warnings, self.promise)
         return comparison_json(self.runs, self.best, *parts)
 
-    def _page(self, **settings: Any) -> Any:
-        return comparison_page(
-            self.runs, self.best, self.leaderboard, self.recommendation, self.warnings, self.promise, **settings
-        )
 
-    def _repr_html_(self) -> str:
-        html: str = self._page(brief=True).html()
-        return html
-
-
+@documented()
 def compare(
     X: Any,
     y: Any,
@@ -151,6 +160,8 @@ def compare(
     random_state: int = 0,
     drop: Sequence[Any] = (),
     roles: dict[Any, str] | None = None,
+    segments: Mapping[str, Any] | Sequence[str] | None = None,
+    current: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
     isolate: bool = False,
@@ -165,24 +176,50 @@ def compare(
     Parameters
     ----------
     X : array, CSR matrix, pandas or polars frame
-    y : labels
-    costs : anything :class:`Costs` reads; None for 0 and 1
+        Rows.
     effort : {"quick", "normal", "thorough"} or a number of work units (one setting, one fold)
         By default "normal", or with a ``time_limit`` as much as it allows.
-    time_limit : ceiling in seconds of CPU time of all workers; the evaluation is cut between units
-    candidates : names of the candidates to try; "+catboost" and "+xgboost" join the others when installed
-    blend : whether the winner may be a blend; otherwise the best single candidate
-    promise_rows : number of new rows that the promise is for; by default as many as given
-    confidence : of the promise
-    groups : one value per row; rows of one group are never in different folds
-    cv : folds, at least 2; three at most beyond 20,000 rows
-    n_jobs : units side by side; with more than one, or ``isolate``, in processes of their own
-    random_state : seed of folds and learners
-    drop : columns to leave out
-    roles : {column: "category", "date" or "text"}, where the reader should not decide
-    out : folder for finished units, from which ``resume`` goes on
-    interrupted : called between units; True ends the evaluation
-    console : shows progress where given
+    time_limit : float or None
+        Ceiling in seconds of CPU time of all workers; the evaluation is cut between units.
+    candidates : sequence of str or None
+        Names of the candidates to try; "+catboost" and "+xgboost" join the others when installed.
+    blend : bool
+        Whether the winner may be a blend; otherwise the best single candidate.
+    promise_rows : int or None
+        Number of new rows that the promise is for; by default as many as given.
+    confidence : float in (0, 1)
+        Of the promise.
+    groups : array-like of shape (n,) or None
+        One value per row; rows of one group are never in different folds.
+    cv : int
+        Folds, at least 2; three at most beyond 20,000 rows.
+    n_jobs : int
+        Units side by side; with more than one, or ``isolate``, in processes of their own.
+    random_state : int
+        Seed of folds and learners.
+    drop : sequence
+        Columns to leave out.
+    roles : dict or None
+        {column: "category", "date" or "text"}, where the reader should not decide.
+    segments : dict, sequence or None
+        {name: one value per row}, or names of columns of ``X``, by which the page tells costs apart.
+    current : array-like of shape (n,) or None
+        Labels that today's rule gives the rows; it is compared with all others.
+    out : path-like or None
+        Folder for finished units.
+    resume : bool
+        Go on from the units found there.
+    isolate : bool
+        Run units in a process of their own even with one job.
+    interrupted : callable or None
+        Called between units; True ends the evaluation.
+    console : rich Console or None
+        Shows progress where given.
+
+    Returns
+    -------
+    Comparison
+        Leaderboard, winner, promise and warnings.
     """
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
@@ -192,15 +229,16 @@ def compare(
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
     data = read_data(X, y, costs, drop=tuple(drop), roles=roles, groups=groups, seed=random_state)
+    parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
     cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
     pool: InProcess | WorkerPool = InProcess(data, cv)
-    if n_jobs > 1 or isolate:
-        pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit))
-    runner = FoldRunner(data, cv)
     stop = interrupted or _never
+    if n_jobs > 1 or isolate:
+        pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit), interrupted=stop)
+    runner = FoldRunner(data, cv)
     try:
-        with ProgressBar(console) as watch:
+        with ProgressBar(notebook_console() if console is None else console) as watch:
             work = Work(
                 pool,
                 cache,
@@ -217,7 +255,8 @@ def compare(
         pool.close()
     if stop():
         evaluation = replace(evaluation, interrupted=True)
-    return _concluded(evaluation, everyone, blend, rows, confidence, time_limit)
+    found = _concluded(evaluation, everyone, blend, rows, confidence, time_limit, today)
+    return replace(found, segments=parts)
 
 
 def _fold_cost(data: ComparisonData, judged: Judged, fold: int, proba: Any) -> float:
@@ -237,33 +276,51 @@ def _concluded(
     rows: int,
     confidence: float,
     time_limit: float | None,
+    today: NDArray[np.intp] | None = None,
 ) -> Comparison:
     """Blend, winner, leaderboard, promise and words."""
     data, problem = evaluation.data, evaluation.problem
     fixed = [_constant(problem, data, k) for k in constants(problem)]
     singles = evaluation.complete()
-    usable = [run for run in singles if run.candidate is not None and not run.candidate.kind.requires]
+    usable = [run for run in singles if run.candidate is not None and run.candidate.kind.savable]
     blended = blend_runs(usable, data) if blend else None
     if blended is not None and len(blended.members) == 1:
         blended = blended.members[0][0]
     winner = choose_winner(singles, fixed, blended)
     runs = [*singles, *fixed] + ([blended] if blended is not None and blended.members else [])
+    if today is not None:
+        runs.append(_fixed_run("today's rule", "current", today[evaluation.judged.rows], data))
     evaluation = replace(evaluation, entries=(*evaluation.entries, *runs[len(singles) :]))
     promised, rare = promise(data, Choice(usable, fixed, blend), rows=rows, confidence=confidence)
     lines = leaderboard(evaluation, runs, winner)
     leaks = leaking_columns(problem)
     said = _leak_warnings(problem, leaks, everyone, evaluation.judged.n_folds)
-    said += recommend(evaluation, lines, winner, promised, rare)
+    alternative = _alternative(lines, winner, singles)
+    size = None if alternative is None else size_when_saved(alternative, problem.subsample(alternative.rows))
+    said += recommend(evaluation, lines, winner, promised, rare, size)
     if time_limit is not None and not evaluation.cut and not evaluation.interrupted:
         said.append("Nothing was left to try: the plan was finished before the time was.")
-    return Comparison(evaluation, lines, said, data_warnings(problem), promised, winner, time_limit)
+    return Comparison(evaluation, lines, said, data_warnings(problem), promised, winner, time_limit, alternative)
+
+
+def _alternative(
+    lines: Sequence[LeaderboardRow], winner: CandidateRun, singles: Sequence[CandidateRun]
+) -> CandidateRun | None:
+    """The cheapest single model whose distance to the blend is within chance."""
+    if not winner.members:
+        return None
+    tied = {line.name for line in lines if line.tied_with_best}
+    alike = [run for run in singles if run.name in tied and run.candidate is not None and run.candidate.kind.savable]
+    return min(alike, key=lambda run: (run.cost, run.name), default=None)
 
 
 def _constant(problem: ComparisonData, data: ComparisonData, code: int) -> CandidateRun:
     answers = np.full(len(data.codes), code, dtype=np.intp)
-    run = CandidateRun(f"always {problem.classes[code]}", "constant", answers=answers, paid=data.paid(answers))
-    run.folds = 0
-    return run
+    return _fixed_run(f"always {problem.classes[code]}", "constant", answers, data)
+
+
+def _fixed_run(name: str, family: str, answers: NDArray[np.intp], data: ComparisonData) -> CandidateRun:
+    return CandidateRun(name, family, answers=answers, paid=data.paid(answers), folds=0)
 
 
 def _leak_warnings(
@@ -274,7 +331,7 @@ def _leak_warnings(
         f"Column {name!r} alone gives away {share:.1%} of the labels: check that it is known before the outcome is."
         for name, share in leaks.items()
     ]
-    if not leaks:
+    if not leaks or not everyone:  # nobody but the constants takes part
         return said
     cost = _cost_without(problem, set(leaks), everyone[0], cv)
     names = ", ".join(repr(name) for name in leaks)

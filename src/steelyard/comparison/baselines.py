@@ -159,6 +159,6 @@ BASELINES: dict[str, Kind] = {
     "forest": Kind(partial(_forest, RandomForestClassifier), "coded"),
     "lightgbm": Kind(_lightgbm, "coded"),
     "hist_boosting": Kind(_hist_boosting, "coded", dense=True),
-    "catboost": Kind(_catboost, "coded", dense=True, requires="catboost"),
-    "xgboost": Kind(_xgboost, "coded", requires="xgboost"),
+    "catboost": Kind(_catboost, "coded", dense=True, requires="catboost", savable=False),
+    "xgboost": Kind(_xgboost, "coded", requires="xgboost", savable=False),
 }

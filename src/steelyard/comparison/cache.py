@@ -63,7 +63,8 @@ class UnitCache:
 
     def _path(self, unit: Unit) -> Path:
         assert self._folder is not None
-        return self._folder / f"{unit.candidate:03d}-{unit.rows}-{unit.fold}.npz"
+        again = f"-{unit.repeat}" if unit.repeat else ""
+        return self._folder / f"{unit.candidate:03d}-{unit.rows}-{unit.fold}{again}.npz"
 
 
 def open_cache(out: Path | None, question: str, resume: bool) -> UnitCache:

@@ -34,7 +34,8 @@ class Kind:
     most_rows: int | None = None
     two_classes: bool = False
     dense: bool = False
-    requires: str | None = None  # a package that is no dependency; its models are compared, but cannot be saved
+    requires: str | None = None  # a package that is no dependency
+    savable: bool = True  # otherwise it is compared, but neither named nor blended
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +19,15 @@ from rich.console import Console
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data import load_dataset
-from ..files import check_paths
+from ..files import check_paths, lock_file, write_atomically
 from ..models.tables import cost_spec, read_costs, read_data
+from ..validation.arrays import len_rows
 from ..validation.text import printable
 from ..validation.values import invalid
 from . import Comparison, compare
-from .out_folder import MODEL, REPORT, claim_folder, keep_earlier
+from .out_folder import CARD, MODEL, REPORT, claim_folder, keep_earlier
 from .progress import leaderboard_table
+from .side_columns import read_segments
 
 _INTERRUPTED = 130  # as shells have it after Ctrl-C
 
@@ -35,23 +40,41 @@ def run_compare(
     cost_columns: dict[str, str],
     *,
     out: Path,
-    as_json: bool,
-    overwrite: bool = False,
-    keep_cost_columns: bool = False,
-    groups: str | None = None,
     **settings: Any,
 ) -> int:
     """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
     check_paths(
         inputs={"the input": file, "the --costs file": costs},
-        outputs={"--out's report": out / REPORT, "--out's model": out / MODEL},
+        outputs={"--out's report": out / REPORT, "--out's model": out / MODEL, "--out's card": out / CARD},
     )
     claim_folder(out)
+    with lock_file(out):
+        return _compare_file(file, target, costs, positive, cost_columns, out=out, **settings)
+
+
+def _compare_file(
+    file: Path,
+    target: str | None,
+    costs: str | None,
+    positive: str | None,
+    cost_columns: dict[str, str],
+    *,
+    out: Path,
+    as_json: bool,
+    overwrite: bool = False,
+    keep_cost_columns: bool = False,
+    groups: str | None = None,
+    segments: Sequence[str] = (),
+    current: str | None = None,
+    show_rows: bool = False,
+    quiet: bool = False,
+    **settings: Any,
+) -> int:
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
     X, y, taken = read_data(file, target, named, keep=keep_cost_columns)
     priced = read_costs(costs, y, positive, taken, cost_columns)
-    console = Console(stderr=as_json)
+    console = Console(stderr=as_json, quiet=quiet)
     if named and not keep_cost_columns:
         said = f"Not learned from, since they hold costs: {', '.join(named)}. --keep-cost-columns learns from them too."
         console.print(printable(said), highlight=False, markup=False)
@@ -59,24 +82,34 @@ def run_compare(
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
         console.print(printable(said), highlight=False, markup=False)
+    if segments:
+        settings["segments"] = _named_columns(X, taken, segments)
+    if current is not None:
+        X, settings["current"] = _take_column(X, current, "--current")
     if groups is not None:
-        X, settings["groups"] = _take_column(X, groups)
+        X, settings["groups"] = _take_column(X, groups, "--groups")
     with _signals() as interrupted:
         result = compare(
             X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
         )
-        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive))
+        result = replace(result, source=file.name, target=target)
+        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive), show_rows)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
         return _INTERRUPTED if result.interrupted or interrupted() else 0
 
 
-def _take_column(X: Any, name: str) -> tuple[Any, Any]:
+def _named_columns(X: Any, taken: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Cells of the segments; a column that holds costs may be one."""
+    return {name: taken[name] if name in taken else read_segments(X, [name], len_rows(X))[name] for name in names}
+
+
+def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
     """The rows without a column, and its cells."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
         known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none: the rows have no names"
-        raise invalid("--groups", f"name a column of the data ({known})", name)
+        raise invalid(option, f"name a column of the data ({known})", name)
     return frame.drop(name).to_native(), np.asarray(frame[name].cast(nw.String).fill_null("").to_list(), dtype=str)
 
 
@@ -96,32 +129,45 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def run_demo(*, time: float, jobs: int, out: Path) -> int:
+def run_demo(*, time: float, jobs: int, out: Path, as_json: bool = False, quiet: bool = False) -> int:
     """Compare on the german credit data, where missing a bad credit costs five times as much as refusing a good one."""
     data = load_dataset("german")
-    console = Console()
+    console = Console(stderr=as_json, quiet=quiet)
     console.print(
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
     costs = Costs.binary(fn=5, fp=1)
-    with _signals() as interrupted:
+    claim_folder(out)
+    with lock_file(out), _signals() as interrupted:
         settings: dict[str, Any] = {"time_limit": time, "n_jobs": jobs, "isolate": True, "interrupted": interrupted}
         result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
+        result = replace(result, source="German credit data")
         _print_result(result, out, console)
+        if as_json:
+            sys.stdout.write(result.to_json() + "\n")
         return _INTERRUPTED if result.interrupted or interrupted() else 0
 
 
 def _print_result(
-    result: Comparison, out: Path, console: Console, overwrite: bool = False, spec: CostSpec | None = None
+    result: Comparison,
+    out: Path,
+    console: Console,
+    overwrite: bool = False,
+    spec: CostSpec | None = None,
+    show_rows: bool = False,
 ) -> None:
-    console.print(leaderboard_table(result.leaderboard))
+    console.print(leaderboard_table(result.lines))
     console.print()
-    for sentence in (*result.recommendation, *result.warnings):
+    speed = result.speed()
+    for sentence in (*result.recommendation, *([] if speed is None else [speed]), *result.warnings):
         console.print(printable(f"- {sentence}"), highlight=False, markup=False)
     for path in keep_earlier(out, overwrite):
         console.print(printable(f"Kept:   {path}"), soft_wrap=True, markup=False, highlight=False)
-    report = result.write_report(out / REPORT)
+    report = result.report(out / REPORT, show_rows=show_rows)
     model = result.save(out / MODEL, cost_spec=spec)
+    with write_atomically(out / CARD) as card:
+        card.write((json.dumps(result.card, indent=1, default=str, ensure_ascii=False) + "\n").encode())
     places = (f"Report: {report.resolve()}", f"Model:  {model.resolve()}  (steelyard predict {model} DATA)")
-    for place in places:
-        console.print(printable(place), soft_wrap=True, markup=False)
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    for place in (*places, f"SHA-256 of the model: {digest}"):
+        console.print(printable(place), soft_wrap=True, markup=False, highlight=False)

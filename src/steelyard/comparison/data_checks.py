@@ -7,11 +7,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
 
 from ..validation.arrays import is_sparse
 from .data import ComparisonData
 
 _LEAK = 0.99  # share of labels that one column alone gives away, well above the largest class
+_FEWEST_IN_A_STEP = 5  # rows
 _TINY = 10  # rows of a class below which every number about it is a guess
 _LOOKED_AT = 20_000  # rows are enough to see any of this
 
@@ -75,11 +77,12 @@ def _coded_columns(problem: ComparisonData) -> dict[Any, NDArray[np.intp]]:
 
 def _gives_away(values: NDArray[np.intp], codes: NDArray[np.intp]) -> float | None:
     """Share of labels right when each value answers with its commonest label; None where that is no surprise."""
-    levels = values.max() + 1
-    if levels > len(values) / 5:
-        values = (values * 20) // levels  # a column of many numbers: twenty steps of its rank
-        levels = 20
-    table = np.zeros((levels, codes.max() + 1))
+    levels, n_classes = values.max() + 1, codes.max() + 1
+    if levels > len(values) / 5:  # a column of many numbers or dates: a few steps of its rank, where they tell most
+        steps = DecisionTreeClassifier(max_leaf_nodes=2 * n_classes, min_samples_leaf=_FEWEST_IN_A_STEP, random_state=0)
+        values = steps.fit(values[:, None], codes).apply(values[:, None])
+        levels = values.max() + 1
+    table = np.zeros((levels, n_classes))
     np.add.at(table, (values, codes), 1)
     right = table.max(axis=1).sum() / len(codes)
     largest = np.bincount(codes).max() / len(codes)

@@ -27,6 +27,14 @@ _LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
 _FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
 
 
+class Folds(Protocol):
+    """The rows and folds of a rung."""
+
+    def __call__(self, rows: int, repeat: int = 0) -> Judged:
+        """Those of so many rows, dealt out for the ``repeat``-th time."""
+        ...
+
+
 class Pool(Protocol):
     """Where units run."""
 
@@ -41,14 +49,16 @@ class Pool(Protocol):
 class CandidateRun:
     """What one candidate, constant or blend answered for the judged rows; ``stopped`` says why it is not ranked.
 
-    ``proba`` are out-of-fold probabilities, each fold calibrated on the others; ``calibration`` is of all folds and
-    goes into the model; ``members`` are the runs of a blend with their weights.
+    ``proba`` are out-of-fold probabilities, each fold calibrated on the others; ``repeats`` are the same of folds
+    dealt out anew; ``calibration`` is of all folds and goes into the model; ``members`` are the runs of a blend with
+    their weights. Whatever is said of costs is said of ``proba``, where all candidates have the same folds.
     """
 
     name: str
     family: str
     candidate: Candidate | None = None
     proba: NDArray[np.float32] | None = None
+    repeats: list[NDArray[np.float32]] = field(default_factory=list)
     answers: NDArray[np.intp] | None = None
     paid: Floats | None = None
     calibration: Calibration | None = None
@@ -102,7 +112,7 @@ class Work:
         self,
         pool: Pool,
         cache: UnitCache,
-        judged: Callable[[int], Judged],
+        judged: Folds,
         n_classes: int,
         *,
         limit: int | None,
@@ -112,7 +122,7 @@ class Work:
         watch: Callable[[Work, Unit], None] | None = None,
     ) -> None:
         self.everyone: list[Candidate] = []
-        self.results: dict[tuple[int, int], dict[int, FoldResult]] = {}
+        self.results: dict[tuple[int, int, int], dict[int, FoldResult]] = {}  # candidate, rows, repeat: by fold
         self.failed: dict[int, str] = {}
         self.done, self.planned, self.cpu = 0, 0, 0.0
         self.stopped = False
@@ -121,10 +131,10 @@ class Work:
         self._limit, self._time_limit = limit, time_limit
         self._interrupted, self._watch = interrupted, watch
 
-    def run(self, chosen: Sequence[int], rows: int) -> bool:
+    def run(self, chosen: Sequence[int], rows: int, repeat: int = 0) -> bool:
         """All folds of these candidates on so many rows; False when effort, time or the user ended it."""
-        judged = self._judged(rows)
-        units = [Unit(c, rows, fold) for c in chosen for fold in range(judged.n_folds)]
+        judged = self._judged(rows, repeat)
+        units = [Unit(c, rows, fold, repeat) for c in chosen for fold in range(judged.n_folds)]
         if self._limit is not None:
             units = units[: max(0, self._limit - self.done)]
         self.planned = max(self.planned, self.done + len(units))
@@ -161,8 +171,9 @@ class Work:
                 self.cpu += self._pool.cpu_limit
         else:
             self.cpu += result.cpu_seconds
-            self.results.setdefault((unit.candidate, unit.rows), {})[unit.fold] = result
-            self._sums.setdefault((unit.candidate, unit.rows), []).append(self._cost_of(unit, result))
+            self.results.setdefault((unit.candidate, unit.rows, unit.repeat), {})[unit.fold] = result
+            if unit.repeat == 0:
+                self._sums.setdefault((unit.candidate, unit.rows), []).append(self._cost_of(unit, result))
         if self._watch is not None:
             self._watch(self, unit)
 
@@ -186,15 +197,13 @@ class Work:
     def _folds(self, rows: int) -> int:
         return self._judged(rows).n_folds
 
-    def finished(self, rows: int) -> list[int]:
+    def finished(self, rows: int, repeat: int = 0) -> list[int]:
         """Candidates that answered every fold of so many rows."""
-        wanted = self._judged(rows).n_folds
-        return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows), {})) == wanted]
+        wanted = self._judged(rows, repeat).n_folds
+        return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows, repeat), {})) == wanted]
 
 
-def evaluate(
-    data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Callable[[int], Judged], plan: Plan
-) -> Evaluation:
+def evaluate(data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Plan) -> Evaluation:
     """Run the plan and gather what came of it; Ctrl-C keeps what is done."""
     able = [c for c in everyone if c.unable(data) is None][: plan.settings]
     work.everyone = list(able)
@@ -206,7 +215,7 @@ def evaluate(
     rows = _shown_rung(data, work)
     part = judged(rows)
     labels = data.labels_only().subset(part.rows)
-    entries = [_run_of(work, c, rows, part, labels) for c in range(len(work.everyone))]
+    entries = [_run_of(work, c, rows, judged, labels) for c in range(len(work.everyone))]
     entries += [
         CandidateRun(c.name, c.family, c, stopped=reason) for c in everyone if (reason := c.unable(data)) is not None
     ]
@@ -216,7 +225,7 @@ def evaluate(
     return Evaluation(data, part, tuple(entries), work.done, work.planned, work.cpu, interrupted, work.stopped)
 
 
-def _run_plan(data: ComparisonData, work: Work, judged: Callable[[int], Judged], plan: Plan) -> None:
+def _run_plan(data: ComparisonData, work: Work, judged: Folds, plan: Plan) -> None:
     chosen = list(range(len(work.everyone)))
     ladder = rungs(len(data.codes))
     for rung, rows in enumerate(ladder):
@@ -225,27 +234,46 @@ def _run_plan(data: ComparisonData, work: Work, judged: Callable[[int], Judged],
             return
         if rung + 1 < len(ladder):
             chosen = _ranked(data, work, judged, rows, chosen)
+    last = ladder[-1]
     drawn = 0
-    while drawn < plan.random and (bases := _ranked(data, work, judged, ladder[-1], chosen)):
+    while _repeat_members(data, work, judged, last, plan.repeats):
+        bases = _ranked(data, work, judged, last, chosen) if drawn < plan.random else []
+        if not bases:
+            return
         fresh = [near(work.everyone[bases[i % min(3, len(bases))]], drawn + i, data.seed) for i in range(_BATCH)]
         start = len(work.everyone)
         work.everyone += fresh
         drawn += len(fresh)
         chosen = [*chosen, *range(start, len(work.everyone))]
-        if not work.run(range(start, len(work.everyone)), ladder[-1]):
+        if not work.run(range(start, len(work.everyone)), last):
             return
 
 
-def _ranked(
-    data: ComparisonData, work: Work, judged: Callable[[int], Judged], rows: int, chosen: Sequence[int]
-) -> list[int]:
+def _repeat_members(data: ComparisonData, work: Work, judged: Folds, rows: int, repeats: int) -> bool:
+    """Repeats of the folds for those in the blend that have none yet; False when effort, time or the user ended it."""
+    if not repeats:
+        return True
+    part = judged(rows)
+    labels = data.labels_only().subset(part.rows)
+    runs = [_run_of(work, c, rows, judged, labels) for c in work.finished(rows) if c not in work.failed]
+    blend = blend_runs(runs, labels)
+    names = {run.name for run, _ in blend.members} if blend is not None else set()
+    members = [c for c, candidate in enumerate(work.everyone) if candidate.name in names]
+    for repeat in range(1, repeats + 1):
+        done = set(work.finished(rows, repeat))
+        if not work.run([c for c in members if c not in done], rows, repeat):
+            return False
+    return True
+
+
+def _ranked(data: ComparisonData, work: Work, judged: Folds, rows: int, chosen: Sequence[int]) -> list[int]:
     """The candidates that finished on these rows, the least calibrated log loss first."""
     part = judged(rows)
     codes = data.codes[part.rows]
     finished = [c for c in work.finished(rows) if c in set(chosen) and c not in work.failed]
     losses = {}
     for c in finished:
-        proba, _ = calibrate_out_of_fold(_gather(work, c, rows, part, len(data.classes)), codes, part.fold)
+        proba = calibrate_out_of_fold(_gather(work, c, rows, 0, part, len(data.classes)), codes, part.fold)
         losses[c] = float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], LEAST)).mean())
     return sorted(finished, key=lambda c: (losses[c], c))
 
@@ -259,44 +287,56 @@ def _shown_rung(data: ComparisonData, work: Work) -> int:
     return max(ladder, key=lambda rows: (len(work.finished(rows)), rows))
 
 
-def _gather(work: Work, c: int, rows: int, part: Judged, n_classes: int) -> NDArray[np.float32]:
+def _gather(work: Work, c: int, rows: int, repeat: int, part: Judged, n_classes: int) -> NDArray[np.float32]:
     proba = np.zeros((len(part.rows), n_classes), dtype=np.float32)
-    for fold, result in work.results[c, rows].items():
+    for fold, result in work.results[c, rows, repeat].items():
         proba[part.fold == fold] = result.proba
     return proba
 
 
 def calibrate_out_of_fold(
     proba: NDArray[np.float32], codes: NDArray[np.intp], fold: NDArray[np.intp]
-) -> tuple[NDArray[np.float32], Calibration]:
-    """Each fold through curves fitted on the others, and the curves of all folds together."""
+) -> NDArray[np.float32]:
+    """Each fold through curves fitted on the others."""
     found = np.empty_like(proba)
     for k in range(int(fold.max()) + 1):
         held = fold == k
         found[held] = fit_calibration(proba[~held], codes[~held]).apply(proba[held])
-    return found, fit_calibration(proba, codes)
+    return found
 
 
-def _run_of(work: Work, c: int, rows: int, part: Judged, labels: ComparisonData) -> CandidateRun:
-    candidate = work.everyone[c]
+def _run_of(work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData) -> CandidateRun:
+    candidate, part = work.everyone[c], judged(rows)
     run = CandidateRun(candidate.name, candidate.family, candidate)
-    folds = work.results.get((c, rows), {})
+    folds = work.results.get((c, rows, 0), {})
     run.folds = len(folds)
     run.fit_seconds = float(np.mean([r.fit_seconds for r in folds.values()])) if folds else 0.0
     run.predict_seconds = float(np.mean([r.predict_seconds for r in folds.values()])) if folds else 0.0
     if c in work.failed:
         run.stopped = work.failed[c]
     elif len(folds) < part.n_folds:
-        tried = [r for (which, r) in work.results if which == c]
+        tried = [r for (which, r, _) in work.results if which == c]
         run.stopped = f"{len(folds)} of {part.n_folds} folds" if folds else _why_not(tried)
     else:
-        raw = _gather(work, c, rows, part, len(labels.classes))
-        run.proba, run.calibration = calibrate_out_of_fold(raw, labels.codes, part.fold)
-        run.answers = labels.decide(run.proba)
-        run.paid = labels.paid(run.answers)
-        rounds = [r.rounds for r in folds.values() if r.rounds is not None]
-        run.rounds = round(float(np.mean(rounds))) if rounds else None
+        _judge(run, work, c, rows, judged, labels)
     return run
+
+
+def _judge(run: CandidateRun, work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData) -> None:
+    """Calibrated probabilities and what they cost; curves and rounds of all repeats that are whole."""
+    raw, rounds = [], []
+    repeat = 0
+    while len(work.results.get((c, rows, repeat), {})) == judged(rows, repeat).n_folds:
+        part = judged(rows, repeat)
+        raw.append(_gather(work, c, rows, repeat, part, len(labels.classes)))
+        run.repeats.append(calibrate_out_of_fold(raw[-1], labels.codes, part.fold))
+        rounds += [r.rounds for r in work.results[c, rows, repeat].values() if r.rounds is not None]
+        repeat += 1
+    run.proba, run.repeats = run.repeats[0], run.repeats[1:]
+    run.calibration = fit_calibration(np.concatenate(raw), np.tile(labels.codes, len(raw)))
+    run.answers = labels.decide(run.proba)
+    run.paid = labels.paid(run.answers)
+    run.rounds = round(float(np.mean(rounds))) if rounds else None
 
 
 def _why_not(tried: list[int]) -> str:
@@ -304,12 +344,17 @@ def _why_not(tried: list[int]) -> str:
 
 
 def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> CandidateRun | None:
-    """The greedy blend of complete runs that can be saved; None where there is none."""
-    able = [r for r in runs if r.proba is not None and r.candidate is not None and not r.candidate.kind.requires]
+    """The greedy blend of complete runs that can be saved; None where there is none.
+
+    The members are found on the folds that all have in common; their weights on all repeats that they have in common.
+    """
+    able = [r for r in runs if r.proba is not None and r.candidate is not None and r.candidate.kind.savable]
     if not able:
         return None
-    at = np.arange(len(labels.codes))
-    weights = greedy_blend(np.column_stack([r.proba[at, labels.codes] for r in able]))  # type: ignore[index]
+    weights = greedy_blend(_told(able, 0, labels))
+    able = [r for r, w in zip(able, weights, strict=True) if w > 0]
+    common = min(len(r.repeats) for r in able)
+    weights = greedy_blend(np.vstack([_told(able, repeat, labels) for repeat in range(common + 1)]))
     members = [(r, float(w)) for r, w in zip(able, weights, strict=True) if w > 0]
     mean: Floats = np.sum([w * np.asarray(r.proba, dtype=np.float64) for r, w in members], axis=0)
     blend = CandidateRun("blend", "blend", proba=mean.astype(np.float32), members=members, folds=members[0][0].folds)
@@ -319,3 +364,10 @@ def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> Candidat
     blend.fit_seconds = sum(r.fit_seconds for r, _ in members)
     blend.predict_seconds = sum(r.predict_seconds for r, _ in members)
     return blend
+
+
+def _told(runs: Sequence[CandidateRun], repeat: int, labels: ComparisonData) -> Floats:
+    """The probability that each run gives the truth."""
+    at = np.arange(len(labels.codes))
+    proba = [r.proba if repeat == 0 else r.repeats[repeat - 1] for r in runs]
+    return np.column_stack([np.asarray(p)[at, labels.codes] for p in proba])

@@ -34,10 +34,10 @@ def single_threaded() -> Iterator[None]:
 class Judged:
     """The rows of a rung and the fold that holds each out."""
 
-    def __init__(self, data: ComparisonData, rows: int, cv: int) -> None:
+    def __init__(self, data: ComparisonData, rows: int, cv: int, repeat: int = 0) -> None:
         self.rows = data.sample_rows(rows)
         part = data.labels_only().subset(self.rows)
-        self.fold = assign_folds(part, count_folds(len(data.codes), cv))
+        self.fold = assign_folds(part, count_folds(len(data.codes), cv), repeat)
         self.n_folds = int(self.fold.max()) + 1
 
     def split(self, fold: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -52,22 +52,22 @@ class FoldRunner:
     def __init__(self, data: ComparisonData, cv: int) -> None:
         self.data = data
         self._cv = cv
-        self._judged: dict[int, Judged] = {}
-        self._prepared: OrderedDict[tuple[int, int, str], tuple[Any, Any]] = OrderedDict()
+        self._judged: dict[tuple[int, int], Judged] = {}
+        self._prepared: OrderedDict[tuple[int, int, int, str], tuple[Any, Any]] = OrderedDict()
         self._room = max(_CACHE_BYTES, _CACHE_TABLES * 4 * data.X.shape[0] * data.X.shape[1])
 
-    def judged(self, rows: int) -> Judged:
+    def judged(self, rows: int, repeat: int = 0) -> Judged:
         """The rows and folds of a rung."""
-        if rows not in self._judged:
-            self._judged[rows] = Judged(self.data, rows, self._cv)
-        return self._judged[rows]
+        if (rows, repeat) not in self._judged:
+            self._judged[rows, repeat] = Judged(self.data, rows, self._cv, repeat)
+        return self._judged[rows, repeat]
 
     def run(self, unit: Unit, candidate: Candidate) -> FoldResult | str:
         """Answers for the held-out rows, or why there are none: one candidate's trouble does not end the others."""
         started = time.process_time()
         try:
             with single_threaded():
-                fit_on, held_out = self.judged(unit.rows).split(unit.fold)
+                fit_on, held_out = self.judged(unit.rows, unit.repeat).split(unit.fold)
                 training, asked = self._rows(candidate, unit, fit_on, held_out)
                 began = time.process_time()
                 part = self.data.labels_only().subset(fit_on)
@@ -84,7 +84,7 @@ class FoldRunner:
         return FoldResult(proba.astype(np.float32), rounds, done - started, fitted - began, done - fitted)
 
     def _rows(self, candidate: Candidate, unit: Unit, fit_on: Any, held_out: Any) -> tuple[Any, Any]:
-        key = (unit.rows, unit.fold, candidate.encoder)
+        key = (unit.rows, unit.repeat, unit.fold, candidate.encoder)
         if key not in self._prepared:
             training, asked = self.data.labels_only().subset(fit_on), self.data.subset(held_out)
             encoder = candidate.new_encoder(self.data)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from ..evaluate import Interval
+from .choice import SAME, lead_by_chance
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
 
-SAME = 0.05  # a lead that chance gives this often is no lead
 _RESAMPLES = 1000
 _DRAWN = 2_000  # rows of a class that are resampled one by one; means of more are drawn as normal
 _CONFIDENCE = 0.95
@@ -46,16 +45,6 @@ class LeaderboardRow:
     def tied_with_best(self) -> bool:
         """Whether chance alone could put it behind the winner."""
         return self.p_value is None or self.p_value > SAME
-
-
-def choose_winner(
-    singles: Sequence[CandidateRun], constants: Sequence[CandidateRun], blend: CandidateRun | None
-) -> CandidateRun:
-    """The blend where there is one, else the cheapest single; a constant that costs no more comes first."""
-    usable = [run for run in singles if run.candidate is None or not run.candidate.kind.requires]
-    best = blend if blend is not None else min(usable, key=lambda run: run.cost, default=None)
-    cheapest = min(constants, key=lambda run: run.cost)
-    return cheapest if best is None or cheapest.cost <= best.cost else best
 
 
 def leaderboard(evaluation: Evaluation, runs: Sequence[CandidateRun], winner: CandidateRun) -> list[LeaderboardRow]:
@@ -153,12 +142,3 @@ def _f1(counts: Floats, positive: int) -> Floats:
     found = counts[..., positive, positive]
     wrong = counts[..., positive, 1 - positive] + counts[..., 1 - positive, positive]
     return np.asarray(2 * found / np.maximum(2 * found + wrong, 1.0))
-
-
-def lead_by_chance(run: CandidateRun, winner: CandidateRun) -> float:
-    """One-tailed paired test on the costs paid: how often chance alone would give the winner such a lead."""
-    gap = np.asarray(run.paid) - np.asarray(winner.paid)
-    spread = gap.std(ddof=1) / np.sqrt(len(gap))
-    if spread == 0:
-        return 1.0 if gap[0] <= 0 else 0.0
-    return float(norm.sf(gap.mean() / spread))

@@ -12,8 +12,11 @@ from ..files import write_atomically
 from ..validation.values import invalid
 
 MARKER = ".steelyard-report"
-REPORT, MODEL, STATE = "report.html", "model.steelyard", "state"
-_SAID = "Made by `steelyard compare`: it keeps or replaces report.html, model.steelyard and state here, nothing else.\n"
+REPORT, MODEL, CARD, STATE = "report.html", "model.steelyard", "card.json", "state"
+_SAID = (
+    "Made by `steelyard compare`: it keeps or replaces report.html, model.steelyard, card.json and state here, "
+    "nothing else.\n"
+)
 
 
 def claim_folder(out: Path) -> None:
@@ -25,7 +28,7 @@ def claim_folder(out: Path) -> None:
         Before anything is written.
     """
     if not (out / MARKER).exists():
-        for name in (REPORT, MODEL, STATE):
+        for name in (REPORT, MODEL, CARD, STATE):
             if os.path.lexists(out / name):
                 advice = "Nothing was written. Give another --out, or move that file away."
                 raise invalid("--out", f"hold no {name} of yours, which a comparison would replace", str(out), advice)
@@ -61,9 +64,9 @@ def is_fold(path: Path) -> bool:
 
 
 def keep_earlier(out: Path, overwrite: bool) -> list[Path]:
-    """Put an earlier report and model aside as ``report-<time>.html``, unless they may be overwritten."""
+    """Put an earlier report, model and card aside as ``report-<time>.html``, unless they may be overwritten."""
     kept = []
-    for name in (REPORT, MODEL):
+    for name in (REPORT, MODEL, CARD):
         earlier = out / name
         if overwrite or not earlier.exists():
             continue

@@ -20,6 +20,7 @@ from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
 from .promise import Promise
 
+SCHEMA = 1  # of the JSON
 _TIMES = ("fit_seconds", "predict_seconds")  # differ from run to run
 
 
@@ -34,6 +35,9 @@ def comparison_json(
     """Everything that depends on data, seed and units alone; nothing that depends on the machine."""
     done = {row.name for row in lines}
     body = {
+        "schema": SCHEMA,
+        "data": data_digest_of(runs.problem),
+        "costs": runs.problem.mean_costs().to_dict(),
         "winner": best.name,
         "promise": {name: plain_values(value) for name, value in promised.as_dict().items()},
         "recommendation": list(recommendation),

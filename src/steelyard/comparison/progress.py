@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Self
 
@@ -40,6 +41,11 @@ class ProgressBar:
         name, best = work.everyone[unit.candidate].name, work.best_cost
         shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu:6.1f} s CPU"
         self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
+
+
+def notebook_console() -> Console | None:
+    """A console that shows progress below the cell, where Python runs in a notebook; else none."""
+    return Console(force_jupyter=True) if "ipykernel" in sys.modules else None
 
 
 def leaderboard_table(lines: list[LeaderboardRow]) -> Table:

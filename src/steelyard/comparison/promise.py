@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..decision.blending import greedy_blend
+from .choice import clearly_cheaper
 from .data import ComparisonData
 from .evaluation import CandidateRun
 
@@ -113,6 +114,9 @@ def _chosen_costs(
     used = np.flatnonzero(weights)
     blended = data.paid(data.decide(proba[:, :, used] @ weights[used].astype(np.float32)))
     first_constant = len(choice.singles)
+    single = clearly_cheaper(paid[:, :first_constant], blended, count)
+    if single is not None:
+        blended = np.asarray(paid[:, single])
     constants = means[first_constant:]
     if len(constants) and constants.min() <= count @ blended / count.sum():
         return np.asarray(paid[:, first_constant + int(constants.argmin())]), True

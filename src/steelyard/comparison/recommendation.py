@@ -16,12 +16,13 @@ def recommend(
     winner: CandidateRun,
     promised: Promise,
     rare: dict[int, float],
+    size: int | None = None,
 ) -> list[str]:
-    """The advice, the most important sentence first."""
+    """The advice, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
     said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
     said += _rare_classes(evaluation.problem, rare)
-    said += _how_sure(best, lines, len(winner.members))
+    said += _how_sure(best, lines, len(winner.members), size)
     said += _how_far(evaluation)
     return said
 
@@ -43,7 +44,14 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
         more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
         return f"Use the blend of {len(parts)} candidates ({shown}{more}), weighted by how well its probabilities fit."
-    return f"Use {best.name}: it has the least cost of {sum(s.family != 'constant' for s in lines)} candidates."
+    singles = [s for s in lines if s.family not in ("constant", "blend")]
+    cheapest = min(singles, key=lambda s: (s.mean_cost.value, s.name))
+    if cheapest.mean_cost.value < best.mean_cost.value:
+        return (
+            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less out "
+            f"of fold ({cheapest.mean_cost.value:.4g} against {best.mean_cost.value:.4g}) is within chance."
+        )
+    return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
 def _what_it_costs(best: LeaderboardRow, promised: Promise) -> str:
@@ -64,20 +72,43 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
     return said
 
 
-def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int) -> list[str]:
-    alike = [s for s in lines[1:] if s.tied_with_best and s.family != "constant"]
+def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None) -> list[str]:
+    alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend")]
     if best.family == "constant" or len(lines) == 1:
         return []
+    said = _beside_the_blend(best, alike, members, size) + _instead_of_the_blend(best, lines)
     if not alike:
-        return ["Every other candidate that ran costs significantly more (paired test, 5% level)."]
-    said = [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}."]
-    if best.family == "blend":
-        single = min(alike, key=lambda s: s.mean_cost.value)
-        said.append(
-            f"The difference between the blend and {single.name} alone ({single.mean_cost.value:.4g}) is "
-            f"within chance; that is one model to keep and to ask instead of {members} (--no-blend)."
-        )
-    return said
+        return [*said, "Every other candidate that ran costs significantly more (paired test, 5% level)."]
+    return [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}.", *said]
+
+
+def _beside_the_blend(
+    best: LeaderboardRow, alike: Sequence[LeaderboardRow], members: int, size: int | None
+) -> list[str]:
+    """Of a single model that would do as well: what it costs, and its size."""
+    if best.family != "blend" or not alike:
+        return []
+    single = min(alike, key=lambda s: (s.mean_cost.value, s.name))
+    ours, theirs = best.mean_cost.value, single.mean_cost.value
+    kept = "" if size is None else f" of {_bytes_in_words(size)}"
+    instead = f"that is one model{kept} to keep and to ask instead of {members} (--no-blend)"
+    if theirs < ours:
+        return [
+            f"{single.name} alone cost less out of fold ({theirs:.4g}, the blend {ours:.4g}), but within chance, and "
+            f"the cheapest of many looks cheaper than it is; {instead}."
+        ]
+    return [f"The lead of the blend ({ours:.4g}) over {single.name} alone ({theirs:.4g}) is within chance; {instead}."]
+
+
+def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
+    blend = next((s for s in lines if s.family == "blend"), None)
+    if blend is None or best.family == "blend":
+        return []
+    return [f"The blend costs {blend.mean_cost.value:.4g}, more than {best.name} alone by more than chance."]
+
+
+def _bytes_in_words(size: int) -> str:
+    return f"{size / 1024:.0f} kB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MB"
 
 
 def _how_far(evaluation: Evaluation) -> list[str]:

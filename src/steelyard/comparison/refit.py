@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -11,6 +12,8 @@ from sklearn.pipeline import Pipeline
 from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
+from ..files import Node
+from ..models.kinds import write_node
 from ..models.model import Model
 from .data import ComparisonData
 from .evaluation import CandidateRun
@@ -32,6 +35,15 @@ def refit(run: CandidateRun, data: ComparisonData) -> Model:
     blend = BlendClassifier(fitted, weights, data.classes)
     decision = ExpectedCostClassifier(FrozenEstimator(blend), costs=costs)
     return Model(run.name, decision.fit(data.X, data.y), data.columns, costs)
+
+
+def size_when_saved(run: CandidateRun, data: ComparisonData) -> int:
+    """Bytes of the numbers that a file of this run's model would hold."""
+    return _bytes(write_node(refit(run, data).estimator))
+
+
+def _bytes(node: Node) -> int:
+    return sum(int(np.asarray(values).nbytes) for values in node.arrays.values()) + sum(map(_bytes, node.parts))
 
 
 def _fit_members(runs: list[CandidateRun], data: ComparisonData) -> list[tuple[str, CalibratedClassifier]]:

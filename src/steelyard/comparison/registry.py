@@ -35,6 +35,16 @@ def portfolio() -> list[Candidate]:
     return [_candidate(setting) for setting in _portfolio()["setting"]]
 
 
+def everyone() -> list[Candidate]:
+    """The portfolio and all that join when asked for, of those that can be saved and are installed."""
+    found = [*portfolio(), *(_candidate(setting) for setting in _portfolio()["optional"])]
+    return [c for c in found if c.kind.savable and _installed(c.kind)]
+
+
+def _installed(kind: Kind) -> bool:
+    return kind.requires is None or importlib.util.find_spec(kind.requires) is not None
+
+
 def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
     """The portfolio, or those asked for.
 
@@ -56,7 +66,7 @@ def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
             raise invalid("candidates", f"be among {'; '.join(sorted(named))}", name)
         chosen = [*chosen, *(c for c in found if c not in chosen)]
     for each in chosen:
-        if each.kind.requires is not None and importlib.util.find_spec(each.kind.requires) is None:
+        if each.kind.requires is not None and not _installed(each.kind):
             require(each.kind.requires, why=f"the candidate {each.name}")
     return chosen
 

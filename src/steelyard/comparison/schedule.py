@@ -18,6 +18,7 @@ _FIRST_RUNG = 10_000  # rows on which all settings of a larger table are tried f
 _GROWTH = 4
 _FEWEST_SURVIVORS = 5
 MOST_RANDOM = 200  # settings near the best that may follow the portfolio
+REPEATS = 2  # of the folds, beside the first round, for the members of the blend
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,21 @@ class Unit:
     candidate: int  # its position among the candidates
     rows: int
     fold: int
+    repeat: int = 0  # of the folds, dealt out anew
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which units run: ``limit`` of them at the most, ``random`` settings after the portfolio."""
+    """Which units run: ``limit`` of them at the most.
+
+    After the portfolio's ``settings`` come ``repeats`` of the folds for the members of the blend, then ``random``
+    settings near the best, and repeats for those of them that the blend takes.
+    """
 
     limit: int | None
     settings: int | None
     random: int
+    repeats: int = 0
 
 
 def read_effort(effort: str | int) -> Plan:
@@ -43,12 +50,12 @@ def read_effort(effort: str | int) -> Plan:
     if isinstance(effort, str) and effort.isdigit():
         effort = int(effort)
     if not isinstance(effort, str):
-        return Plan(check_count("effort", effort), None, MOST_RANDOM)
+        return Plan(check_count("effort", effort), None, MOST_RANDOM, REPEATS)
     check_choice("effort", effort, EFFORTS)
     return {
         "quick": Plan(None, _QUICK_SETTINGS, 0),
         "normal": Plan(None, None, 0),
-        "thorough": Plan(None, None, MOST_RANDOM),
+        "thorough": Plan(None, None, MOST_RANDOM, REPEATS),
     }[effort]
 
 
@@ -72,21 +79,22 @@ def count_survivors(n_settings: int, rung: int) -> int:
     return n_settings if rung == 0 else max(_FEWEST_SURVIVORS, n_settings // 2**rung)
 
 
-def assign_folds(data: ComparisonData, cv: int) -> NDArray[np.intp]:
+def assign_folds(data: ComparisonData, cv: int, repeat: int = 0) -> NDArray[np.intp]:
     """The fold that holds each row out. Classes are dealt out evenly, small ones too; groups are kept together.
 
     A class with fewer rows than folds is missing in some of them, and no other class loses a fold by it.
     """
     if data.groups is not None:
-        return _grouped_folds(data, cv)
-    order = np.random.default_rng([data.seed, cv]).permutation(len(data.codes))
+        return _grouped_folds(data, cv, repeat)
+    seed = [data.seed, cv, repeat] if repeat else [data.seed, cv]
+    order = np.random.default_rng(seed).permutation(len(data.codes))
     by_class = order[np.argsort(data.codes[order], kind="stable")]
     fold = np.empty(len(order), dtype=np.intp)
     fold[by_class] = np.arange(len(order)) % cv
     return fold
 
 
-def _grouped_folds(data: ComparisonData, cv: int) -> NDArray[np.intp]:
+def _grouped_folds(data: ComparisonData, cv: int, repeat: int) -> NDArray[np.intp]:
     assert data.groups is not None
     import warnings
 
@@ -94,7 +102,7 @@ def _grouped_folds(data: ComparisonData, cv: int) -> NDArray[np.intp]:
     fold = np.zeros(len(data.codes), dtype=np.intp)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class smaller than the folds is allowed
-        splitter = StratifiedGroupKFold(count, shuffle=True, random_state=data.seed)
+        splitter = StratifiedGroupKFold(count, shuffle=True, random_state=data.seed + repeat)
         for k, (_, held) in enumerate(splitter.split(fold[:, None], data.codes, data.groups)):
             fold[held] = k
     return fold

@@ -27,6 +27,9 @@ Failed = Callable[[int], bool]  # whether a candidate has failed on an earlier f
 SKIPPED = "skipped"
 _POLL = 0.1
 _IDLE_TIMES = 10  # wall time a unit may take, in multiples of its CPU limit
+_START_LIMIT = 600.0  # seconds in which a worker has imported its libraries
+_READY = b"ready"
+_MEMORY_SHARE = 0.7  # of the machine's memory ends a worker that fills it
 
 
 class InProcess:
@@ -48,12 +51,33 @@ class InProcess:
 
 
 class WorkerPool:
-    """So many worker processes; the data go to each once. ``cpu_limit`` seconds end a unit."""
+    """So many worker processes; the data go to each once.
 
-    def __init__(self, data: ComparisonData, cv: int, n_jobs: int, cpu_limit: float) -> None:
+    Parameters
+    ----------
+    data : the question
+    cv : folds
+    n_jobs : processes
+    cpu_limit : CPU seconds that end a unit
+    memory_limit : bytes in memory that end a worker; by default most of what the machine has
+    interrupted : asked between results; True ends the workers at once, whatever they are at
+    """
+
+    def __init__(
+        self,
+        data: ComparisonData,
+        cv: int,
+        n_jobs: int,
+        cpu_limit: float,
+        *,
+        memory_limit: float | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._start = pickle.dumps((data, cv))
         self._n_jobs = n_jobs
         self.cpu_limit = cpu_limit
+        self._memory_limit = _MEMORY_SHARE * _physical_memory() if memory_limit is None else memory_limit
+        self._interrupted = interrupted
         self._workers: list[_Worker] = []
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
@@ -79,6 +103,9 @@ class WorkerPool:
                 if not open_ended:
                     return
                 continue
+            if self._interrupted():
+                self.close()
+                return
             done.update(self._collect())
 
     def _free(self) -> _Worker | None:
@@ -100,9 +127,13 @@ class WorkerPool:
             index = worker.task
             assert index is not None
             if worker in ready:
-                found[index] = worker.receive()
+                result = worker.receive()
+                found |= {} if result is None else {index: result}
+            elif worker.memory() > self._memory_limit:
+                found[index] = f"stopped (more than {self._memory_limit / (1 << 30):.3g} GB of memory)"
+                worker.end()
             elif worker.overdue(self.cpu_limit):
-                found[index] = f"stopped (more than {self.cpu_limit:.0f} s in one fold)"
+                found[index] = f"stopped (more than {self.cpu_limit:.3g} s in one fold)"
                 worker.end()
         self._workers = [w for w in self._workers if w.alive]
         return found
@@ -121,6 +152,7 @@ class _Worker:
             [sys.executable, "-c", "from steelyard.comparison.workers import serve; serve()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,  # what a buffer holds back no selector sees
             env=environment,
             start_new_session=True,  # Ctrl-C is for the command, which ends the workers itself
         )
@@ -128,7 +160,7 @@ class _Worker:
         assert self._process.stdout is not None
         self._input, self.output = self._process.stdin, self._process.stdout
         self.task: int | None = None
-        self.alive = True
+        self.alive, self._ready = True, False
         self._send(start)
 
     def _send(self, content: bytes) -> None:
@@ -140,17 +172,24 @@ class _Worker:
         self._since, self._cpu_before = time.monotonic(), self._cpu()
         self._send(pickle.dumps(task))
 
-    def receive(self) -> Outcome:
+    def receive(self) -> Outcome | None:
+        """What came of the unit; None for the word that it is only starting now."""
         content = _read(self.output)
         if content is None:
             self.end()
             return "stopped (its process ended)"
+        if content == _READY:
+            self._ready = True
+            self._since, self._cpu_before = time.monotonic(), self._cpu()
+            return None
         self.task = None
         result: Outcome = pickle.loads(content)  # from a process that this one has started
         return result
 
     def overdue(self, limit: float) -> bool:
         waited = time.monotonic() - self._since
+        if not self._ready:
+            return waited > max(_START_LIMIT, _IDLE_TIMES * limit)
         return waited > _IDLE_TIMES * limit or (waited > limit and self._cpu() - self._cpu_before > limit)
 
     def _cpu(self) -> float:
@@ -162,6 +201,14 @@ class _Worker:
             return 0.0
         return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
 
+    def memory(self) -> int:
+        """Bytes that the process holds in memory; 0 where the system does not tell."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
     def end(self) -> None:
         self.alive = False
         self._process.kill()
@@ -172,17 +219,34 @@ class _Worker:
 
 
 def _write(pipe: BinaryIO | Any, content: bytes) -> None:
-    pipe.write(struct.pack("<Q", len(content)) + content)
+    left = memoryview(struct.pack("<Q", len(content)) + content)
+    while left:
+        left = left[pipe.write(left) :]
     pipe.flush()
 
 
 def _read(pipe: BinaryIO | Any) -> bytes | None:
-    head = pipe.read(8)
-    if len(head) < 8:
-        return None
-    (length,) = struct.unpack("<Q", head)
-    content: bytes = pipe.read(length)
-    return content if len(content) == length else None
+    head = _exactly(pipe, 8)
+    return None if head is None else _exactly(pipe, struct.unpack("<Q", head)[0])
+
+
+def _exactly(pipe: BinaryIO | Any, length: int) -> bytes | None:
+    """So many bytes; None where the other side ended before."""
+    parts: list[bytes] = []
+    while length > 0:
+        part = pipe.read(min(length, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _physical_memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return math.inf
 
 
 def _limit_memory() -> None:
@@ -190,9 +254,9 @@ def _limit_memory() -> None:
     try:
         import resource
 
-        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        most = int(_physical_memory())
         resource.setrlimit(resource.RLIMIT_AS, (most + (2 << 30), resource.getrlimit(resource.RLIMIT_AS)[1]))
-    except (ImportError, OSError, ValueError):
+    except (ImportError, OSError, ValueError, OverflowError):
         pass
 
 
@@ -205,6 +269,7 @@ def serve() -> None:
     if start is None:
         return
     runner = FoldRunner(*pickle.loads(start))
+    _write(answers, _READY)
     while (content := _read(sys.stdin.buffer)) is not None:
         try:
             _write(answers, pickle.dumps(runner.run(*pickle.loads(content))))

@@ -129,6 +129,38 @@ class ScoredClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc
         return True
 
 
+class AnswerClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of which only the answers count: probability one for what it answers, until it is calibrated.
+
+    Parameters
+    ----------
+    classifier : fitted classifier
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier = classifier
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes of the classifier."""
+        return np.asarray(self.classifier.classes_)
+
+    def fit(self, X: Any, y: Any = None) -> AnswerClassifier:
+        """Nothing to learn: the classifier is fitted."""
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """One for the answer of each row, zero for the others."""
+        return np.asarray(self.predict(X)[:, None] == self.classes_, dtype=np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the classifier answers."""
+        return np.asarray(self.classifier.predict(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
 def code_probabilities(model: Any, X: Any, n_classes: int) -> Floats:
     """Probabilities over all codes; a class that the model has never seen gets 0."""
     found = np.asarray(model.predict_proba(X), dtype=np.float64)

@@ -1,4 +1,7 @@
-"""Probabilities that mean what they say: a logistic curve per class, or one temperature where classes are small."""
+"""Probabilities that mean what they say: a logistic curve per class, or one temperature where classes are small.
+
+Tested in ``tests/unit/decision/test_blending.py``.
+"""
 
 from __future__ import annotations
 

@@ -38,13 +38,18 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
 
     Parameters
     ----------
-    estimator : classifier with ``predict_proba`` (with ``decision_function`` if calibrated), None for logistic
-        regression
-    calibration : None, "sigmoid", "isotonic" or "temperature": how cross-validated scores become probabilities
-    cv : folds of the calibration, as in scikit-learn's CalibratedClassifierCV
-    costs : None for 0/1, :class:`Costs`, a rule, C[true, predicted] or {class: cost}; ``fit(costs=)`` wins. Of costs
-        per training example the mean of each true class is kept, since for new rows the truth is not known.
+    estimator : classifier or None
+        With ``predict_proba`` (with ``decision_function`` if calibrated); logistic regression if None.
+    calibration : {"sigmoid", "isotonic", "temperature"} or None
+        How cross-validated scores become probabilities.
+    cv : int, splitter, iterable or None
+        Folds of the calibration, as in scikit-learn's CalibratedClassifierCV.
+    costs : Costs, cost rule, mapping, array-like or None
+        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None. ``fit(costs=)`` wins. Of costs per training
+        example the mean of each true class is kept, since for new rows the truth is not known.
 
+    Examples
+    --------
     >>> model = ExpectedCostClassifier(costs=[[0, 1], [9, 0]])
     >>> model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[1.0]])
     array([1])

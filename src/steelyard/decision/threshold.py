@@ -1,4 +1,7 @@
-"""The threshold on a score that would have cost least."""
+"""The threshold on a score that would have cost least.
+
+Tested in ``tests/unit/comparison/test_evaluation.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ def cheapest_threshold(score: Floats, y: Any, costs: Costs) -> float:
     """
     table, positive = costs.per_example(y), costs.positive_index()
     order = np.argsort(score, kind="stable")
-    dearer = (table[:, 1 - positive] - table[:, positive])[order]  # by being answered negative
-    total = np.concatenate([[0.0], np.cumsum(dearer)])  # the k lowest scores answered negative
+    costlier = (table[:, 1 - positive] - table[:, positive])[order]  # by being answered negative
+    total = np.concatenate([[0.0], np.cumsum(costlier)])  # the k lowest scores answered negative
     ordered = score[order]
     cuts = np.concatenate([[0.0], (ordered[1:] + ordered[:-1]) / 2, [np.nextafter(1.0, 2.0)]])
     apart = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])  # equal scores are answered alike

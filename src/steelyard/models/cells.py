@@ -1,4 +1,7 @@
-"""Cells that are no numbers as numbers: parts of dates, mean targets of categories, words of texts."""
+"""Cells that are no numbers as numbers: parts of dates, mean targets of categories, words of texts.
+
+Tested in ``tests/unit/models/test_schema.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Preprocessors built from what the columns are; they are fitted inside the folds only."""
+"""Preprocessors built from what the columns are; they are fitted inside the folds only.
+
+Tested in ``tests/unit/models/test_schema.py``.
+"""
 
 from __future__ import annotations
 

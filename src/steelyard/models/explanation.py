@@ -1,4 +1,7 @@
-"""Which columns moved a decision: each in turn set to its usual value in training."""
+"""Which columns moved a decision: each in turn set to its usual value in training.
+
+Tested in ``tests/unit/models/test_model.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,18 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 
+from ..decision import ExpectedCostClassifier
+from ..decision.blending import BlendClassifier
+from ..decision.calibration import CalibratedClassifier
 from ..validation.types import Floats
 from .schema import Columns
 from .training import TrainingSummary
+
+_LEAST = 1e-12
 
 
 def explain_rows(
@@ -20,24 +31,63 @@ def explain_rows(
     probabilities: Callable[[Any], Floats],
     positive: int | None,
     n: int,
+    *,
+    exact: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """For every row at most ``n`` columns, the one that changes the probability most first."""
+    """For every row at most ``n`` columns, the one that moves the log-odds most first.
+
+    Where a model is linear in its columns (``exact``), the moves add up to the distance of the row from a usual one.
+    """
     told = probabilities(rows)
     every = np.arange(len(told))
     watched = told.argmax(axis=1) if positive is None else np.full(len(told), positive)
     usual = _usual(columns, training)
-    changes = np.zeros((len(told), len(usual)))
+    changes, moves = np.zeros((len(told), len(usual))), np.zeros((len(told), len(usual)))
+    before = told[every, watched]
     for j, (name, value) in enumerate(usual):
-        changes[:, j] = told[every, watched] - probabilities(_with(rows, name, value))[every, watched]
-    order = np.argsort(-np.abs(changes), axis=1, kind="stable")[:, :n]
+        after = probabilities(_with(rows, name, value))[every, watched]
+        changes[:, j], moves[:, j] = before - after, _log_odds(before) - _log_odds(after)
+    order = np.argsort(-np.abs(moves), axis=1, kind="stable")[:, :n]
+    method = "exact" if exact else "one column at a time"
     return [
         [
-            {"column": usual[j][0], "change": float(changes[i, j]), "usual": usual[j][1]}
+            {
+                "column": usual[j][0],
+                "change": float(changes[i, j]),
+                "log_odds": float(moves[i, j]),
+                "usual": usual[j][1],
+                "method": method,
+            }
             for j in order[i].tolist()
             if changes[i, j] != 0
         ]
         for i in range(len(told))
     ]
+
+
+def _log_odds(proba: Floats) -> Floats:
+    kept = np.clip(proba, _LEAST, 1.0 - _LEAST)
+    return np.asarray(np.log(kept / (1.0 - kept)))
+
+
+def is_linear(estimator: Any) -> bool:
+    """Whether log-odds are a sum over the columns: logistic regression alone, calibrated by a curve or not."""
+    inside = estimator
+    while True:
+        if isinstance(inside, BlendClassifier):
+            if len(inside.members) != 1:
+                return False
+            inside = inside.members[0][1]
+        elif isinstance(inside, Pipeline):
+            inside = inside[-1]
+        elif isinstance(inside, CalibratedClassifier):
+            inside = inside.classifier
+        elif isinstance(inside, ExpectedCostClassifier):
+            inside = inside.estimator_
+        elif isinstance(inside, FrozenEstimator):
+            inside = inside.estimator
+        else:
+            return isinstance(inside, LogisticRegression)
 
 
 def _usual(columns: Columns, training: TrainingSummary) -> list[tuple[Any, Any]]:

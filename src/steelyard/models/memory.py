@@ -1,4 +1,7 @@
-"""How much memory there is, and the error for what would not fit."""
+"""How much memory there is, and the error for what would not fit.
+
+Tested in ``tests/unit/models/test_records.py``.
+"""
 
 from __future__ import annotations
 

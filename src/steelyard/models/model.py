@@ -20,13 +20,16 @@ from ..costs import CostRule, Costs, as_costs
 from ..costs.rules import CostsLike
 from ..decision import ExpectedCostClassifier
 from ..errors import CostsWarning
+from ..evaluate import Interval
 from ..evaluate.capacity import at_most
 from ..validation.arrays import len_rows
+from ..validation.docstrings import documented
 from ..validation.types import Floats
-from ..validation.values import check_count, invalid
-from .explanation import explain_rows
+from ..validation.values import check_count, check_number, invalid
+from .explanation import explain_rows, is_linear
 from .rows import as_table, frame_library, known_columns
 from .schema import Columns
+from .told import ToldMean
 from .training import TrainingSummary
 
 
@@ -49,6 +52,13 @@ def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
     return decider.predict(rows)
 
 
+_ROWS = {  # of the methods that decide, for ``documented``
+    "X": ("array-like, frame or records", "New rows."),
+    "costs": ("Costs, mapping, array-like or None", "Their own prices; see the class."),
+    "typical": ("bool", "Use the mean costs of training where row costs are missing."),
+}
+
+
 class Weighed(NamedTuple):
     """Positions of the decisions in ``costs.answers``, the expected cost of every answer, and the probabilities."""
 
@@ -64,22 +74,7 @@ class Weighed(NamedTuple):
 
     @property
     def expected_cost(self) -> Floats:
-        """Of each decision.
-
-        Parameters
-        ----------
-        X : array-like, frame or records
-            Rows.
-        costs : Costs or None
-            Their own prices.
-        typical : bool
-            Use the mean costs of training where row costs are missing.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Expected cost of each decision.
-        """
+        """Of each decision."""
         return np.asarray(self.expected[np.arange(len(self.decided)), self.decided])
 
     @property
@@ -101,6 +96,21 @@ class Model:
     Every method that decides takes ``costs``: by class, or one matrix per row. Left out, the costs of training count;
     a model compared with costs in columns of the data looks for these columns, and ``typical=True`` takes the mean
     costs of training instead.
+
+    Parameters
+    ----------
+    name : str
+        Of the candidate.
+    estimator : estimator
+        What was fitted.
+    columns : Columns
+        The columns it knows.
+    costs : Costs
+        What decisions are made with.
+    training : TrainingSummary or None
+        How it came about.
+    repriced : bool
+        Decide by ``costs`` instead of those the estimator was fitted with.
     """
 
     name: str
@@ -151,6 +161,12 @@ class Model:
         return {"candidate": self.name, "columns": list(self.columns.used), "costs": self.costs.to_dict(), **known}
 
     @property
+    def judged_rows(self) -> int:
+        """Rows that its probabilities were fitted to out of fold; 0 where it does not remember."""
+        judged = {} if self.training is None else self.training.card.get("judged", {})
+        return int(judged.get("rows", 0)) if isinstance(judged, dict) else 0
+
+    @property
     def cost_columns(self) -> dict[str, str]:
         """Which columns of new rows hold which costs (fn, fp, tp, tn, abstain); empty where costs are numbers."""
         spec = None if self.training is None else self.training.cost_spec
@@ -182,10 +198,43 @@ class Model:
             return np.empty((0, len(self.classes_)))
         return self._probabilities(known_columns(table, self.columns))
 
+    @documented(_ROWS)
     def expected_cost(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Floats:
-        """Expected cost of the decision for each row."""
+        """Expected cost of the decision for each row.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the unit of the costs.
+        """
         return self.weigh(X, costs=costs, typical=typical).expected_cost
 
+    def mean_expected_cost(
+        self, X: Any, *, costs: CostsLike | None = None, typical: bool = False, confidence: float = 0.95
+    ) -> Interval:
+        """What rows are told to cost on average, with a prediction interval for what they will cost.
+
+        Parameters
+        ----------
+        X : array-like, frame or records
+            Rows.
+        costs : Costs or None
+            Their own prices.
+        typical : bool
+            Use the mean costs of training where row costs are missing.
+        confidence : float
+            Of the interval, which counts the chance of the outcomes and that of the calibration.
+
+        Returns
+        -------
+        Interval
+            Mean of :meth:`expected_cost` with its ends.
+        """
+        told = ToldMean(self.judged_rows)
+        told.add(self.weigh(X, costs=costs, typical=typical))
+        return told.interval(check_number("confidence", confidence, above=0, below=1))
+
+    @documented(_ROWS)
     def decide(
         self, X: Any, *, costs: CostsLike | None = None, capacity: int | None = None, typical: bool = False
     ) -> Any:
@@ -193,14 +242,14 @@ class Model:
 
         Parameters
         ----------
-        X : rows
-        costs, typical : see the class
-        capacity : most rows that may be answered with the positive class: those where it saves most
+        capacity : int or None
+            Most rows that may be answered with the positive class: those where it saves most.
 
         Returns
         -------
-        frame with the columns ``decision``, ``probability CLASS`` for every class, ``expected_cost`` of the decision,
-        and ``other_cost``, the expected cost of the best other answer
+        frame
+            With the columns ``decision``, ``probability CLASS`` for every class, ``expected_cost`` of the decision,
+            and ``other_cost``, the expected cost of the best other answer.
         """
         table = self._table(X)
         weighed = self.weigh(table, costs=costs, typical=typical)
@@ -214,17 +263,9 @@ class Model:
         backend: Any = frame.implementation if isinstance(frame, nw.DataFrame) else frame_library()
         return nw.from_dict(columns, backend=backend).to_native()
 
+    @documented(_ROWS)
     def weigh(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Weighed:
         """Decisions, probabilities and the expected cost of every answer, all at once.
-
-        Parameters
-        ----------
-        X : array-like, frame or records
-            Rows.
-        costs : Costs or None
-            Their own prices.
-        typical : bool
-            Use the mean costs of training where row costs are missing.
 
         Returns
         -------
@@ -248,8 +289,10 @@ class Model:
         """For every row the ``n`` columns that move its probability most.
 
         Each column in turn is set to its usual value in training (the median, or the most frequent level); ``change``
-        is the probability of the positive class, or of the likeliest one of many, less what it then is. Effects of
-        columns together are not seen.
+        is the probability of the positive class, or of the likeliest one of many, less what it then is, and
+        ``log_odds`` the same of its log-odds. For a linear model of two classes these add up to the whole distance
+        from a usual row and ``method`` is "exact"; else it is "one column at a time", and effects of columns together
+        are not seen.
 
         Parameters
         ----------
@@ -270,7 +313,9 @@ class Model:
             return []
         plus = self.costs.positive_index() if len(self.classes_) == 2 else None
         rows = known_columns(table, self.columns)
-        return explain_rows(rows, self.columns, self.training, self._probabilities, plus, check_count("n", n))
+        exact = plus is not None and is_linear(self.estimator)
+        told = (rows, self.columns, self.training, self._probabilities, plus)
+        return explain_rows(*told, check_count("n", n), exact=exact)
 
     def with_costs(self, costs: CostsLike) -> Model:
         """The same model with new prices, without refitting.

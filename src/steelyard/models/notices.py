@@ -1,4 +1,7 @@
-"""What is unusual about new rows, counted column by column as they pass."""
+"""What is unusual about new rows, counted column by column as they pass.
+
+Tested in ``tests/unit/models/test_prediction.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decisions on their way out: CSV, TSV, JSON lines or Parquet, a chunk at a time."""
+"""Decisions on their way out: CSV, TSV, JSON lines, Parquet or Arrow, a chunk at a time.
+
+Tested in ``tests/unit/models/test_told.py``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,15 @@ from typing import Any, BinaryIO, Protocol
 from ..validation.text import printable, safe_cell
 from ..validation.values import invalid, require
 
-SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
 
 
 class RowWriter(Protocol):
@@ -39,6 +50,8 @@ def row_writer(kind: str, file: BinaryIO, *, safe: bool, terminal: bool = False)
     """A writer of this format on an open file."""
     if kind == "parquet":
         return ParquetRows(file)
+    if kind == "arrow":
+        return ArrowRows(file)
     cell: Callable[[object], object] = safe_cell if safe else (lambda value: value)
     return TextRows(kind, file, cell, terminal)
 
@@ -48,7 +61,7 @@ class TextRows:
 
     def __init__(self, kind: str, file: BinaryIO, cell: Callable[[object], object], terminal: bool) -> None:
         self.kind, self.file, self.cell, self.terminal = kind, file, cell, terminal
-        self.begun = False
+        self.started = False
 
     def write(self, columns: dict[str, Sequence[Any]]) -> None:
         """Write one chunk; the head once."""
@@ -58,10 +71,10 @@ class TextRows:
             text.writelines(json.dumps(dict(zip(columns, row, strict=True)), default=str) + "\n" for row in rows)
         else:
             writer = csv.writer(text, lineterminator="\n", delimiter="\t" if self.kind == "tsv" else ",")
-            if not self.begun:
+            if not self.started:
                 writer.writerow(columns)
             writer.writerows([self.cell(_shown(value)) for value in row] for row in rows)
-        self.begun = True
+        self.started = True
         lines = text.getvalue()
         if self.terminal:
             lines = "".join(printable(line) + "\n" for line in lines.splitlines())
@@ -75,24 +88,39 @@ def _shown(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-class ParquetRows:
-    """Row groups of Parquet; the types of the first chunk hold for all."""
+class ArrowRows:
+    """Batches of an Arrow file; the types of the first chunk hold for all."""
+
+    what = "writing Arrow"
 
     def __init__(self, file: BinaryIO) -> None:
-        self.arrow: Any = require("pyarrow", extra="files", why="writing Parquet")
-        self.parquet: Any = require("pyarrow.parquet", extra="files", why="writing Parquet")
+        self.arrow: Any = require("pyarrow", extra="files", why=self.what)
         self.file = file
         self.writer: Any = None
+        self.schema: Any = None
 
     def write(self, columns: dict[str, Sequence[Any]]) -> None:
-        """Write one row group."""
-        schema = None if self.writer is None else self.writer.schema
-        table = self.arrow.table({name: list(cells) for name, cells in columns.items()}, schema=schema)
+        """Write one chunk."""
+        table = self.arrow.table({name: list(cells) for name, cells in columns.items()}, schema=self.schema)
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.file, table.schema)
+            self.writer, self.schema = self._open(table.schema), table.schema
         self.writer.write_table(table)
+
+    def _open(self, schema: Any) -> Any:
+        ipc: Any = require("pyarrow.ipc", extra="files", why=self.what)
+        return ipc.new_file(self.file, schema)
 
     def close(self) -> None:
         """Write the footer."""
         if self.writer is not None:
             self.writer.close()
+
+
+class ParquetRows(ArrowRows):
+    """Row groups of Parquet; the types of the first chunk hold for all."""
+
+    what = "writing Parquet"
+
+    def _open(self, schema: Any) -> Any:
+        parquet: Any = require("pyarrow.parquet", extra="files", why=self.what)
+        return parquet.ParquetWriter(self.file, schema, write_page_checksum=True)

@@ -1,4 +1,7 @@
-"""The options of a command line as values: rules, costs, budgets. Nothing of them is evaluated."""
+"""The options of a command line as values: rules, costs, budgets. Nothing of them is evaluated.
+
+Tested in ``tests/unit/streaming/test_command.py``.
+"""
 
 from __future__ import annotations
 

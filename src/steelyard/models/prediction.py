@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shutil
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,6 +39,7 @@ from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
 from .tables import named_rows
+from .told import ToldMean
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ def run_predict(path: Path, file: str, options: PredictOptions) -> None:
             terminal = options.out is None and sys.stdout.isatty()
             safe = options.out is not None if options.safe_csv is None else options.safe_csv
             writer = row_writer(kind, lines, safe=safe, terminal=terminal)
-            job.run(writer)
+            try:
+                job.run(writer)
+            finally:
+                job.close()
             writer.close()
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -124,7 +130,9 @@ class _Job:
         self.model, self.file, self.options, self.spec = model, file, options, spec
         self.notices = Notices(model)
         self.decided: Counter[str] = Counter()
-        self.cost = 0.0
+        self.told = ToldMean(model.judged_rows)
+        self.spool: BinaryIO | None = None
+        self._held = ExitStack()
         self.said: list[str] = []
 
     def run(self, writer: RowWriter) -> None:
@@ -143,8 +151,6 @@ class _Job:
 
     def _limited(self, capacity: int) -> NDArray[np.intp]:
         limit = check_count("--capacity", capacity, at_least=0)
-        if self.file == "-":
-            raise invalid("--capacity", "come with a file, whose rows are read twice", "-")
         found, first = [], 0
         for table in self._tables():
             weighed = self._weigh(table, first)
@@ -163,6 +169,8 @@ class _Job:
     def _tables(self) -> Iterator[Any]:
         """Frames, or sparse rows, of one chunk each."""
         source, kind = _source(self.file, self.options.format)
+        if self.file == "-" and self.options.capacity is not None:
+            source = self._spooled(source)
         columns = self.model.columns
         if columns.sparse is not (kind == "libsvm"):
             raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", self.file)
@@ -171,6 +179,14 @@ class _Job:
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
         return (chunk.X if columns.sparse else named_rows(chunk) for chunk in chunks)
+
+    def _spooled(self, pipe: BinaryIO) -> BinaryIO:
+        """What came through a pipe, in a file without a name, so that it can be read twice."""
+        if self.spool is None:
+            self.spool = self._held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+            shutil.copyfileobj(pipe, self.spool)
+        self.spool.seek(0)
+        return self.spool
 
     def _weigh(self, table: Any, first: int) -> Weighed | None:
         """None for a model without probabilities."""
@@ -208,7 +224,7 @@ class _Job:
         self.decided.update(map(str, decisions.tolist()))
         if weighed is not None:
             found["expected_cost"] = weighed.expected_cost.tolist()
-            self.cost += float(weighed.expected_cost.sum())
+            self.told.add(weighed)
             if self.options.proba:
                 labels = self.model.classes_.tolist()
                 found |= {f"probability {label}": weighed.proba[:, k].tolist() for k, label in enumerate(labels)}
@@ -217,12 +233,18 @@ class _Job:
             found["reasons"] = ["; ".join(f"{r['column']} {r['change']:+.3f}" for r in row) for row in reasons]
         return found
 
+    def close(self) -> None:
+        """Let go of what came through a pipe."""
+        self._held.close()
+
     def summarize(self) -> None:
         """What was decided and what was unusual, on standard error."""
         if self.options.as_json:
-            told = self.cost / self.notices.rows if self.model.has_probabilities and self.notices.rows else None
+            told = self.told.interval() if self.told.rows else None
             body = {"schema": 1, "model": self.model.name, "rows": self.notices.rows, "decisions": dict(self.decided)}
-            body |= {"expected_cost": told, "currency": self.model.costs.currency, "columns": self.notices.as_dict()}
+            body |= {"expected_cost": None if told is None else told.value, "currency": self.model.costs.currency}
+            ends = None if told is None or not np.isfinite(told.high) else [told.low, told.high]
+            body |= {"expected_cost_interval": ends, "columns": self.notices.as_dict()}
             sys.stderr.write(json.dumps(body | {"notes": self.said}) + "\n")
         elif not self.options.quiet:
             for line in [*self.said, *self.notices.lines()]:
@@ -268,6 +290,9 @@ class _StreamJob:
             writer.write(_kept(table, self.options) | {"decision": decisions.tolist()})
         if not self.decided:
             raise invalid("the file", "have rows", self.file)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     def summarize(self) -> None:
         """What was decided, on standard error, for machines."""

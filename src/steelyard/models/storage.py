@@ -1,4 +1,7 @@
-"""Models as `.steelyard` files: written whole or not at all, and read as if an enemy had written them."""
+"""Models as `.steelyard` files: written whole or not at all, and read as if an enemy had written them.
+
+Tested in ``tests/unit/models/test_stream_state.py``.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,6 @@ def save_object(thing: Any, path: str | os.PathLike[str]) -> Path:
 def load_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """The object that a file holds. Nothing in the file is run, and no more than ``max_bytes`` are unpacked.
 
-    Raises
-    ------
-    StateError
-        If the file is broken, too large, or names anything that no Steelyard model contains.
-    FileNotFoundError
-        If there is no such file.
-
     Parameters
     ----------
     path : path-like
@@ -47,6 +43,13 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> A
     -------
     Model, estimator or stream state
         What the file holds.
+
+    Raises
+    ------
+    StateError
+        If the file is broken, too large, or names anything that no Steelyard model contains.
+    FileNotFoundError
+        If there is no such file.
     """
     node = read_container(path, max_bytes=max_bytes)
     with reading(path):

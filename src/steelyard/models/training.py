@@ -1,4 +1,7 @@
-"""What a model remembers of its training data: shares of the classes, usual values, and where costs come from."""
+"""What a model remembers of its training data: shares of the classes, usual values, and where costs come from.
+
+Tested in ``tests/unit/models/test_model.py``.
+"""
 
 from __future__ import annotations
 

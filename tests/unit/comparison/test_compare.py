@@ -19,7 +19,7 @@ from steelyard.comparison import Model, load_model
 from steelyard.comparison.data import read_data
 from steelyard.comparison.evaluation import CandidateRun
 from steelyard.comparison.refit import refit
-from steelyard.comparison.registry import portfolio
+from steelyard.comparison.registry import everyone
 from steelyard.decision.calibration import fit_calibration
 from steelyard.models.schema import Columns
 
@@ -47,7 +47,7 @@ def test_columns_that_are_only_numbered_are_an_array() -> None:
     X = rng.normal(size=(120, 3))
     y = np.where(X[:, 1] + rng.normal(size=120) > 1, "bad", "good")
     found, same = quick(pd.DataFrame(X), y, PAIR, drop=[2]), quick(X, y, PAIR, drop=[2])
-    assert [(s.name, s.mean_cost) for s in found.leaderboard] == [(s.name, s.mean_cost) for s in same.leaderboard]
+    assert [(s.name, s.mean_cost) for s in found.lines] == [(s.name, s.mean_cost) for s in same.lines]
     model = found.refit()
     assert model.predict(pd.DataFrame(X)).tolist() == model.predict(X).tolist()
     with pytest.raises(InvalidInputError, match="columns must have text as names; got 5"):
@@ -58,16 +58,18 @@ def test_pandas_and_polars_give_leaderboard_report_json_and_model(tmp_path: Path
     X, y = mixed()
     for frame in (X, pl.from_pandas(X)):
         result = quick(frame, y, PAIR)
-        costs = [line.mean_cost.value for line in result.leaderboard[1:]]
+        costs = [line.mean_cost.value for line in result.lines[1:]]
         assert costs == sorted(costs)
-        assert result.winner == result.leaderboard[0].name
+        assert result.winner == result.lines[0].name
         assert any("'code'" in sentence for sentence in result.warnings)
         told = json.loads(result.to_json())
         assert told["winner"] == result.winner
-        assert len(told["leaderboard"]) == len(result.leaderboard)
-        page = result.write_report(tmp_path / "report.html").read_text()
+        assert len(told["leaderboard"]) == len(result.lines)
+        page = result.report(tmp_path / "report.html").read_text()
         assert result.winner in page
-        assert "https://" not in page.replace("https://www.w3.org", "").replace("http://www.w3.org", "")
+        assert "https://" not in page.replace(
+            "https://github.com/leeoniya/uPlot", ""
+        )  # a comment that names its makers
         model = load_model(result.save(tmp_path / "model.steelyard"))
         assert np.array_equal(model.predict(frame), result.refit().predict(frame))
         assert set(model.predict(frame)) <= {"bad", "good"}
@@ -121,7 +123,7 @@ def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int) -> No
     data = read_data(X, np.array(["p", "q", "r"])[y], np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
     assert (data.columns.many, data.columns.dates, data.columns.texts) == (("city",), ("when",), ("note",))
     curves = fit_calibration(rng.dirichlet(np.ones(classes), n), data.codes)
-    runs = [CandidateRun(c.name, c.family, c, calibration=curves) for c in portfolio() if c.unable(data) is None]
+    runs = [CandidateRun(c.name, c.family, c, calibration=curves) for c in everyone() if c.unable(data) is None]
     blend = CandidateRun("blend", "blend", members=[(run, 1.0 / len(runs)) for run in runs])
     for run in (*runs, blend):
         model = refit(run, data)
@@ -136,31 +138,32 @@ def test_five_classes() -> None:
     X = rng.normal(size=(200, 3))
     y = np.digitize(X[:, 0], [-1.0, -0.3, 0.3, 1.0])
     result = quick(X, y, np.abs(np.subtract.outer(np.arange(5), np.arange(5))))
-    assert result.leaderboard[0].family != "constant"
-    assert result.leaderboard[0].savings.value > 0.5
-    assert result.leaderboard[0].sensitivity is None
+    assert result.lines[0].family != "constant"
+    assert result.lines[0].savings.value > 0.5
+    assert result.lines[0].sensitivity is None
 
 
 def test_more_classes_than_a_table_can_show(tmp_path: Path) -> None:
-    """Only the cheapest constants run, and the page lists the dearest confusions instead of squares of all classes."""
+    """Only the cheapest constants run; the page lists the costliest confusions instead of squares of all classes."""
     rng = np.random.default_rng(0)
     classes = 24
     y = np.arange(10 * classes) % classes
     X = rng.normal(size=(len(y), 3)) + y[:, None]
     result = quick(X, y, np.abs(np.subtract.outer(np.arange(classes), np.arange(classes))))
-    constants = [line.name for line in result.leaderboard if line.family == "constant"]
+    constants = [line.name for line in result.lines if line.family == "constant"]
     assert sorted(constants) == [f"always {k}" for k in (10, 11, 12, 13, 9)]  # in the middle mistakes are smallest
-    page = result.write_report(tmp_path / "report.html").read_text()
-    assert "24 classes, too many for a table: a wrong answer costs 1 to 23" in page
-    assert "The confusions that cost most." in page
-    assert len(page) < 40_000
+    page = result.report(tmp_path / "report.html").read_text()
+    assert "24 classes, mistakes cost up to 23" in page
+    assert "The costliest confusions" in page
+    assert 'id="live-confusion"' not in page
+    assert len(page) < 140_000
 
 
 def test_advice_says_so_when_a_constant_wins() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 2)), (rng.random(150) < 0.5).astype(int)
     result = quick(X, y, {0: 1.0, 1: 200.0})
-    assert next(line for line in result.leaderboard if line.name == "always 1").tied_with_best
+    assert next(line for line in result.lines if line.name == "always 1").tied_with_best
     assert result.recommendation[0].startswith(("Answer '1' whatever", "Nothing is demonstrably cheaper than always 1"))
 
 
@@ -219,7 +222,7 @@ def test_without_blend_the_best_single_is_named() -> None:
     X, y = mixed(150)
     result = quick(X, y, PAIR, blend=False)
     assert result.best.family == "baseline"
-    assert all(line.family != "blend" for line in result.leaderboard)
+    assert all(line.family != "blend" for line in result.lines)
 
 
 def test_texts_alone_can_be_learned_from() -> None:
@@ -228,7 +231,7 @@ def test_texts_alone_can_be_learned_from() -> None:
     words = np.array([["paid", "fine", "thanks"], ["late", "debt", "refused"]])
     X = pd.DataFrame({"note": [" ".join(rng.choice(words[k], 2)) + f" {i}th letter{i}" for i, k in enumerate(y)]})
     result = steelyard.compare(X, y, cv=3, candidates=["logistic", "lightgbm"])
-    assert result.leaderboard[0].savings.value > 0.8
+    assert result.lines[0].savings.value > 0.8
     assert {e.stopped for e in result.runs.entries if e.name.startswith("LightGBM")} == {"reads no texts"}
 
 
@@ -236,7 +239,7 @@ def test_resume_only_with_the_same_question(tmp_path: Path) -> None:
     X, y = mixed(100)
     first = quick(X, y, PAIR, out=tmp_path)
     again = quick(X, y, PAIR, out=tmp_path, resume=True)
-    assert {line.name for line in first.leaderboard} <= {line.name for line in again.leaderboard}
+    assert {line.name for line in first.lines} <= {line.name for line in again.lines}
     with pytest.raises(StateError, match="the same data, costs, folds"):
         quick(X, y, None, out=tmp_path, resume=True)
 

@@ -1,12 +1,16 @@
 """The folder of a comparison: ours is marked, the user's is not touched."""
 
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from steelyard.cli import main
 from steelyard.comparison.out_folder import claim_folder, keep_earlier, open_state
 from steelyard.errors import InvalidInputError, StateError
+from steelyard.files import lock_file
 
 
 @pytest.mark.parametrize("name", ["report.html", "model.steelyard", "state"])
@@ -50,3 +54,17 @@ def test_an_earlier_report_is_kept_by_its_time_or_overwritten(tmp_path: Path) ->
     (tmp_path / "report.html").write_text("fourth")
     assert keep_earlier(tmp_path, overwrite=True) == []
     assert (tmp_path / "report.html").read_text() == "fourth"
+
+
+def test_a_second_comparison_on_the_folder_stops_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, rows = tmp_path / "mine", tmp_path / "missing.csv"
+    claim_folder(out)
+    monkeypatch.setattr(sys, "argv", ["steelyard", "compare", str(rows), "--target", "y", "--out", str(out)])
+    with lock_file(out), pytest.raises(SystemExit) as ended:
+        main()  # before it looks for its rows, which are not there
+    assert ended.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"mine is in use by process {os.getpid()} since" in said
+    assert sorted(p.name for p in out.iterdir()) == [".lock", ".steelyard-report"]

@@ -95,12 +95,12 @@ def test_decide_gives_the_reasons() -> None:
 
 
 def test_new_prices_without_fitting() -> None:
-    dear = COSTS.scaled(1)
+    costly = COSTS.scaled(1)
     cheap = Costs.binary(fn=1, fp=5, classes=["bad", "good"], positive="bad")
     again = MODEL.with_costs(cheap)
     assert again.predict(FRAME).tolist() == cheap.decide(MODEL.predict_proba(FRAME)).tolist()
     assert again.predict(FRAME).tolist() == MODEL.predict(FRAME, costs=cheap).tolist()
-    assert MODEL.with_costs(dear).predict(FRAME).tolist() == MODEL.predict(FRAME).tolist()
+    assert MODEL.with_costs(costly).predict(FRAME).tolist() == MODEL.predict(FRAME).tolist()
     assert again.costs_ == cheap
     built_in = fitted(learner=LogisticRegression(class_weight={"bad": 5, "good": 1}))
     with pytest.warns(CostsWarning, match="logistic regression was fitted to its costs"):

@@ -53,11 +53,12 @@ def test_other_formats_in(place: Path, name: str) -> None:
     assert predict(name)["decision"].tolist() == MODEL.predict(FRAME).tolist()
 
 
-@pytest.mark.parametrize("name", ["out.tsv", "out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("name", ["out.tsv", "out.jsonl", "out.parquet", "out.arrow"])
 def test_other_formats_out(place: Path, name: str) -> None:
     run_predict(Path("model.steelyard"), "new.csv", PredictOptions(out=Path(name), chunk=50, quiet=True))
     read = {
         ".tsv": lambda: pd.read_csv(name, sep="\t"),
+        ".arrow": lambda: pd.read_feather(name),
         ".jsonl": lambda: pd.read_json(name, lines=True),
         ".parquet": lambda: pd.read_parquet(name),
     }
@@ -89,8 +90,8 @@ def test_cost_columns_of_the_comparison_are_asked_for(place: Path) -> None:
     assert not Path("out.csv").exists()
     assert predict(model="rows.steelyard", typical=True)["decision"].tolist() == MODEL.predict(FRAME).tolist()
     FRAME.assign(stake=50.0).to_csv("new.csv", index=False)
-    dear = Costs.binary(fn=50, fp=2, classes=["bad", "good"], positive="bad")
-    assert predict(model="rows.steelyard")["decision"].tolist() == MODEL.predict(FRAME, costs=dear).tolist()
+    costly = Costs.binary(fn=50, fp=2, classes=["bad", "good"], positive="bad")
+    assert predict(model="rows.steelyard")["decision"].tolist() == MODEL.predict(FRAME, costs=costly).tolist()
 
 
 def test_bad_cells_are_named_with_file_and_row(place: Path) -> None:
@@ -136,8 +137,8 @@ def test_rows_from_a_pipe(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="--format must be one of"):
         predict("-")
     pipe()
-    with pytest.raises(InvalidInputError, match="--capacity must come with a file"):
-        predict("-", format="csv", capacity=3)
+    limited = predict("-", format="csv", capacity=3)["decision"].tolist()
+    assert limited == MODEL.decide(FRAME, capacity=3)["decision"].tolist()
 
 
 def test_a_closed_pipe_ends_quietly(place: Path) -> None:

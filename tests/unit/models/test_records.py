@@ -1,10 +1,13 @@
 """Rows of a stream: columns without names are counted, and weights have to fit into memory."""
 
+import math
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from steelyard import Dataset, InvalidInputError
+from steelyard import Dataset, InvalidInputError, SparseRow
 from steelyard.models import memory
 from steelyard.models.records import RecordEncoder
 
@@ -33,3 +36,82 @@ def test_free_memory_is_known_without_the_system_saying_more(monkeypatch: pytest
     assert memory.free_memory() > 0
     monkeypatch.setattr(memory, "_MEMINFO", memory._MEMINFO / "none")
     assert memory.free_memory() > 0
+
+
+def mixed(n: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"amount": rng.normal(size=n), "city": rng.choice(["Oslo", "Rome"], n), "hour": rng.random(n)})
+    frame["note"] = [f"pay {word} now" for word in rng.choice(["fee", "rent", "größer"], n)]
+    frame.loc[3, "amount"] = np.nan
+    frame.loc[5, ["city", "note"]] = None
+    return frame
+
+
+@pytest.mark.parametrize("scale", ["auto", "none", "standard"])
+def test_one_record_is_a_row_of_the_chunk(scale: str) -> None:
+    frame, texts = mixed(), ("city", "note")
+    rows = RecordEncoder(scale, 12, text=["note"]).rows(
+        Dataset(frame, np.zeros(40), tuple(frame.columns), dict.fromkeys(texts, ()))
+    )
+    encoder = RecordEncoder(scale, 12, text=["note"]).begin(list(frame.columns), texts)
+    for i, record in enumerate(frame.to_dict("records")):
+        record = {name: None if cell != cell else cell for name, cell in record.items()}
+        row = encoder.one({"unknown": [1], **dict(reversed(record.items()))})
+        assert isinstance(row, SparseRow)
+        assert row.columns.tolist() == rows[i].indices.tolist()
+        assert row.values.tobytes() == rows[i].data.tobytes()
+
+
+@pytest.mark.parametrize("scale", ["auto", "none", "standard"])
+def test_one_record_of_numbers_is_a_row_of_the_chunk(scale: str) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    rows = RecordEncoder(scale).rows(Dataset(X, np.zeros(30), ("a", "b", "c")))
+    encoder = RecordEncoder(scale).begin(["a", "b", "c"])
+    assert encoder.width == 3
+    for i, (a, b, c) in enumerate(X.tolist()):
+        row = encoder.one({"b": b, "a": a, "c": c})
+        assert np.asarray(row).tobytes() == rows[i].tobytes()
+
+
+def test_a_record_that_cannot_be_read_changes_nothing() -> None:
+    encoder = RecordEncoder().begin(["a", "b", "t"], ["t"])
+    for a in (1.0, 2.0, 4.0):
+        encoder.one({"a": a, "b": a, "t": "x"})
+    before = encoder.state()
+    for record, words in [
+        ({"a": "12", "t": "x"}, "column 'a' must hold a number or nothing; got '12'"),
+        ({"a": 10**400, "t": "x"}, "column 'a' must hold a number"),
+        ({"a": math.inf, "t": "x"}, "finite|inf"),
+        ({"a": 1.0, "t": [1]}, "numbers, texts or missing"),
+    ]:
+        with pytest.raises(InvalidInputError, match=words):
+            encoder.one(record)
+    assert encoder.state() == before
+    with pytest.raises(InvalidInputError, match="Call begin"):
+        RecordEncoder().one({"a": 1})
+    with pytest.raises(InvalidInputError, match="columns must come once each"):
+        RecordEncoder(text=["z"]).begin(["a"])
+
+
+def test_the_first_record_that_fails_leaves_no_scaler() -> None:
+    encoder = RecordEncoder().begin(["a", "t"], ["t"])
+    with pytest.raises(InvalidInputError):
+        encoder.one({"a": 1.0, "t": [1]})
+    assert encoder.scaler is None
+
+
+def test_an_encoder_goes_on_from_its_state() -> None:
+    encoder = RecordEncoder(text=["t"]).begin(["a", "t"])
+    encoder.one({"a": 1.0, "t": "x y"})
+    again = RecordEncoder.from_state(encoder.state())
+    one, two = (e.one({"a": 2.0, "t": "y z"}) for e in (encoder, again))
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def test_text_has_to_name_columns_of_texts() -> None:
+    frame = mixed()
+    chunk = Dataset(frame, np.zeros(40), tuple(frame.columns), {"city": (), "note": ()})
+    with pytest.raises(InvalidInputError, match="--text must name a column of texts; got 'amount'"):
+        RecordEncoder(text=["amount"]).rows(chunk)
+    with pytest.raises(InvalidInputError, match="--url must name a column of texts; got 'gone'"):
+        RecordEncoder(url=["gone"]).rows(chunk)

@@ -2,6 +2,8 @@
 
 A file names kinds; a kind is a key of :data:`TABLE`, which is put together here and nowhere else. To add a class, give
 it a :class:`~steelyard.models.kinds.kind.Kind` in the file of its like.
+
+Tested in ``tests/adversarial/test_model_files.py``.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _write_tree(model: C45Classifier, write: Write) -> Node:
     params, arrays = feature_params(model)
     more, read = _write_encoding(model.encoding_)
     arrays |= read | _write_trees([model.tree_]) | write_labels("classes", model.classes_)
-    return Node("C45Classifier/1", plain_settings(model, "nominal") | params | more, arrays)
+    return Node("C45Classifier/1", plain_settings(model, "nominal", "classes") | params | more, arrays)
 
 
 def _check_one_tree(fields: Fields) -> State:
@@ -169,7 +169,9 @@ def _nominal(state: State) -> list[int] | None:
 
 def _write_boosting(model: Any, write: Write) -> Node:
     params, arrays = feature_params(model)
-    params |= plain_settings(model, "estimator", "costs", "random_state") | {"stop_reason_": model.stop_reason_}
+    params |= plain_settings(model, "estimator", "costs", "classes", "random_state") | {
+        "stop_reason_": model.stop_reason_
+    }
     arrays |= write_labels("classes", model.classes_)
     arrays["votes"] = np.asarray(model.estimator_weights_, dtype=np.float64)
     first = model.estimators_[0]
@@ -178,7 +180,9 @@ def _write_boosting(model: Any, write: Write) -> Node:
         return Node(f"{type(model).__name__}/1", params | {"tree": None}, arrays, parts)
     more, read = _write_encoding(first.encoding_)
     arrays |= read | _write_trees([each.tree_ for each in model.estimators_])
-    return Node(f"{type(model).__name__}/1", params | more | {"tree": plain_settings(first, "nominal")}, arrays)
+    return Node(
+        f"{type(model).__name__}/1", params | more | {"tree": plain_settings(first, "nominal", "classes")}, arrays
+    )
 
 
 def _check_boosting(fields: Fields, kind: type) -> State:

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from ...costs import Costs
 from ...decision import ExpectedCostClassifier
-from ...decision.blending import BlendClassifier, ScoredClassifier
+from ...decision.blending import AnswerClassifier, BlendClassifier, ScoredClassifier
 from ...decision.calibration import CalibratedClassifier, Calibration
 from ...errors import StateError
 from ...files import Fields, Node, plain_settings, write_labels
@@ -129,6 +129,16 @@ def _build_scored(state: State, parts: list[Any]) -> ScoredClassifier:
     return ScoredClassifier(parts[0])
 
 
+def _write_answer(model: AnswerClassifier, write: Write) -> Node:
+    return Node("AnswerClassifier/1", {}, {}, [write(model.classifier)])
+
+
+def _build_answer(state: State, parts: list[Any]) -> AnswerClassifier:
+    if not hasattr(parts[0], "predict") or not hasattr(parts[0], "classes_"):
+        raise StateError("must have a classifier that answers; it has something else.")
+    return AnswerClassifier(parts[0])
+
+
 # -- blends ----------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +244,7 @@ KINDS = (
     Kind("FixedThreshold/1", (FixedThresholdClassifier,), _write_threshold, _check_threshold, _build_threshold),
     Kind("CalibratedClassifier/1", (CalibratedClassifier,), _write_calibrated, _check_calibrated, _build_calibrated),
     Kind("ScoredClassifier/1", (ScoredClassifier,), _write_scored, _check_one_part, _build_scored),
+    Kind("AnswerClassifier/1", (AnswerClassifier,), _write_answer, _check_one_part, _build_answer),
     Kind("BlendClassifier/1", (BlendClassifier,), _write_blend, _check_blend, _build_blend),
     Kind("Costs/1", (Costs,), _write_costs, _check_costs, _build_costs),
     Kind("ExpectedCostClassifier/1", (ExpectedCostClassifier,), _write_expected, _check_expected, _build_expected),

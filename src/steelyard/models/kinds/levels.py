@@ -132,7 +132,7 @@ def _from_one_hot(model: OneHotEncoder) -> FittedLevels:
     infrequent = getattr(model, "infrequent_categories_", [None] * len(model.categories_))
     codes, unknown, widths = [], [], []
     for levels, rare in zip(model.categories_, infrequent, strict=True):
-        is_rare = np.array([rare is not None and _among(level, rare) for level in levels], dtype=bool)
+        is_rare = np.array([rare is not None and _is_one_of(level, rare) for level in levels], dtype=bool)
         n_common = int((~is_rare).sum())
         last = -1 if rare is None else n_common  # the rare ones share a column behind the others
         codes.append(np.where(is_rare, last, np.cumsum(~is_rare) - 1).astype(np.float64))
@@ -149,7 +149,7 @@ def _from_one_hot(model: OneHotEncoder) -> FittedLevels:
     return _kept_features(model, made)
 
 
-def _among(level: Any, others: Any) -> bool:
+def _is_one_of(level: Any, others: Any) -> bool:
     return any(_key(level) == _key(other) for other in others)
 
 

@@ -47,18 +47,29 @@ def _build_scaler(state: State, parts: list[Any]) -> StreamScaler:
 
 
 def _write_hasher(model: RecordHasher, write: Write) -> Node:
-    return Node("RecordHasher/1", {"n_features": int(model.n_features)})
+    texts = {"text": list(model.text), "url": list(model.url)}
+    return Node("RecordHasher/1", {"n_features": int(model.n_features)} | texts)
 
 
 def _check_hasher(fields: Fields) -> State:
-    width = fields.whole("n_features", 1, 1 << _WIDEST)
+    state: State = {"n_features": fields.whole("n_features", 1, 1 << _WIDEST)}
+    state |= {name: _column_names(fields, name) for name in ("text", "url")}
     fields.done(parts=0)
-    return {"n_features": width}
+    return state
+
+
+def _column_names(fields: Fields, name: str) -> tuple[str, ...]:
+    """Names of columns; none in files that were written before there were any."""
+    names = fields.param(name) if fields.has(name) else []
+    if not isinstance(names, list) or not all(isinstance(text, str) for text in names):
+        fields.refuse(name, "are texts", names)
+    return tuple(names)
 
 
 def _write_encoder(model: RecordEncoder, write: Write) -> Node:
     params: dict[str, Any] = {"scale": model.scale, "hash_bits": model.hash_bits}
     params["columns"] = list(model.columns) if isinstance(model.columns, tuple) else model.columns
+    params |= {"text": list(model.text), "url": list(model.url), "nominal": list(model.nominal)}
     return Node("RecordEncoder/1", params, {}, [] if model.scaler is None else [write(model.scaler)])
 
 
@@ -70,13 +81,17 @@ def _check_encoder(fields: Fields) -> State:
     named = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
     if columns is not None and not named and not (type(columns) is int and columns >= 0):
         fields.refuse("columns", "are texts or their number", columns)
+    state |= {name: _column_names(fields, name) for name in ("text", "url", "nominal")}
+    if columns is not None and not {*state["text"], *state["url"], *state["nominal"]} <= set(columns if named else ()):
+        fields.refuse("text, url and nominal", "are columns", columns)
     fields.done(parts=min(fields.parts, 1))
     return state | {"columns": tuple(columns) if named else columns}
 
 
 def _build_encoder(state: State, parts: list[Any]) -> RecordEncoder:
-    made = RecordEncoder(state["scale"], state["hash_bits"])
-    made.columns = state["columns"]
+    made = RecordEncoder(state["scale"], state["hash_bits"], text=state["text"], url=state["url"])
+    if state["columns"] is not None:
+        made._keep(state["columns"], state["nominal"])
     if parts and not isinstance(parts[0], StreamScaler):
         raise TypeError("rows are scaled by a StreamScaler")
     made.scaler = parts[0] if parts else None

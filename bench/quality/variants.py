@@ -1,0 +1,147 @@
+"""``python -m bench.quality.variants --folder F``: what is made of the same probabilities, on the choosing half alone.
+
+Works on the files of ``measure``: calibration, blend, decision and promise are tried without fitting a learner again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.comparison.data import ComparisonData
+from steelyard.comparison.fold import Judged
+from steelyard.decision import calibration
+from steelyard.decision.blending import greedy_blend
+
+from . import tables
+from .measure import FOLDS, path_of, problem_of, settings
+
+Floats = NDArray[np.float64]
+_SHARE = 0.01  # of the cheapest constant's cost is added to both sides of a ratio
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the choosing half with what every setting says of it."""
+
+    cut: tables.Cut
+    data: ComparisonData
+    fold: NDArray[np.intp]
+    told: dict[str, tuple[NDArray[np.float32], NDArray[np.float32], float]]  # out of fold, new rows, CPU seconds
+
+    def cost(self, proba: Floats) -> float:
+        """Mean cost of the decisions on the held-out rows."""
+        costs = self.cut.costs if self.cut.decide_costs is None else self.cut.decide_costs
+        codes = np.asarray(costs.expected(proba)).argmin(axis=1)
+        return float(self.cut.new_costs[np.arange(len(codes)), codes].mean())
+
+    @property
+    def constant(self) -> float:
+        """Mean cost of the cheapest constant answer."""
+        return float(self.cut.new_costs.mean(axis=0).min())
+
+
+def read_tables(folder: Path) -> list[Table]:
+    """The tables that were measured in full."""
+    found = []
+    for name in tables.names("choosing"):
+        paths = {c.name: path_of(folder, name, c.name) for c in settings()}
+        if not all(path.exists() for path in paths.values()):
+            continue
+        cut, data = problem_of(name)
+        told = {}
+        for setting, path in paths.items():
+            with np.load(path) as file:
+                if "why_not" not in file:
+                    told[setting] = (file["out_of_fold"], file["new"], float(file["cpu"]))
+        found.append(Table(cut, data, Judged(data, len(data.codes), FOLDS).fold, told))
+    return found
+
+
+def calibrated(table: Table, name: str) -> tuple[Floats, Floats]:
+    """Out-of-fold probabilities calibrated across folds, and those of the new rows."""
+    raw, new, _ = table.told[name]
+    codes = table.data.codes
+    found = np.empty(raw.shape)
+    for k in range(FOLDS):
+        held = table.fold == k
+        found[held] = calibration.fit_calibration(raw[~held], codes[~held]).apply(raw[held])
+    return found, calibration.fit_calibration(raw, codes).apply(new)
+
+
+def blended(table: Table, members: dict[str, tuple[Floats, Floats]]) -> Floats:
+    """Probabilities of the greedy blend for the new rows."""
+    at = np.arange(len(table.data.codes))
+    weights = greedy_blend(np.column_stack([told[at, table.data.codes] for told, _ in members.values()]))
+    return np.asarray(sum(w * new for w, (_, new) in zip(weights, members.values(), strict=True) if w > 0))
+
+
+def ratio(table: Table, cost: float, other: float) -> float:
+    """Logarithm of the cost ratio that the summary averages."""
+    extra = _SHARE * table.constant
+    return float(np.log((cost + extra) / (other + extra)))
+
+
+def with_limit(limit: int) -> Callable[[Table, list[str]], float]:
+    """The blend, with a sigmoid per class from so many rows of the rarest class on."""
+
+    def cost(table: Table, names: list[str]) -> float:
+        before = calibration.FEWEST_FOR_SIGMOID
+        calibration.FEWEST_FOR_SIGMOID = limit
+        try:
+            return table.cost(blended(table, {name: calibrated(table, name) for name in names}))
+        finally:
+            calibration.FEWEST_FOR_SIGMOID = before
+
+    return cost
+
+
+def raw_blend(table: Table, names: list[str]) -> float:
+    """The blend of what the learners say themselves."""
+    told: dict[str, Any] = {name: table.told[name][:2] for name in names}
+    return table.cost(blended(table, told))
+
+
+def best_single(table: Table, names: list[str]) -> float:
+    """The single setting of least cost out of fold, calibrated."""
+    costs = {}
+    for name in names:
+        told, _ = calibrated(table, name)
+        costs[name] = float(table.data.paid(table.data.decide(told)).mean())
+    return table.cost(calibrated(table, min(costs, key=lambda n: costs[n]))[1])
+
+
+VARIANTS: dict[str, Callable[[Table, list[str]], float]] = {
+    "sigmoid from 40 rows of the rarest class on": with_limit(40),
+    "sigmoid always": with_limit(0),
+    "sigmoid from 10 rows on": with_limit(10),
+    "sigmoid from 20 rows on": with_limit(20),
+    "sigmoid from 80 rows on": with_limit(80),
+    "one temperature always": with_limit(1 << 30),
+    "no calibration": raw_blend,
+    "best single": best_single,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    found = read_tables(parser.parse_args().folder)
+    base: list[float] = []
+    for name, variant in VARIANTS.items():
+        costs = [variant(table, list(table.told)) for table in found]
+        base = base or costs
+        logs = [ratio(t, cost, other) for t, cost, other in zip(found, costs, base, strict=True)]
+        error = np.std(logs, ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan
+        each = " ".join(f"{np.exp(log):.2f}" for log in logs)
+        print(f"{name:46s} {np.exp(np.mean(logs)):.3f} (s.e. {error:.3f})  {each}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Where the winner's costs come from: confusions, the costliest rows, segments, and whether its probabilities hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import ComparisonData
+from ..evaluation import CandidateRun, Evaluation
+
+Floats = NDArray[np.float64]
+MOST_MISTAKES = 12
+MOST_LEVELS = 12  # of a segment; the rest is told together
+MOST_CELLS = 12  # columns shown of a row
+_QUANTILES = 4  # parts of a segment of numbers
+_FEW_VALUES = 8  # different numbers up to which each is a segment of its own
+_BINS = 10
+_Z = 1.96
+
+
+class Confusions(NamedTuple):
+    """By truth and answer: how many, and what they cost."""
+
+    counts: Floats
+    money: Floats
+
+
+def confusions(data: ComparisonData, run: CandidateRun) -> Confusions:
+    """Of the judged rows."""
+    assert run.answers is not None
+    n_classes = len(data.classes)
+    counts, money = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    np.add.at(counts, (data.codes, run.answers), 1.0)
+    np.add.at(money, (data.codes, run.answers), np.asarray(run.paid))
+    return Confusions(counts, money)
+
+
+def dearest_cells(found: Confusions, classes: NDArray[Any], most: int = 20) -> list[dict[str, Any]]:
+    """The confusions that cost most, for tables too wide to read."""
+    order = np.argsort(-found.money, axis=None, kind="stable")[:most]
+    whole = float(found.money.sum())
+    cells = zip(*np.unravel_index(order, found.money.shape), strict=True)
+    return [
+        {
+            "truth": str(classes[i]),
+            "answer": str(classes[j]),
+            "count": int(found.counts[i, j]),
+            "cost": float(found.money[i, j]),
+            "share": float(found.money[i, j]) / whole if whole > 0 else 0.0,
+        }
+        for i, j in cells
+        if found.money[i, j] > 0 and i != j
+    ]
+
+
+def mistakes(evaluation: Evaluation, run: CandidateRun, *, show_rows: bool) -> list[dict[str, Any]]:
+    """The rows that cost most more than they had to; numbered from 1 as in the data, their cells only if asked for."""
+    data, rows = evaluation.data, evaluation.judged.rows
+    assert run.answers is not None
+    wasted = np.asarray(run.paid) - data.cost_table.min(axis=1)
+    worst = np.argsort(-wasted, kind="stable")[:MOST_MISTAKES]
+    found = []
+    for i in worst[wasted[worst] > 0].tolist():
+        truth = int(data.codes[i])
+        line = {
+            "row": int(rows[i]) + 1,
+            "truth": str(data.classes[truth]),
+            "answer": str(data.classes[int(run.answers[i])]),
+            "told": None if run.proba is None else float(run.proba[i, truth]),
+            "cost": float(np.asarray(run.paid)[i]),
+        }
+        found.append(line | ({"cells": _cells(evaluation.problem, int(rows[i]))} if show_rows else {}))
+    return found
+
+
+def _cells(problem: ComparisonData, row: int) -> dict[str, str]:
+    frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
+    names = problem.columns.used[:MOST_CELLS]
+    if isinstance(frame, nw.DataFrame):
+        return {str(name): str(frame[name][row]) for name in names}
+    return {f"column {name}": f"{problem.X[row, name]:g}" for name in names}
+
+
+def segment_costs(
+    evaluation: Evaluation, run: CandidateRun, segments: Mapping[str, NDArray[Any]]
+) -> list[dict[str, Any]]:
+    """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are told together."""
+    found: list[dict[str, Any]] = []
+    paid = np.asarray(run.paid)
+    for name, cells in segments.items():
+        labels = _levels(np.asarray(cells))[evaluation.judged.rows]
+        levels, codes = np.unique(labels, return_inverse=True)
+        counts = np.bincount(codes)
+        kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
+        lines: list[dict[str, Any]] = [_segment(str(levels[k]), paid[codes == k], paid) for k in kept.tolist()]
+        rest = ~np.isin(codes, kept)
+        if rest.any():
+            lines.append(_segment(f"{len(levels) - len(kept)} others", paid[rest], paid))
+        found.append({"name": name, "lines": sorted(lines, key=lambda line: -line["mean"])})
+    return found
+
+
+def _segment(level: str, paid: Floats, everyone: Floats) -> dict[str, Any]:
+    mean, error = float(paid.mean()), float(paid.std() / math.sqrt(len(paid)))
+    whole = float(everyone.sum())
+    return {
+        "level": level,
+        "rows": len(paid),
+        "mean": mean,
+        "low": mean - _Z * error,
+        "high": mean + _Z * error,
+        "share": float(paid.sum()) / whole if whole > 0 else 0.0,
+    }
+
+
+def _levels(cells: NDArray[Any]) -> NDArray[Any]:
+    """Texts as they are; of many different numbers, quarters of equal size."""
+    if cells.dtype.kind in "OUSb":
+        return np.array(["(missing)" if c is None or c != c or c == "" else str(c) for c in cells.tolist()])
+    numbers = cells.astype(np.float64)
+    known = numbers[np.isfinite(numbers)]
+    if len(np.unique(known)) <= _FEW_VALUES:
+        return np.array([f"{v:g}" if math.isfinite(v) else "(missing)" for v in numbers.tolist()])
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, _QUANTILES + 1)))
+    part = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    names = np.array([f"{edges[k]:g} to {edges[k + 1]:g}" for k in range(len(edges) - 1)])
+    return np.where(np.isfinite(numbers), names[part], "(missing)")
+
+
+class Reliability(NamedTuple):
+    """One bin of rows told alike: what was told, what came, and how sure that is."""
+
+    told: float
+    came: float
+    low: float
+    high: float
+    rows: int
+
+
+def calibration(data: ComparisonData, run: CandidateRun) -> list[Reliability]:
+    """Bins of equal size; of more than two classes, how often the likeliest one was right."""
+    if run.proba is None:
+        return []
+    proba = np.asarray(run.proba, dtype=np.float64)
+    if len(data.classes) == 2:
+        at = data.costs.positive_index()
+        score, truth = proba[:, at], data.codes == at
+    else:
+        score, truth = proba.max(axis=1), proba.argmax(axis=1) == data.codes
+    order = np.argsort(score, kind="stable")
+    return [_reliability(score[rows], truth[rows]) for rows in np.array_split(order, _BINS) if len(rows)]
+
+
+def _reliability(score: Floats, truth: NDArray[np.bool_]) -> Reliability:
+    """With Wilson's interval."""
+    n, came = len(score), float(truth.mean())
+    centre = (came + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(came * (1 - came) / n + _Z**2 / (4 * n * n))
+    return Reliability(float(score.mean()), came, max(0.0, centre - half), min(1.0, centre + half), n)

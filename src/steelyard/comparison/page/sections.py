@@ -1,0 +1,153 @@
+"""The parts of the page below its first screen, as the templates take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...report.amounts import money, percent, rounded
+from ...report.charts import LineChart, Series, axis_of
+from .evidence import calibration, confusions, dearest_cells, mistakes, segment_costs
+from .refits import Refits, importances, learning_curve
+from .source import PageSource
+
+_SQUARE = 20  # classes up to which a table of truths and answers can be read
+
+
+def chart_with_table(chart: LineChart, heads: Sequence[str], table: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """A chart with the table behind it."""
+    return {"title": chart.title, "drawing": chart.drawing(), "plain": chart.plain(), "heads": heads, "table": table}
+
+
+def confusion_part(of: PageSource) -> dict[str, Any]:
+    """Counts and money by truth and answer, or the costliest confusions of many classes."""
+    data = of.evaluation.data
+    found = confusions(data, of.winner)
+    whole = float(found.money.sum())
+    currency = data.costs.currency
+    worst = dearest_cells(found, data.classes)
+    top = worst[0] if worst else None
+    said = "Nothing was confused."
+    if top is not None:
+        said = (
+            f"Most is paid where the truth is {top['truth']} and the answer {top['answer']}: "
+            f"{percent(top['share'], len(data.codes))} of all costs."
+        )
+    if len(data.classes) > _SQUARE:
+        lines = [[w["truth"], w["answer"], f"{w['count']:,}", money(w["cost"], whole / 200, currency)] for w in worst]
+        return {"said": said, "costliest": lines}
+    rows = [
+        {
+            "truth": str(data.classes[i]),
+            "counts": [rounded(v, 0) for v in found.counts[i]],
+            "money": [money(v, max(whole, 1e-9) / 200, currency) for v in found.money[i]],
+            "shade": [round(0.28 * max(v, 0.0) / max(found.money.max(), 1e-9), 3) for v in found.money[i]],
+        }
+        for i in range(len(data.classes))
+    ]
+    return {"said": said, "classes": [str(c) for c in data.classes], "rows": rows, "costliest": None}
+
+
+def segments_part(of: PageSource) -> dict[str, Any] | None:
+    """Cost by segment; None without segments."""
+    if not of.segments:
+        return None
+    currency, n = of.evaluation.data.costs.currency, len(of.evaluation.data.codes)
+    found = segment_costs(of.evaluation, of.winner, of.segments)
+    axis = axis_of([v for part in found for line in part["lines"] for v in (line["low"], line["high"])])
+    looked = sum(len(part["lines"]) for part in found)
+    for part in found:
+        for line in part["lines"]:
+            spread = (line["high"] - line["low"]) / 2
+            line |= {
+                "at": 100 * axis.share(line["mean"]),
+                "left": 100 * axis.share(line["low"]),
+                "wide": 100 * (axis.share(line["high"]) - axis.share(line["low"])),
+                "cost": money(line["mean"], spread, currency),
+                "interval": f"{money(line['low'], spread)} to {money(line['high'], spread)}",
+                "part": percent(line["share"], n),
+            }
+    return {"parts": found, "looked": looked, "axis": [(100 * axis.share(v), t) for v, t in axis.ticks()]}
+
+
+def mistakes_part(of: PageSource, show_rows: bool) -> list[dict[str, Any]]:
+    """The costliest rows."""
+    currency = of.evaluation.data.costs.currency
+    found = mistakes(of.evaluation, of.winner, show_rows=show_rows)
+    for line in found:
+        line["cost"] = money(line["cost"], max(abs(line["cost"]), 1e-9) / 200, currency)
+        line["told"] = None if line["told"] is None else f"{line['told']:.2f}"
+    return found
+
+
+def importance_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
+    """Which columns the cost hangs on; None where that was not looked at."""
+    found = importances(again)
+    if not found:
+        return None
+    axis = axis_of([v for line in found for v in (line.low, line.high)])
+    lines = [
+        {
+            "name": line.column if not line.column.isdigit() else f"column {line.column}",
+            "at": 100 * axis.share(line.rise),
+            "left": 100 * axis.share(line.low),
+            "wide": 100 * (axis.share(line.high) - axis.share(line.low)),
+            "rise": money(line.rise, (line.high - line.low) / 2, of.evaluation.data.costs.currency),
+            "interval": " to ".join(money(v, (line.high - line.low) / 2) for v in (line.low, line.high)),
+            "matters": line.low > 0,
+        }
+        for line in found
+    ]
+    clear = [line["name"] for line in lines if line["matters"]]
+    said = f"Cost rises most without {clear[0]}." if clear else "No single column matters beyond chance."
+    folds = len(next(iter(again.rises.values())))
+    return {
+        "said": said,
+        "lines": lines,
+        "folds": folds,
+        "left": again.columns_left,
+        "zero": 100 * axis.share(0.0),
+        "axis": [(100 * axis.share(v), t) for v, t in axis.ticks()],
+    }
+
+
+def calibration_part(of: PageSource) -> dict[str, Any] | None:
+    """Told against observed probabilities; None without probabilities."""
+    data = of.evaluation.data
+    bins = calibration(data, of.winner)
+    if not bins:
+        return None
+    off = [b for b in bins if not b.low <= b.told <= b.high]
+    said = "What was told is what came, in every group."
+    if off:
+        said = f"In {len(off)} of {len(bins)} groups what came differs from what was told, beyond chance."
+    what = f"told probability of {data.positive}" if data.positive is not None else "told probability of the answer"
+    lines = [
+        [rounded(b.told, 2), rounded(b.came, 2), f"{rounded(b.low, 2)} to {rounded(b.high, 2)}", f"{b.rows:,}"]
+        for b in bins
+    ]
+    series = Series("came", [b.came for b in bins], [b.low for b in bins], [b.high for b in bins], True, True)
+    chart = LineChart("Told and observed probabilities", [b.told for b in bins], [series], what, "came", diagonal=True)
+    return {"said": said} | chart_with_table(chart, ["told", "came", "95% interval", "rows"], lines)
+
+
+def learning_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
+    """Cost after more and more rows; None where there was no time for it."""
+    curve = learning_curve(of.evaluation, of.winner, again, of.promised.value)
+    if curve is None:
+        return None
+    currency = of.evaluation.data.costs.currency
+    spreads = [(high - low) / 2 for low, high in zip(curve.lows, curve.highs, strict=True)]
+    lines = [
+        [f"{size:,}", money(mean, spread, currency), f"{money(low, spread)} to {money(high, spread)}"]
+        for size, mean, low, high, spread in zip(
+            curve.sizes, curve.means, curve.lows, curve.highs, spreads, strict=True
+        )
+    ]
+    series = Series("cost a row", curve.means, curve.lows, curve.highs, True, True)
+    chart = LineChart("Cost after more and more rows", curve.sizes, [series], "training rows", "cost a row", log=True)
+    end = money(of.promised.value, (of.promised.high - of.promised.low) / 2, currency)
+    said = f"{curve.more}. The curve ends at the promised {end}."
+    return {"said": said, "folds": curve.folds} | chart_with_table(
+        chart, ["training rows", "cost a row", "95% interval"], lines
+    )

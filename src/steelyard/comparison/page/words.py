@@ -1,0 +1,125 @@
+"""The first screen in words: what to use, what it costs, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...costs import ExampleCosts
+from ...report.amounts import money, percent
+from ..data import ComparisonData
+from ..leaderboard import LeaderboardRow
+from ..promise import Promise
+from .what_if import FEW
+
+_CLEARLY_P = 0.005  # one-tailed, as the standard errors of "clearly" are
+
+
+def costs_in_words(data: ComparisonData) -> str:
+    """What mistakes cost, in one clause."""
+    costs = data.costs
+    if len(data.classes) > 2:
+        if isinstance(costs, ExampleCosts):
+            return f"{len(data.classes)} classes, costs of each row"
+        assert costs.matrix is not None
+        return f"{len(data.classes)} classes, mistakes cost up to {costs.format(float(costs.matrix.max()))}"
+    plus = data.costs.positive_index()
+    matrix = data.mean_costs().matrix
+    assert matrix is not None
+    fn, fp, tp, tn = matrix[plus, 1 - plus], matrix[1 - plus, plus], matrix[plus, plus], matrix[1 - plus, 1 - plus]
+    mean = " on average" if isinstance(costs, ExampleCosts) else ""
+    said = f"a missed {data.classes[plus]} costs {costs.format(fn)}{mean}, a false alarm {costs.format(fp)}{mean}"
+    for what, price in (("a hit", tp), ("a correct pass", tn)):
+        if price:
+            said += f", {what} {'earns' if price < 0 else 'costs'} {costs.format(abs(price))}"
+    return said
+
+
+def how_sure(best: LeaderboardRow, constant: LeaderboardRow | None, fewest: int) -> str:
+    """The fixed word for the doubt about the lead over the cheapest constant."""
+    if fewest < FEW:
+        return "too few to say"
+    if constant is None or constant is best or constant.p_value is None or constant.tied_with_best:
+        return "not distinguishable"
+    return "clearly" if constant.p_value < _CLEARLY_P else "probably"
+
+
+def first_screen(data: ComparisonData, lines: list[LeaderboardRow], promised: Promise, members: int) -> dict[str, Any]:
+    """Heading, sentences and figures; no more than three sentences."""
+    best, currency = lines[0], data.costs.currency
+    constants = [line for line in lines if line.family == "constant"]
+    cheapest = min(constants, key=lambda line: line.mean_cost.value, default=None)
+    spread = (promised.high - promised.low) / 2
+    fewest = int(np.bincount(data.codes, minlength=len(data.classes)).min())
+    total = spread * promised.rows
+    figures = {
+        "cost": money(promised.value, spread, currency),
+        "low": money(promised.low, spread),
+        "high": money(promised.high, spread, currency),
+        "total": money(promised.value * promised.rows, total, currency),
+        "total_low": money(promised.low * promised.rows, total),
+        "total_high": money(promised.high * promised.rows, total, currency),
+        "rows": f"{promised.rows:,}",
+        "confidence": f"{promised.confidence:.0%}",
+    }
+    sure = how_sure(best, cheapest, fewest)
+    return {
+        "heading": _heading(best, members),
+        "sentences": _sentences(data, lines, promised, cheapest, figures),
+        "figures": figures,
+        "cards": _cards(data, best, promised, cheapest, sure),
+    }
+
+
+def _heading(best: LeaderboardRow, members: int) -> str:
+    if best.family == "constant":
+        return f"Answer {best.name.removeprefix('always ')!r} whatever the row looks like."
+    return f"Use the blend of {members} models." if members else f"Use {best.name}."
+
+
+def _sentences(
+    data: ComparisonData,
+    lines: list[LeaderboardRow],
+    promised: Promise,
+    cheapest: LeaderboardRow | None,
+    figures: dict[str, str],
+) -> list[str]:
+    best, rows = lines[0], len(data.codes)
+    said = [
+        f"It costs {figures['cost']} a row, {figures['total']} on the next {figures['rows']} rows "
+        f"({figures['confidence']} of the time between {figures['total_low']} and {figures['total_high']})."
+    ]
+    if best.family == "constant" or cheapest is None:
+        return [*said, "At these costs no candidate was cheaper than that."]
+    less = 1 - promised.value / cheapest.mean_cost.value if cheapest.mean_cost.value > 0 else 0.0
+    if cheapest.tied_with_best:
+        said.append(f"That is not distinguishable from {cheapest.name}: more data would tell.")
+    elif less > 0:
+        said.append(f"That is {percent(less, rows)} less than {cheapest.name}, the cheapest answer without a model.")
+    else:
+        said.append(f"{cheapest.name.capitalize()} is the cheapest answer without a model.")
+    alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "current")]
+    if not alike:
+        return [*said, "Every other candidate costs more, beyond chance."]
+    others = f" and {len(alike) - 1} more are" if len(alike) > 1 else " is"
+    simpler = ", and one model is simpler to keep than a blend" if best.family == "blend" else ""
+    return [*said, f"{_capital(alike[0].name)}{others} not distinguishable from it{simpler}."]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _cards(
+    data: ComparisonData, best: LeaderboardRow, promised: Promise, cheapest: LeaderboardRow | None, sure: str
+) -> list[dict[str, str]]:
+    cards = []
+    spread = (promised.high - promised.low) / 2 * 1000
+    if cheapest is not None and best.family != "constant":
+        saved = 1000 * (cheapest.mean_cost.value - promised.value)
+        kind = "saves" if saved >= 0 else "costs more"
+        shown = money(abs(saved), spread, data.costs.currency)
+        cards.append({"what": f"{kind} on 1,000 rows, against {cheapest.name}", "value": shown, "tone": kind})
+        cards.append({"what": f"cheaper than {cheapest.name}", "value": sure, "tone": ""})
+    return cards

@@ -1,0 +1,156 @@
+"""The page of a comparison: its words, its parts, and that nothing from the data can act on it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import steelyard
+from steelyard import Costs, InvalidInputError
+
+
+def loans(n: int = 160) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"size": rng.normal(size=n), "kind": rng.choice(["red", "green"], n), "age": rng.integers(20, 70, n)}
+    )
+    return X, np.where(X["size"] + rng.normal(size=n) > 0.6, "bad", "good")
+
+
+def compared(**settings: Any) -> Any:
+    X, y = loans()
+    costs = settings.pop("costs", Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad", currency="EUR"))
+    return steelyard.compare(X, y, costs=costs, **{"candidates": ["logistic"], "cv": 3, **settings})
+
+
+def test_first_screen_parts_and_size(tmp_path: Path) -> None:
+    X, _ = loans()
+    result = compared(segments=["kind", "age"], current=np.where(X["size"] > 0, "bad", "good"))
+    html = result.report(tmp_path / "report.html").read_text()
+    assert len(html) < 700_000
+    for part in (
+        "what-if",
+        "leaderboard",
+        "confusion",
+        "segments",
+        "mistakes",
+        "importance",
+        "calibration",
+        "learning",
+    ):
+        assert f'id="{part}"' in html
+    assert "today&#39;s rule" in html
+    assert "doing nothing (always good)" in html
+    assert " EUR a row" in html
+    assert not re.search(r"https?://(?!github.com/leeoniya)", html)
+    lead = html[html.index("<h1>") : html.index('class="scale"')]
+    assert 1 <= lead.count('class="lead"') <= 3
+    assert "G-mean" not in lead
+
+
+def test_rows_are_numbers_unless_their_cells_are_asked_for(tmp_path: Path) -> None:
+    result = compared()
+    head = '<th scope="col">size</th>'
+    assert head not in result.report(tmp_path / "a.html").read_text()
+    assert head in result.report(tmp_path / "b.html", show_rows=True).read_text()
+
+
+def test_class_names_cannot_act_on_the_page(tmp_path: Path) -> None:
+    X, y = loans()
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+    y = np.where(y == "bad", evil, "good")
+    X = X.rename(columns={"kind": "<b>kind</b>"})
+    result = steelyard.compare(
+        X, y, costs={evil: 5, "good": 1}, candidates=["logistic"], cv=3, segments=["<b>kind</b>"]
+    )
+    for html in (result.report(tmp_path / "r.html", show_rows=True).read_text(), result._repr_html_()):
+        assert "<script>alert" not in html
+        assert "<img" not in html
+        assert "<b>kind" not in html
+
+
+def test_short_repr_and_summary_under_one_class() -> None:
+    result = compared()
+    assert len(repr(result)) < 400
+    assert "EUR a row" in repr(result)
+    assert result._repr_html_().startswith('<div class="sy">')
+    assert "<script" not in result._repr_html_()
+
+
+def test_card_and_predictions() -> None:
+    result = compared()
+    card = json.loads(json.dumps(result.card))
+    assert card["rows"] == 160
+    assert card["promise"]["value"] == pytest.approx(result.promise.value)
+    assert result.model().card_["data"] == card["data"]
+
+
+def test_many_classes_have_a_price_a_cell_or_their_dearest_confusions(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 2))
+    for n_classes, cells in ((3, 9), (9, 0)):
+        y = np.clip(np.round(X[:, 0] * 1.5 + n_classes / 2), 0, n_classes - 1).astype(int)
+        y[: 2 * n_classes] = np.arange(2 * n_classes) % n_classes
+        result = steelyard.compare(X, y, candidates=["logistic"], cv=2)
+        html = result.report(tmp_path / "r.html").read_text()
+        assert len(re.findall(r'id="price-\d-\d"', html)) == cells
+
+
+def test_segments_and_current_are_checked() -> None:
+    with pytest.raises(InvalidInputError, match="segments must name columns of the data"):
+        compared(segments=["nothing"])
+    with pytest.raises(InvalidInputError, match="current must hold the classes of the target"):
+        compared(current=["ugly"] * 160)
+    with pytest.raises(InvalidInputError, match="current must give 160 rows a decision each"):
+        compared(current=["bad"])
+
+
+def test_frames_are_of_the_library_that_came_in() -> None:
+    X, y = loans()
+    costs = {"bad": 5, "good": 1}
+    for frame, library in ((X, pd), (pl.from_pandas(X), pl)):
+        result = steelyard.compare(frame, y, costs=costs, candidates=["logistic"], cv=3)
+        assert isinstance(result.leaderboard, library.DataFrame)
+        assert isinstance(result.predictions, library.DataFrame)
+        assert list(result.leaderboard["name"]) == [line.name for line in result.lines]
+        assert next(iter(result.leaderboard["mean_cost"])) == result.lines[0].mean_cost.value
+        assert sum(result.predictions["cost"]) / len(y) == pytest.approx(result.lines[0].mean_cost.value)
+        assert set(result.predictions["decision"]) <= {"bad", "good"}
+
+
+def test_the_best_estimator_goes_into_a_pipeline() -> None:
+    X, _ = loans()
+    result = compared()
+    estimator = result.best_estimator_
+    assert make_pipeline(FunctionTransformer(), clone(estimator).fit(X, loans()[1])).predict(X).shape == (160,)
+    assert estimator.predict(X).tolist() == result.model().predict(X).tolist()
+
+
+def test_plots() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    result = compared()
+    assert [label.get_text() for label in result.plot_costs().get_yticklabels()][-1] == result.winner
+    assert len(result.plot_what_if().get_lines()) == len(result.lines)
+    pyplot.close("all")
+
+
+def test_gains_and_free_misses_have_a_page(tmp_path: Path) -> None:
+    for fn, tp in ((0.0, -3.0), (2.0, -9.0)):
+        costs = Costs.binary(fn=fn, fp=1, tp=tp, classes=["bad", "good"], positive="bad")
+        html = compared(costs=costs).report(tmp_path / "r.html").read_text()
+        assert "a hit earns" in html
+
+
+def test_json_names_its_schema_data_and_costs() -> None:
+    told = json.loads(compared().to_json())
+    assert told["schema"] == 1
+    assert len(told["data"]) == 16
+    assert told["costs"]["currency"] == "EUR"
