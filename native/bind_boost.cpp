@@ -21,7 +21,7 @@ Columns read_columns(const Table &table, const Matrix<double> &columns, double p
   return {c, right, wrong, c + 3 * n, c + 4 * n, pace, std::isnan(pace), pull_is_one};
 }
 
-// All rounds on one table: (trees, alphas, stop).
+// All rounds on one table: (trees, alphas, stop, normalisers, margins).
 nb::tuple boost_trees(const Table &table, const Options &options, Matrix<double> columns, double pace,
                       Vector<double> weights, double size, std::size_t n_rounds) {
   require(weights.shape(0) == table.n_rows(), "weights must have one entry per row of the table");
@@ -37,13 +37,16 @@ nb::tuple boost_trees(const Table &table, const Options &options, Matrix<double>
     trees.append(as_arrays(std::move(grown)));
   const std::size_t rounds = ensemble.alphas.size();
   return nb::make_tuple(trees, owned_array(std::move(ensemble.alphas), {rounds}),
-                        static_cast<std::int32_t>(ensemble.stop));
+                        static_cast<std::int32_t>(ensemble.stop),
+                        owned_array(std::move(ensemble.normalisers), {rounds}),
+                        owned_array(std::move(ensemble.margins), {table.n_rows()}));
 }
 
 // The first round of a run, which no cost changes; several runs with other costs start from it.
 struct FirstRound {
   FirstRound(const Table &table, const Options &options, const double *w)
-      : weights(w, w + table.n_rows()), labels(table.n_rows()) {
+      : weights(w, w + table.n_rows()), labels(table.n_rows()), n_columns(table.n_columns()),
+        n_classes(table.n_classes()) {
     for (double weight : weights)
       size += weight;
     tree::Workspace workspace;
@@ -54,6 +57,7 @@ struct FirstRound {
   double size = 0;
   tree::Tree grown;
   std::vector<std::int32_t> labels;
+  std::size_t n_columns, n_classes; // of the table
 };
 
 void make_first_round(FirstRound *self, const Table &table, const Options &options, Vector<double> weights) {
@@ -65,7 +69,9 @@ void make_first_round(FirstRound *self, const Table &table, const Options &optio
 // The answers of the boosted trees for some rows of the table, by class code.
 void boost_answers(const Table &table, const Options &options, const FirstRound &first, Matrix<double> columns,
                    double pace, std::size_t n_rounds, Vector<std::int64_t> rows, VectorOut<std::int32_t> out) {
-  require(first.labels.size() == table.n_rows(), "the first round must be of this table");
+  require(first.labels.size() == table.n_rows() && first.n_columns == table.n_columns() &&
+              first.n_classes == table.n_classes(),
+          "the first round must be of this table");
   require(rows.shape(0) == out.shape(0), "rows and out must have the same length");
   for (std::size_t i = 0; i < rows.shape(0); ++i)
     require(rows(i) >= 0 && static_cast<std::size_t>(rows(i)) < table.n_rows(), "rows must lie in the table");
@@ -84,7 +90,8 @@ void bind_boost(nb::module_ &m) {
         "size"_a, "n_rounds"_a,
         nb::sig("def boost_trees(table: TreeTable, options: TreeOptions, columns: numpy.typing.NDArray[numpy.float64], "
                 "pace: float, weights: numpy.typing.NDArray[numpy.float64], size: float, n_rounds: int) -> "
-                "tuple[list[tuple[numpy.typing.NDArray[typing.Any], ...]], numpy.typing.NDArray[numpy.float64], int]"));
+                "tuple[list[tuple[numpy.typing.NDArray[typing.Any], ...]], numpy.typing.NDArray[numpy.float64], int, "
+                "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]"));
   nb::class_<FirstRound>(m, "BoostFirstRound")
       .def("__init__", &make_first_round, "table"_a, "options"_a, "weights"_a.noconvert());
   m.def("boost_answers", &boost_answers, "table"_a, "options"_a, "first"_a, "columns"_a.noconvert(), "pace"_a,

@@ -1,5 +1,6 @@
 #include "bindings.hpp"
 #include "libsvm.hpp"
+#include "poisson.hpp"
 
 namespace steelyard {
 namespace {
@@ -52,6 +53,17 @@ template <class V> void bind_parser(nb::module_ &m, const char *name) {
 void bind_data(nb::module_ &m) {
   bind_parser<float>(m, "LibsvmParser32");
   bind_parser<double>(m, "LibsvmParser64");
+  m.def(
+      "poisson_tables",
+      [](const Vector<std::int64_t> &cell, std::uint64_t seed, std::uint64_t part, std::uint64_t first,
+         const MatrixOut<std::int64_t> &table) {
+        const std::size_t cells = table.shape(1);
+        require_positions(cell, cells);
+        nb::gil_scoped_release release;
+        poisson_tables(cell.data(), cell.shape(0), cells, seed, part, first, table.shape(0), table.data());
+      },
+      nb::arg("cell").noconvert(), nb::arg("seed"), nb::arg("part"), nb::arg("first"), nb::arg("table").noconvert(),
+      "Adds to every replicate's table how often each row counts in it.");
 }
 
 } // namespace steelyard

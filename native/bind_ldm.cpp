@@ -202,7 +202,7 @@ void pack_dense(Pairs *self, Matrix<double> rows, In sign, In theta, Order place
 
 void pack_sparse(Pairs *self, const Csr &rows, std::size_t features, In sign, In theta, Order place, bool constant) {
   same_size(rows.starts.size() - 1, {sign.size(), theta.size(), place.size()});
-  require(rows.width <= features, too_wide);
+  require(rows.width <= features && features < INT32_MAX, too_wide);
   require_permutation(place);
   nb::gil_scoped_release quiet;
   new (self) Pairs({rows.values.data(), rows.columns.data(), rows.starts.data(), sign.size(), features, constant,

@@ -190,11 +190,11 @@ void bind_one_row(nb::class_<CostStream> &cls) {
       "decide",
       [](CostStream &costs, nb::handle x) -> nb::object {
         nb::object decision = nb::none();
-        OneRow(x).visit(costs.config.d, [&](const auto &row) { decision = decide(costs, row); });
+        with_one_row(x, costs.config.d, [&](const auto &row) { decision = decide(costs, row); });
         return decision;
       },
       nb::arg("x").none(),
-      "(t, gap, class, query probability, query); False if not finite; None if not a plain row of floats.");
+      "(t, gap, class, query probability, query); False if not finite; None if not a plain or sparse row of floats.");
   cls.def(
       "learn",
       [](CostStream &costs, nb::handle x, std::int64_t label, const Vector<double> &given,
@@ -202,14 +202,14 @@ void bind_one_row(nb::class_<CostStream> &cls) {
         bool learned = false;
         const std::size_t truth = label_of(costs, label);
         const double *row_costs = row_of(costs, given);
-        if (!OneRow(x).visit(costs.config.d, [&](const auto &row) {
+        if (!with_one_row(x, costs.config.d, [&](const auto &row) {
               learned = learn_costs_delayed(costs, row, truth, row_costs, weight);
             }))
           return nb::none();
         return nb::bool_(learned);
       },
       nb::arg("x").none(), nb::arg("label"), nb::arg("costs").noconvert().none(), nb::arg("weight"),
-      "True: learned. False: the row is not finite or overflows. None: not a plain row of floats.");
+      "True: learned. False: the row is not finite or overflows. None: not a plain or sparse row of floats.");
   cls.def(
       "enter",
       [](CostStream &costs, double probability, const Vector<double> &draws, std::size_t i) {
@@ -218,6 +218,13 @@ void bind_one_row(nb::class_<CostStream> &cls) {
         return std::make_tuple(decision.probability, decision.query);
       },
       nb::arg("probability"), nb::arg("draws").noconvert().none(), nb::arg("i"));
+  cls.def("pass_rounds", &CostStream::pass_rounds, nb::arg("until"), "Count rounds that were decided elsewhere.");
+  cls.def(
+      "set_labels",
+      [](CostStream &costs, std::uint64_t spent, std::uint64_t reserved) {
+        costs.stream.spent = spent, costs.stream.reserved = reserved;
+      },
+      nb::arg("spent"), nb::arg("reserved"));
   cls.def("reserve", [](CostStream &costs) { ++costs.stream.reserved; });
   cls.def(
       "cancel_query",
@@ -245,6 +252,7 @@ void bind_multiclass(nb::module_ &m) {
          std::size_t negative, bool fit_intercept, bool averaging, double odds, std::size_t positive) {
         const std::size_t K = costs.shape(0);
         require(K >= 2 && costs.shape(1) == K && negative < K && positive < K, "the costs are not those of K classes");
+        require(d <= SIZE_MAX / sizeof(double) / K, "there are too many weights");
         const std::vector<double> matrix(costs.data(), costs.data() + K * K);
         new (self)
             CostStream(stream, {K, d, rule ? rule->rule : ClassRule{}, matrix, negative, fit_intercept, odds, positive},

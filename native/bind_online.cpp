@@ -163,11 +163,12 @@ void bind_stream(nb::module_ &m) {
       "decide",
       [](Stream &stream, nb::handle x) -> nb::object {
         nb::object decision = nb::none();
-        OneRow(x).visit(stream.weights.d, [&](const auto &row) { decision = decide(stream, row); });
+        with_one_row(x, stream.weights.d, [&](const auto &row) { decision = decide(stream, row); });
         return decision;
       },
       nb::arg("x").none(),
-      "(t, score, positive, query probability, query); False if not finite; None if not a plain row of floats.");
+      "(t, score, positive, query probability, query); False if not finite; None if not a plain or sparse row of "
+      "floats.");
   cls.def(
       "enter",
       [](Stream &stream, double probability, const Vector<double> &draws, std::size_t i) {
@@ -198,6 +199,11 @@ void bind_stream(nb::module_ &m) {
   cls.def(
       "cancel_query", [](Stream &stream, std::uint64_t count) { stream.reserved -= std::min(count, stream.reserved); },
       nb::arg("count") = 1);
+  cls.def("pass_rounds", &Stream::pass_rounds, nb::arg("until"), "Count rounds that were decided elsewhere.");
+  cls.def(
+      "set_labels",
+      [](Stream &s, std::uint64_t spent, std::uint64_t reserved) { s.spent = spent, s.reserved = reserved; },
+      nb::arg("spent"), nb::arg("reserved"));
   cls.def_prop_ro("n_features", [](const Stream &s) { return s.weights.d; });
   cls.def_prop_ro(
       "coef",

@@ -1,4 +1,5 @@
 #include "bind_tree.hpp"
+#include "tree_check.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -45,39 +46,6 @@ nb::tuple grow(const Table &table, Vector<double> weights, const Options &option
   return nb::make_tuple(as_arrays(std::move(tree)), owned_array(std::move(labels), {table.n_rows()}));
 }
 
-// What add_probabilities takes for granted: it indexes with these numbers. Children stand behind their one parent, so
-// that every walk ends, and soon.
-void check_tree(const TreeView &view, std::size_t nodes, std::size_t n_features) {
-  require(nodes > 0 && view.n_classes > 0, "a tree must have a node and a class");
-  std::vector<bool> has_parent(nodes, false);
-  for (std::size_t node = 0; node < nodes; ++node) {
-    const bool leaf = view.test[node] == static_cast<std::uint8_t>(tree::SplitKind::leaf);
-    require(view.test[node] <= static_cast<std::uint8_t>(tree::SplitKind::equals), "a node has an unknown test");
-    require(leaf == (view.column[node] < 0), "leaves, and only they, must have no column");
-    double total = 0;
-    for (std::size_t c = 0; c < view.n_classes; ++c) {
-      const double weight = view.weight[node * view.n_classes + c];
-      require(weight >= 0, "weights must not be negative");
-      total += weight;
-    }
-    require(total > 0 && std::isfinite(total), "every node must have a finite weight above 0");
-    if (leaf)
-      continue;
-    const std::int64_t first = view.first_child[node], count = view.n_children[node];
-    const bool binary = view.test[node] != static_cast<std::uint8_t>(tree::SplitKind::each);
-    require(static_cast<std::size_t>(view.column[node]) < n_features, "a node tests a column that X does not have");
-    require(count >= 1 && (!binary || count == 2), "a test must have children, two if it is binary");
-    require(first > static_cast<std::int64_t>(node) && first + count <= static_cast<std::int64_t>(nodes),
-            "the children of a node must stand behind it and within the tree");
-    for (std::int64_t child = first; child < first + count; ++child) {
-      require(!has_parent[child], "a node must not have two parents");
-      has_parent[child] = true;
-      require(binary || child == first || view.branch[child - 1] < view.branch[child],
-              "the branches of a node must be sorted");
-    }
-  }
-}
-
 // Class probabilities of every row of X.
 void predict(Vector<std::uint8_t> test, Vector<std::int32_t> column, Vector<double> threshold,
              Vector<std::int32_t> first_child, Vector<std::int32_t> n_children, Vector<double> branch,
@@ -96,7 +64,8 @@ void predict(Vector<std::uint8_t> test, Vector<std::int32_t> column, Vector<doub
   require(column.shape(0) == nodes && threshold.shape(0) == nodes && first_child.shape(0) == nodes &&
               n_children.shape(0) == nodes && branch.shape(0) == nodes && weight.shape(0) == nodes,
           "the arrays of a tree must have one entry per node");
-  check_tree(view, nodes, d);
+  const char *wrong = tree::fault(view, nodes, d);
+  require(wrong == nullptr, wrong);
   nb::gil_scoped_release release;
   Pulse pulse;
   std::vector<tree::Step> pending;

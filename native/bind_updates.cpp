@@ -82,14 +82,14 @@ void bind_updates(nb::module_ &m) {
       [](const BoundKernel &kernel, Stream &stream, nb::handle x, bool positive, double cost,
          bool absolute) -> nb::object {
         bool learned = false;
-        if (!OneRow(x).visit(stream.weights.d, [&](const auto &row) {
+        if (!with_one_row(x, stream.weights.d, [&](const auto &row) {
               learned = learn_any(kernel.rule, stream, row, positive, {cost, absolute});
             }))
           return nb::none();
         return nb::bool_(learned);
       },
       nb::arg("stream"), nb::arg("x").none(), nb::arg("positive"), nb::arg("cost"), nb::arg("absolute"),
-      "True: learned. False: the row is not finite or overflows. None: not a plain row of floats.");
+      "True: learned. False: the row is not finite or overflows. None: not a plain or sparse row of floats.");
   for_dense_and_csr(OnKernel{cls});
   m.def(
       "update_kernel",

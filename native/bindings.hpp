@@ -63,6 +63,7 @@ template <class Container> auto copied(const Container &from) { return copied(fr
 void bind_boost(nb::module_ &m);
 void bind_data(nb::module_ &m);
 void bind_forest(nb::module_ &m);
+void bind_hashing(nb::module_ &m);
 void bind_ldm(nb::module_ &m);
 void bind_multiclass(nb::module_ &m);
 void bind_online(nb::module_ &m);

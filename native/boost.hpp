@@ -25,6 +25,8 @@ enum class Stop : std::int32_t { rounds = 0, perfect = 1, weak = 2 };
 struct Ensemble {
   std::vector<tree::Tree> trees;
   std::vector<double> alphas;
+  std::vector<double> normalisers; // Z_t, eqs. (17) and (29)
+  std::vector<double> margins;     // votes for the truth minus votes against it, of every row
   Stop stop = Stop::rounds;
 };
 
@@ -49,6 +51,7 @@ class Booster {
   Ensemble run(const double *weights, double size, std::size_t n_rounds, const tree::Tree *first_tree = nullptr,
                const std::int32_t *first_labels = nullptr) {
     Ensemble out;
+    out.margins.assign(n_, 0.0);
     ws_.weights.assign(weights, weights + n_);
     ws_.labels.resize(n_);
     for (std::size_t t = 0; t < n_rounds; ++t) {
@@ -63,28 +66,30 @@ class Booster {
       }
       const Balance b = balance(labels);
       if (b.missed == 0 || b.contra == 0) {
-        keep(out, std::move(grown), 1.0);
+        keep(out, std::move(grown), labels, 1.0, size);
         out.stop = Stop::perfect;
         return out;
       }
       const double alpha = vote(b);
       if (alpha == 0) {
         if (out.trees.empty())
-          keep(out, std::move(grown), 1.0);
+          keep(out, std::move(grown), labels, 1.0, size);
         out.stop = Stop::weak;
         return out;
       }
-      keep(out, std::move(grown), alpha);
-      if (t + 1 < n_rounds)
-        reweigh(labels, alpha, size);
+      keep(out, std::move(grown), labels, alpha, size);
     }
     return out;
   }
 
  private:
-  static void keep(Ensemble &out, tree::Tree &&grown, double alpha) {
+  // Adds a hypothesis and makes the weights those of the next round.
+  void keep(Ensemble &out, tree::Tree &&grown, const std::int32_t *labels, double alpha, double size) {
     out.trees.push_back(std::move(grown));
     out.alphas.push_back(alpha);
+    out.normalisers.push_back(reweigh(labels, alpha, size));
+    for (std::size_t i = 0; i < n_; ++i)
+      out.margins[i] += right(labels, i) ? alpha : -alpha;
   }
 
   bool right(const std::int32_t *labels, std::size_t i) const { return labels[i] == table_.labels()[i]; }
@@ -107,7 +112,8 @@ class Booster {
     return alpha > kRounding ? alpha : 0.0;
   }
 
-  void reweigh(const std::int32_t *labels, double alpha, double size) {
+  // Z, the sum that the weights had before they were scaled back, over their size.
+  double reweigh(const std::int32_t *labels, double alpha, double size) {
     const double pace = columns_.pace_is_alpha ? alpha : columns_.pace;
     const double down = std::exp(-pace), up = std::exp(pace);
     double sum = 0;
@@ -122,6 +128,7 @@ class Booster {
     const double scale = size / sum;
     for (double &w : ws_.weights)
       w *= scale;
+    return sum / size;
   }
 
   const tree::Table &table_;

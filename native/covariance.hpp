@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <new>
 #include <vector>
 
 #include "rows.hpp"
@@ -47,7 +49,10 @@ class Covariance {
 
   // The identity.
   void begin(std::size_t features, bool constant, bool full) {
-    width = features + constant, constant_ = constant, full_ = full;
+    const std::size_t wanted = features + constant;
+    if (full && wanted > UINT32_MAX)
+      throw std::bad_alloc(); // its square is no number of bytes
+    width = wanted, constant_ = constant, full_ = full;
     sigma.assign(full ? width * width : width, full ? 0.0 : 1.0);
     for (std::size_t j = 0; full && j < width; ++j)
       sigma[j * width + j] = 1.0;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "pulse.hpp"
+
 namespace steelyard::forest {
 
 enum Flag : std::uint8_t {
@@ -90,8 +92,10 @@ class Forest {
 
   // Adds what every tree says of each row to out (n x n_outputs), tree after tree.
   template <class T> void add(const T *X, std::size_t n, double *out) const {
+    Pulse pulse;
     for (std::size_t first = 0; first < n; first += rows_at_once) { // a tree stays in the cache for some rows
       const std::size_t last = std::min(n, first + rows_at_once);
+      pulse.spend(16 * (last - first) * roots_.size());
       for (std::size_t t = 0; t < roots_.size(); ++t)
         for (std::size_t i = first; i < last; ++i)
           add_tree(t, X + i * n_features_, out + i * n_outputs_);

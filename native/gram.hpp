@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "pulse.hpp"
@@ -32,7 +35,12 @@ template <class T> struct CsrView {
 // Kernel values between one CSR row, spread over a dense buffer, and other CSR rows.
 template <class T> class SparseRow {
  public:
-  explicit SparseRow(std::size_t features) : spread_(features, 0.0) {}
+  // calloc hands out pages that are zero and taken only when touched: rows of a billion columns cost what they store.
+  explicit SparseRow(std::size_t features)
+      : spread_(static_cast<double *>(std::calloc(std::max<std::size_t>(1, features), sizeof(double))), std::free) {
+    if (!spread_)
+      throw std::bad_alloc();
+  }
 
   void load(const CsrView<T> &rows, std::size_t i) {
     for (const std::int32_t k : touched_)
@@ -75,7 +83,7 @@ template <class T> class SparseRow {
     return square;
   }
 
-  std::vector<double> spread_;
+  std::unique_ptr<double[], decltype(&std::free)> spread_;
   std::vector<std::int32_t> touched_; // sorted, as CSR rows are
   double norm2_ = 0.0;
 };

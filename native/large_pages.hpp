@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 
 #if defined(__linux__)
@@ -27,6 +28,8 @@ inline bool on_large_pages(std::size_t bytes) {
 inline void *allocate_bytes(std::size_t bytes) {
   if (!on_large_pages(bytes))
     return ::operator new(bytes, std::align_val_t{CACHE_LINE});
+  if (bytes > SIZE_MAX - LARGE_PAGE)
+    throw std::bad_alloc(); // no whole number of pages is as large
   const std::size_t whole = padded(bytes, LARGE_PAGE);
   void *at = ::operator new(whole, std::align_val_t{LARGE_PAGE});
 #if defined(__linux__)

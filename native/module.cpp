@@ -28,9 +28,13 @@ NB_MODULE(_native, m) {
   nb::exception<steelyard::DeadlineReached>(m, "DeadlineReached", PyExc_RuntimeError);
   m.def("set_deadline", set_deadline, nb::arg("seconds"),
         "From now on, for kernels that the calling thread runs; they raise DeadlineReached. Infinity for none.");
+  m.def(
+      "check_stop", [] { steelyard::Pulse::check(); },
+      "Raises if the calling thread has been told to stop: by a signal, or because its deadline has passed.");
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
   steelyard::bind_forest(m);
+  steelyard::bind_hashing(m);
   steelyard::bind_ldm(m);
   steelyard::bind_multiclass(m);
   steelyard::bind_online(m);

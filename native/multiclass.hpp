@@ -87,12 +87,28 @@ struct CostStream {
 
   // From a QueryInput, or from the probability that a rule written in Python returned.
   template <class Input> QueryDecision enter(const Input &input, const double *given_draw) {
+    begin_round();
+    const QueryDecision decision = stream.enter(input, given_draw);
+    end_round();
+    return decision;
+  }
+  void begin_round() {
     for (std::size_t k = 0; k < bias_sum.size(); ++k)
       bias_sum[k] += bias[k];
-    const QueryDecision decision = stream.enter(input, given_draw);
+  }
+  void end_round() {
     if (averaging() && static_cast<double>(stream.spent) >= stream.config.limit)
       become_average();
-    return decision;
+  }
+
+  // As Stream::pass_rounds.
+  void pass_rounds(std::uint64_t until) {
+    while (stream.t < until && averaging()) {
+      begin_round();
+      stream.pass_rounds(stream.t + 1);
+      end_round();
+    }
+    stream.pass_rounds(until);
   }
 
   // Factor to the costs of a class, from the labels before this one. Paper 000, remark after Algorithm 1; with more

@@ -27,6 +27,14 @@ class Pulse {
     return at;
   }
 
+  // Throws if the process has been told to stop or the deadline of the thread has passed.
+  static void check() {
+    if (Clock::now() >= deadline())
+      throw DeadlineReached();
+    if (check_signals)
+      check_signals();
+  }
+
   // `work` counts numbers read and added up, roughly. Cheap enough for every round of about a thousand of them.
   void spend(std::size_t work) {
     if (work < left_)

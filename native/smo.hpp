@@ -127,8 +127,9 @@ template <class T> class SvmSolver {
   void measure() {
     least_ = std::numeric_limits<double>::infinity();
     largest_ = -least_;
-    double lowest = least_, highest = largest_;
+    double lowest = least_, highest = largest_, finite = 0.0;
     for (std::size_t i = 0; i < n_; ++i) {
+      finite += f_[i] * 0.0;
       lowest = std::min(lowest, f_[i] - c_[i]);
       highest = std::max(highest, f_[i] - c_[i]);
       if (may_grow(i))
@@ -136,6 +137,8 @@ template <class T> class SvmSolver {
       if (may_shrink(i))
         largest_ = std::max(largest_, f_[i]);
     }
+    if (finite != 0.0) // NaN has no order, and what follows picks examples by theirs
+      throw std::domain_error("the kernel, c and the box must give finite gradients");
     violation_ = std::max(0.0, largest_ - least_);
     spread_ = highest - lowest;
   }
@@ -232,7 +235,9 @@ template <class T> class SvmSolver {
          ++steps) {
       pulse.spend(8 * n_);
       const std::size_t i = lowest_that_may_grow();
-      const std::size_t j = best_partner(i);
+      const std::size_t j = i < n_ ? best_partner(i) : n_;
+      if (j == n_)
+        throw std::domain_error("the kernel among the examples must be finite");
       const double t = std::min({(f_[j] - f_[i]) / curvature(i, j), hi_[i] - b_[i], b_[j] - lo_[j]});
       const bool fills = t == hi_[i] - b_[i], empties = t == b_[j] - lo_[j];
       b_[i] = fills ? hi_[i] : b_[i] + t;

@@ -65,20 +65,35 @@ struct Stream : Counts {
     return enter(query_probability(config.query, input), given_draw);
   }
   STEELYARD_INLINED QueryDecision enter(double probability, const double *given_draw) {
-    if (weights.averaging())
-      weights.count_round();
+    begin_round();
     QueryDecision decision{0.0, false};
     if (may_query()) {
       decision.probability = std::max(probability, config.floor);
       decision.query =
           decision.probability >= 1.0 || (given_draw ? *given_draw : draw(config.seed, t)) < decision.probability;
     }
+    end_round();
+    return decision;
+  }
+  STEELYARD_INLINED void begin_round() {
+    if (weights.averaging())
+      weights.count_round();
+  }
+  STEELYARD_INLINED void end_round() {
     ++t;
     // Option II: in the first round that begins with the budget spent, after its own answer. The model that the last
     // label made is part of the average.
     if (weights.averaging() && static_cast<double>(spent) >= config.limit)
       weights.become_average(static_cast<double>(t));
-    return decision;
+  }
+
+  // Rounds that were decided elsewhere: they count, and nothing is queried.
+  void pass_rounds(std::uint64_t until) {
+    while (t < until && weights.averaging()) {
+      begin_round();
+      end_round();
+    }
+    t = std::max(t, until);
   }
 
   double class_cost(bool positive) const {

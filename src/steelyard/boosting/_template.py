@@ -1,4 +1,7 @@
-"""The one boosting loop: validation, weights, stopping and the vote. A variant adds its weight rule."""
+"""The one boosting loop: validation, weights, stopping and the vote. A variant adds its weight rule.
+
+Tested in ``tests/unit/boosting/test_template.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,15 @@ from ..errors import CostsError, InvalidInputError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..tree import C45Classifier
 from ..tree.model import first_largest
-from ..validation.arrays import check_labels, check_random, check_same_length, check_sample_weight, note_columns
+from ..validation.arrays import (
+    check_labels,
+    check_random,
+    check_same_length,
+    check_sample_weight,
+    in_class_order,
+    note_columns,
+)
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, Estimator, LabelsLike, MatrixLike, RandomState
 from ..validation.values import check_count, invalid
 from ._trees import STOP_REASONS, StopReason, boosted_trees, is_our_tree, read_rows
@@ -26,6 +37,12 @@ from .rules import Floats, WeightColumns, WeightRule, balance, reweighted, scale
 
 Codes = NDArray[np.intp]
 MOST_WEIGHT = 1e300
+PARAMETERS = {  # of the whole family, for ``documented``
+    "estimator": ("classifier or None", "Any whose ``fit`` takes ``sample_weight``; C4.5 if None."),
+    "n_estimators": ("int, at least 1", "Most rounds."),
+    "costs": ("Costs, cost rule, mapping, array-like or None", "As for :class:`AdaC2M1Classifier`."),
+    "classes": ("sequence of labels or None", "As for :class:`AdaC2M1Classifier`."),
+}
 
 
 class Rounds(NamedTuple):
@@ -34,6 +51,8 @@ class Rounds(NamedTuple):
     estimators: list[Any]
     alphas: list[float]
     stop_reason: StopReason
+    normalisers: Floats
+    margins: Floats  # votes for the truth minus votes against it
 
 
 class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,11 +67,13 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_estimators: int = 10,
         *,
         costs: CostsLike | None = None,
+        classes: LabelsLike | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.costs = costs
+        self.classes = classes
         self.random_state = random_state
 
     # -- learning ----------------------------------------------------------------------------------------------------
@@ -67,13 +88,16 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         n_rounds = check_count("n_estimators", self.n_estimators)
         classes, codes = check_labels(y)
+        if self.classes is not None:
+            classes, codes = in_class_order(classes, codes, self.classes)
         self._check_classes(classes)
         X = _as_rows(X)
         check_same_length(X=X, y=codes)
         weight = check_sample_weight(sample_weight, len(codes))
         if weight.max() > MOST_WEIGHT / len(weight):
             raise invalid("sample_weight", f"sum to less than {MOST_WEIGHT:g}", float(weight.max()), "Scale it down.")
-        columns = type(self)._rule(self._example_costs(classes, codes, weight, costs))
+        example_costs = self._example_costs(classes, codes, weight, costs)
+        columns = type(self)._rule(example_costs)
         rounds = self._boost(X, classes, codes, columns, weight, n_rounds)
 
         note_columns(self, X, reset=True)
@@ -82,6 +106,9 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimators_ = rounds.estimators
         self.estimator_weights_ = np.array(rounds.alphas)
         self.stop_reason_: StopReason = rounds.stop_reason
+        self.normalisers_ = rounds.normalisers
+        self.error_bound_ = exponential_loss(rounds.margins, weight)
+        self.smallest_cost_ = float(example_costs[weight > 0].min() / example_costs.max())
         return self
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
@@ -133,23 +160,33 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         size = total(weight)
         D = weight if (columns.first == 1).all() else scaled(weight * columns.first, size)
         if is_our_tree(base):
-            trees, votes, stop = boosted_trees(base, X, y, columns, D, size, n_rounds)
-            return Rounds(trees, votes, STOP_REASONS[stop])
+            base = clone(base).set_params(classes=self.classes)  # codes, and so ties, are those of the ensemble
+            trees, votes, stop, normalisers, margins = boosted_trees(base, X, y, columns, D, size, n_rounds)
+            return Rounds(trees, votes, STOP_REASONS[stop], normalisers, margins)
         estimators: list[Any] = []
         alphas: list[float] = []
+        Z: list[float] = []
+        margins, stop_reason = np.zeros(len(codes)), STOP_REASONS[0]
         for _ in range(n_rounds):
             hypothesis = _seeded(clone(base), random).fit(X, y, sample_weight=D)
             right = np.asarray(hypothesis.predict(X)) == y
             pro, contra, missed = balance(D, columns, right)
+            alpha = vote(pro, contra) if missed > 0 and contra > 0 else 1.0
             if missed == 0 or contra == 0:
-                return Rounds([*estimators, hypothesis], [*alphas, 1.0], "perfect")
-            alpha = vote(pro, contra)
-            if alpha == 0:  # (32) does not hold
-                return Rounds(estimators or [hypothesis], alphas or [1.0], "weak")
+                stop_reason = "perfect"
+            elif alpha == 0:  # (32) does not hold
+                stop_reason = "weak"
+                if estimators:
+                    break
+                alpha = 1.0
             estimators.append(hypothesis)
             alphas.append(alpha)
-            D = reweighted(D, columns, right, alpha, size)
-        return Rounds(estimators, alphas, "n_estimators")
+            D, normaliser = reweighted(D, columns, right, alpha, size)
+            Z.append(normaliser)
+            margins += np.where(right, alpha, -alpha)
+            if stop_reason != STOP_REASONS[0]:
+                break
+        return Rounds(estimators, alphas, stop_reason, np.array(Z), margins)
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
@@ -173,7 +210,8 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 yield first_largest(tree.tree_.probabilities(rows))
         else:
             for hypothesis in self.estimators_:
-                yield np.searchsorted(self.classes_, np.asarray(hypothesis.predict(X)))
+                order = np.argsort(self.classes_)
+                yield order[np.searchsorted(self.classes_, np.asarray(hypothesis.predict(X)), sorter=order)]
 
     def _votes(self, X: Any) -> Floats:
         for votes in self._staged_votes(X):
@@ -194,13 +232,27 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The share of the vote of every class: an order and a degree of agreement, not a calibrated probability."""
         return np.asarray(self._votes(X) / self.estimator_weights_.sum())
 
+    @documented()
     def staged_predict(self, X: MatrixLike) -> Iterator[NDArray[Any]]:
-        """The answers after each round."""
+        """The answers after each round.
+
+        Yields
+        ------
+        ndarray of shape (n,)
+            The classes.
+        """
         for votes in self._staged_votes(X):
             yield self.classes_[votes.argmax(axis=1)]
 
+    @documented()
     def staged_score(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
-        """The accuracy after each round."""
+        """The accuracy after each round.
+
+        Yields
+        ------
+        float
+            Share of right answers.
+        """
         for answers in self.staged_predict(X):
             yield float(accuracy_score(y, answers, sample_weight=sample_weight))
 
@@ -217,6 +269,12 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = base.input_tags
         tags.classifier_tags.multi_class = not self._binary_only
         return tags
+
+
+def exponential_loss(margins: Floats, weight: Floats) -> float:
+    """The mean of exp(-margin), which is at least the share of wrong answers. Paper 003, eqs. (7) and (24)."""
+    with np.errstate(over="ignore"):
+        return float(np.average(np.exp(-margins), weights=weight))
 
 
 def default_class_costs(codes: Codes, weight: Floats) -> Floats:

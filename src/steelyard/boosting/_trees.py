@@ -1,4 +1,7 @@
-"""The rounds of boosting on our own trees: the data prepared once, everything else in the kernel."""
+"""The rounds of boosting on our own trees: the data prepared once, everything else in the kernel.
+
+Tested in ``tests/unit/boosting/test_template.py``.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,19 @@ def stacked(columns: WeightColumns) -> tuple[NDArray[np.float64], float]:
 
 def boosted_trees(
     base: C45Classifier, X: Any, y: NDArray[Any], columns: WeightColumns, D: Floats, size: float, n_rounds: int
-) -> tuple[list[Any], list[float], int]:
-    """Fitted trees, their votes and the number of the stop reason."""
+) -> tuple[list[Any], list[float], int, Floats, Floats]:
+    """Fitted trees, their votes, the number of the stop reason, the normalisers and the margins of the rows."""
     reader = clone(base)
     prepared = reader.prepare(X, y)
     table, pace = stacked(columns)
-    grown, alphas, stop = boost_trees(prepared.table, base.native_options(), table, pace, D, size, n_rounds)
+    grown, alphas, stop, normalisers, margins = boost_trees(
+        prepared.table, base.native_options(), table, pace, D, size, n_rounds
+    )
     trees = [clone(base).from_arrays(prepared, arrays) for arrays in grown]
     for tree in trees:
         if hasattr(reader, "feature_names_in_"):
             tree.feature_names_in_ = reader.feature_names_in_
-    return trees, alphas.tolist(), stop
+    return trees, alphas.tolist(), stop, normalisers, margins
 
 
 def read_rows(trees: list[C45Classifier], X: Any) -> NDArray[np.float64]:

@@ -1,30 +1,24 @@
-"""The relatives of AdaC2.M1 for two classes: where the costs enter the weights is all they differ in."""
+"""The relatives of AdaC2.M1 for two classes: where the costs enter the weights is all they differ in.
+
+Tested in ``tests/unit/boosting/test_template.py``.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from ..validation.docstrings import documented
 from . import rules
-from ._template import CostBoosting
+from ._template import PARAMETERS, CostBoosting
 from .rules import WeightRule
 
 
+@documented(PARAMETERS)
 class AdaC1Classifier(CostBoosting):
     """Costs inside of the exponent: D <- D exp(-+alpha c) / Z. Paper 003, reference [20].
 
     alpha = 1/2 log((1 + r) / (1 - r)), r = sum_right c D - sum_wrong c D, with the largest cost scaled to 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -38,21 +32,11 @@ class AdaC1Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.adac1)
 
 
+@documented(PARAMETERS)
 class AdaC2Classifier(CostBoosting):
     """Costs outside of the exponent: D <- c D exp(-+alpha) / Z; AdaC2.M1 for two classes. Paper 003, reference [20].
 
-    Parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -66,22 +50,12 @@ class AdaC2Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.adac2)
 
 
+@documented(PARAMETERS)
 class AdaC3Classifier(CostBoosting):
     """Costs inside and outside of the exponent: D <- c D exp(-+alpha c) / Z. Paper 003, reference [20].
 
     alpha = 1/2 log((s + r) / (s - r)), s = sum c D, r = sum_right c^2 D - sum_wrong c^2 D, the largest cost being 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -95,23 +69,13 @@ class AdaC3Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.adac3)
 
 
+@documented(PARAMETERS)
 class AdaCostClassifier(CostBoosting):
     """Costs adjust the exponent: D <- D exp(-+alpha beta) / Z. Paper 003, reference [4].
 
     beta = 1/2 - c/2 where right and 1/2 + c/2 where wrong, alpha = 1/2 log((1 + r) / (1 - r)) with
     r = sum_right beta D - sum_wrong beta D; D_1 is proportional to the costs, the largest being 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -125,22 +89,12 @@ class AdaCostClassifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.adacost)
 
 
+@documented(PARAMETERS)
 class CSB0Classifier(CostBoosting):
     """Costs alone: D <- c D / Z where wrong, D / Z where right. Paper 003, reference [21].
 
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -154,22 +108,12 @@ class CSB0Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.csb0)
 
 
+@documented(PARAMETERS)
 class CSB1Classifier(CostBoosting):
     """Costs and a constant pace: D <- c D exp(1) / Z where wrong, D exp(-1) / Z where right. Paper 003, reference [21].
 
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------
@@ -183,22 +127,12 @@ class CSB1Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(rules.csb1)
 
 
+@documented(PARAMETERS)
 class CSB2Classifier(CostBoosting):
     """Costs where wrong: D <- c D exp(alpha) / Z where wrong, D exp(-alpha) / Z where right. Paper 003, reference [21].
 
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
-    Two classes; parameters and attributes as in :class:`AdaC2M1Classifier`.
-
-    Parameters
-    ----------
-    estimator : estimator or None
-        Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
-    n_estimators : int
-        Most rounds, >= 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        As for :class:`AdaC2M1Classifier`.
-    random_state : int, Generator or None
-        Seed or source of random numbers.
+    Two classes; attributes as in :class:`AdaC2M1Classifier`.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""AdaC2.M1 and its case of equal costs, AdaBoost.M1: boosting with costs over any number of classes. Paper 003."""
+"""AdaC2.M1 and its case of equal costs, AdaBoost.M1: boosting with costs over any number of classes. Paper 003.
+
+Tested in ``tests/unit/boosting/test_template.py``.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,21 @@ class AdaC2M1Classifier(CostBoosting):
     costs : Costs, cost rule, mapping, array-like or None
         A matrix becomes class costs by eq. (25), c(i) = sum_j C(i, j). None: (n_min / n_k)^0.5, on held-out data as
         good as searched costs.
+    classes : sequence of labels or None
+        All classes in the order in which ties are decided, in the vote and in the trees of C4.5: the first wins. None:
+        sorted. ``classes_`` has this order.
     random_state : int, Generator or None
         Seed or source of random numbers.
+
+    Attributes
+    ----------
+    estimators_, estimator_weights_ : list, ndarray
+        The hypotheses and their alphas.
+    normalisers_ : ndarray
+        Z of every round, eqs. (17) and (29), the largest cost being 1.
+    error_bound_ : float
+        What the training error cannot exceed: the first bound of eq. (30), product of Z times the sum of D / c^T, which
+        is the mean of exp(-margin); :func:`error_bound` has it round by round.
 
     Examples
     --------
@@ -54,6 +70,8 @@ class AdaBoostM1Classifier(CostBoosting):
         Any classifier whose ``fit`` takes ``sample_weight``; C4.5 if None.
     n_estimators : int
         Most rounds, >= 1.
+    classes : sequence of labels or None
+        As for :class:`AdaC2M1Classifier`.
     random_state : int, Generator or None
         Seed or source of random numbers.
 
@@ -68,10 +86,16 @@ class AdaBoostM1Classifier(CostBoosting):
     _rule: ClassVar[WeightRule] = staticmethod(adac2)
 
     def __init__(
-        self, estimator: Estimator | None = None, n_estimators: int = 10, *, random_state: RandomState = None
+        self,
+        estimator: Estimator | None = None,
+        n_estimators: int = 10,
+        *,
+        classes: LabelsLike | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
+        self.classes = classes
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> AdaBoostM1Classifier:  # type: ignore[override]

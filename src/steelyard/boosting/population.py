@@ -1,4 +1,7 @@
-"""AdaC2.M1 on C4.5 with many cost vectors on the same rows: the table and every first round are made once."""
+"""AdaC2.M1 on C4.5 with many cost vectors on the same rows: the table and every first round are made once.
+
+Tested in ``tests/property/test_boosting_kernel.py``.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,8 @@ class Population:
         """True if the model is AdaC2.M1 on C4.5 itself, and all classes occur in all training rows."""
         if type(model) is not AdaC2M1Classifier or not (model.estimator is None or is_our_tree(model.estimator)):
             return False
+        if model.classes is not None or getattr(model.estimator, "classes", None) is not None:
+            return False  # codes there have another order
         n_classes = len(np.unique(codes))
         return all(len(np.unique(codes[train])) == n_classes for train in trains)
 

@@ -114,11 +114,12 @@ def vote(pro: float, contra: float) -> float:
     return alpha if alpha > ROUNDING else 0.0
 
 
-def reweighted(D: Floats, columns: WeightColumns, right: Right, alpha: float, size: float) -> Floats:
-    """D of the next round, with the sum ``size``. Eqs. (13) and (26)."""
+def reweighted(D: Floats, columns: WeightColumns, right: Right, alpha: float, size: float) -> tuple[Floats, float]:
+    """D of the next round, with the sum ``size``, and Z, what it was divided by. Eqs. (13), (26) and (29)."""
     pace = alpha if columns.pace is None else columns.pace
     factor = np.where(right, _exp(-pace, columns.pull_right), _exp(pace, columns.pull_wrong))
-    return scaled(D * factor * np.where(right, columns.carried_right, columns.carried_wrong), size)
+    carried = D * factor * np.where(right, columns.carried_right, columns.carried_wrong)
+    return scaled(carried, size), total(carried) / size
 
 
 def scaled(D: Floats, size: float) -> Floats:

@@ -1,4 +1,7 @@
-"""What all displays share. matplotlib is imported only when something is drawn."""
+"""What all displays share. matplotlib is imported only when something is drawn.
+
+Tested in ``tests/unit/evaluate/test_displays.py``.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ This is what lets one formula serve a plain value, a whole stream over time, tho
 inverse-probability weights. The *statistics* of examples have one row per example (or per group of examples that no
 measure can tell apart, with its ``size``); ``finalize`` turns sums of rows, with any leading axes (rounds, resamples,
 thresholds), into values.
+
+Tested in ``tests/unit/evaluate/test_scorers.py``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs.rules import CostsLike
+from ..validation.docstrings import documented
+from ..validation.types import ArrayLike, Label, LabelsLike
 from ..validation.values import invalid
 from ._predictions import Codes, Floats, Predictions, read_predictions
 
@@ -111,7 +116,7 @@ def ratio(part: Any, whole: Any) -> Floats:
 
 
 def tables(sums: Floats) -> Floats:
-    """Counts[..., true, predicted] from the columns of a counted sheet."""
+    """Counts[..., true, predicted] from the columns of the counts."""
     K = isqrt(sums.shape[-1])
     return sums.reshape(*sums.shape[:-1], K, K)
 
@@ -126,7 +131,7 @@ def outcomes(sums: Floats, positive: Positive) -> tuple[Floats, Floats, Floats, 
 
 
 def recalls(sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Recall of every class (..., K) and whether it has a true example, from the columns of a recalled sheet."""
+    """Recall of every class (..., K) and whether it has a true example, from the columns of class recalls."""
     hits, support = np.split(sums, 2, axis=-1)
     return ratio(hits, support), support > 0
 
@@ -139,13 +144,13 @@ class Measure(Protocol):
 
     def __call__(
         self,
-        y_true: Any,
-        y_pred: Any,
+        y_true: LabelsLike,
+        y_pred: LabelsLike,
         *,
-        costs: Any = None,
-        positive: Any = None,
-        classes: Any = None,
-        sample_weight: Any = None,
+        costs: CostsLike | None = None,
+        positive: Label | None = None,
+        classes: LabelsLike | None = None,
+        sample_weight: ArrayLike | None = None,
         **params: Any,
     ) -> float:
         """The value of the measure."""
@@ -166,16 +171,21 @@ def measure(statistics: Callable[[Predictions], Floats]) -> Callable[[Finalize],
 
         @functools.wraps(formula)
         def public(
-            y_true: Any,
-            y_pred: Any,
+            y_true: LabelsLike,
+            y_pred: LabelsLike,
             *,
-            costs: Any = None,
-            positive: Any = None,
-            classes: Any = None,
-            sample_weight: Any = None,
+            costs: CostsLike | None = None,
+            positive: Label | None = None,
+            classes: LabelsLike | None = None,
+            sample_weight: ArrayLike | None = None,
             **params: Any,
         ) -> float:
-            given = {"costs": costs, "positive": positive, "classes": classes, "sample_weight": sample_weight}
+            given: dict[str, Any] = {
+                "costs": costs,
+                "positive": positive,
+                "classes": classes,
+                "sample_weight": sample_weight,
+            }
             return form.value(read_predictions(y_true, y_pred, **given), **params)
 
         own = [p for p in inspect.signature(formula).parameters.values() if p.kind is p.KEYWORD_ONLY]
@@ -186,6 +196,7 @@ def measure(statistics: Callable[[Predictions], Floats]) -> Callable[[Finalize],
         ]
         public.__signature__ = inspect.Signature([*shared[:2], *own, *shared[2:]], return_annotation=float)  # type: ignore[attr-defined]
         public.form = form  # type: ignore[attr-defined]
+        documented()(public)
         MEASURES[formula.__name__] = public  # type: ignore[assignment]
         return public  # type: ignore[return-value]
 

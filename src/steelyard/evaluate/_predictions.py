@@ -1,7 +1,11 @@
-"""Truths and answers as every measure reads them: codes over one list of classes, with costs and the positive class."""
+"""Truths and answers as every measure reads them: codes over one list of classes, with costs and the positive class.
+
+Tested in ``tests/unit/evaluate/test_measures.py``.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +21,7 @@ from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+MOST_DIGITS = 307  # of a sum before its point
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +45,21 @@ class Predictions:
 
     def per_example(self) -> Floats:
         """Cost of each answer for each example, (n, K)."""
-        if self.prices is not None:
-            return self.prices
-        assert self.matrix is not None
-        return self.matrix[self.truth]
+        table = self.prices if self.prices is not None else self.matrix
+        assert table is not None
+        self._check_sums(table)
+        return table if self.prices is not None else table[self.truth]
+
+    def _check_sums(self, table: Floats) -> None:
+        """Raise where weights times costs would not add up to a number."""
+        if self.weight is None or not len(self.weight) or not table.size:
+            return
+        weight, cost = float(self.weight.max()), float(np.abs(table).max())
+        if weight == 0 or cost == 0:
+            return
+        if math.log10(weight) + math.log10(cost) + math.log10(len(self.weight)) > MOST_DIGITS:
+            advice = "Divide all weights by the same number: means stay the same."
+            raise invalid("sample_weight", "be small enough to add up weighted costs", weight, advice)
 
     def paid(self) -> Floats:
         """What the answers given cost, (n,), before weights."""

@@ -1,4 +1,7 @@
-"""Resampling examples of which only sums matter, and the limits read off the resampled values."""
+"""Resampling examples of which only sums matter, and the limits read off the resampled values.
+
+Tested in ``tests/unit/evaluate/test_intervals.py``.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +46,14 @@ class Stratum:
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class ResampleStatistics:
     """Rows whose sums a measure is made of, by stratum, and the measure as a function of the sums."""
 
     strata: list[Stratum]
     value_at: Callable[[Floats], Floats]
 
     @classmethod
-    def of(cls, rows: Floats, size: Floats, stratum: Codes, value_at: Callable[[Floats], Floats]) -> Sheet:
+    def of(cls, rows: Floats, size: Floats, stratum: Codes, value_at: Callable[[Floats], Floats]) -> ResampleStatistics:
         """Group equal rows: answers that cost nothing are all alike."""
         distinct, which = np.unique(np.column_stack([stratum, rows]), axis=0, return_inverse=True)
         sizes = np.asarray(np.bincount(which.ravel(), weights=size), dtype=np.float64)

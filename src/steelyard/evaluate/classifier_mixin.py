@@ -1,4 +1,7 @@
-"""``score`` of every classifier of this package."""
+"""``score`` of every classifier of this package.
+
+Tested in ``tests/unit/evaluate/test_cost_routing.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from sklearn.metrics import accuracy_score
 
 from ..costs import CostRule, Costs
 from ..costs.rules import CostsLike
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from .measures import mean_cost
 from .scorers import predict_with_costs
@@ -19,6 +23,7 @@ from .scorers import predict_with_costs
 class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     """scikit-learn's ClassifierMixin with a score in terms of cost."""
 
+    @documented()
     def score(
         self, X: MatrixLike, y: LabelsLike, *, costs: CostsLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -26,10 +31,14 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y : rows and their labels
-        costs : of these rows, by class or one for each; handed to ``predict`` where that takes costs. Left out, the
+        costs : Costs, cost rule, mapping, array-like or None
+            Of these rows, by class or one for each; handed to ``predict`` where that takes costs. If None, the
             constructor's ``costs`` count; where there are none either, the score is the accuracy.
-        sample_weight : weights of the rows
+
+        Returns
+        -------
+        float
+            Minus the mean cost, or the accuracy.
         """
         answers: Any = predict_with_costs(self, X, costs)
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from ..costs.rules import CostsLike
+from ..validation.docstrings import documented
 from ..validation.types import LabelsLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid, require
 from ._predictions import Floats, numbers
-from ._resampling import Sheet, bca_limits, spread
+from ._resampling import ResampleStatistics, bca_limits, magnitude, spread
 from .intervals import Interval
 from .measures import costs_paid
 from .tables import aligned_text
@@ -106,9 +107,11 @@ def compare_costs(
     gap = left - right
     level = check_number("confidence", confidence, above=0, below=1)
     count = check_count("n_resamples", n_resamples, at_least=100)
-    sheet = Sheet.of(gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap))
-    resampled = sheet.resampled(count, np.random.default_rng(random_state))
-    low, high = bca_limits(float(gap.mean()), resampled, sheet.jackknife(), level)
+    statistics = ResampleStatistics.of(
+        gap[:, None], np.ones(len(gap)), np.zeros(len(gap), dtype=np.intp), lambda s: s[..., 0] / len(gap)
+    )
+    resampled = statistics.resampled(count, np.random.default_rng(random_state))
+    low, high = bca_limits(float(gap.mean()), resampled, statistics.jackknife(), level)
     return PairedComparison(
         len(gap),
         float(left.mean()),
@@ -125,9 +128,10 @@ def _t_test(gap: Floats) -> float:
     """One-tailed paired t-test; a constant difference leaves no doubt either way."""
     if np.ptp(gap) <= 1e-12 * np.abs(gap).max():
         return 0.0 if gap[0] < 0 else 1.0
-    return float(stats.ttest_1samp(gap, 0.0, alternative="less").pvalue)
+    return float(stats.ttest_1samp(gap / magnitude(gap), 0.0, alternative="less").pvalue)  # of any unit
 
 
+@documented()
 def compare_learners(
     y_true: LabelsLike,
     pred_a: Any,
@@ -141,16 +145,10 @@ def compare_learners(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
     pred_a : array-like of shape (n,)
         Answers of learner A.
     pred_b : array-like of shape (n,)
         Answers of learner B.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
     **options : Any
         As for :func:`compare_costs`.
 

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_curve
 
 from ..costs.rules import CostsLike
 from ..validation.arrays import check_same_length
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, Label, LabelsLike
 from ..validation.values import invalid
 from ._measure_forms import Measure, form_of, ratio
@@ -168,6 +169,7 @@ class BrierCurve:
         return float(np.trapezoid(self.loss, self.c))
 
 
+@documented()
 def threshold_curve(
     y_true: LabelsLike,
     y_score: ArrayLike,
@@ -185,20 +187,10 @@ def threshold_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
     y_score : array-like of shape (n,)
         Scores, higher for the positive class.
     measure : callable
         A measure of this package.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
     **params : Any
         Further parameters of the measure.
 
@@ -234,6 +226,7 @@ def threshold_curve(
     return ThresholdCurve(measure.__name__, thresholds, values, int(np.argmin(values) if lower else np.argmax(values)))
 
 
+@documented()
 def roc_hull(
     y_true: LabelsLike,
     y_score: ArrayLike,
@@ -249,18 +242,8 @@ def roc_hull(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
     y_score : array-like of shape (n,)
         Scores, higher for the positive class.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -285,6 +268,7 @@ def roc_hull(
     return RocHull(fpr, tpr, thresholds, hull, float(slope), int(best))
 
 
+@documented()
 def cost_curve(
     y_true: LabelsLike,
     y_score: ArrayLike,
@@ -298,18 +282,8 @@ def cost_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
     y_score : array-like of shape (n,)
         Scores, higher for the positive class.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -335,6 +309,7 @@ def cost_curve(
     return CostCurve(x, cost, roc.thresholds[roc.hull], fpr, tpr, float(ratio(fn, fn + fp)))
 
 
+@documented()
 def brier_curve(
     y_true: LabelsLike,
     y_proba: Any,
@@ -348,18 +323,8 @@ def brier_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
     y_proba : array-like of shape (n,)
         Probabilities of the positive class, in [0, 1].
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..costs.rules import CostsLike, stated_costs
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import invalid
 from ._drawing import ACCENT, FAINT, axes, finish, words
@@ -57,6 +58,7 @@ class _CurveDisplay:
         raise NotImplementedError
 
     @classmethod
+    @documented()
     def from_predictions(
         cls,
         y_true: LabelsLike,
@@ -71,14 +73,10 @@ class _CurveDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
         y_score : array-like of shape (n,)
             Scores, higher for the positive class, or probabilities where the curve needs them.
         name : str or None
             Name in the legend.
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
         line : mapping
             Passed on to matplotlib's ``plot``.
         **given : Any
@@ -92,6 +90,7 @@ class _CurveDisplay:
         return cls._of(y_true, y_score, name, **given).plot(ax=ax, **(line or {}))
 
     @classmethod
+    @documented()
     def from_estimator(
         cls,
         estimator: Estimator,
@@ -111,20 +110,10 @@ class _CurveDisplay:
         ----------
         estimator : estimator
             A fitted classifier.
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
         name : str or None
             Name in the legend.
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
         line : mapping
             Passed on to matplotlib's ``plot``.
-        costs : Costs, cost rule, mapping, array-like or None
-            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-        positive : label or None
-            The positive class; by default the one the costs name, else the last of two.
         **given : Any
             Further parameters of the measure, such as ``costs`` and ``positive``.
 
@@ -137,13 +126,12 @@ class _CurveDisplay:
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, score, name=name, ax=ax, line=line, costs=costs, positive=positive, **given)
 
+    @documented()
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
 
         Parameters
         ----------
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
         **line : Any
             Passed on to matplotlib's ``plot``.
 

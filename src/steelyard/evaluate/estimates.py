@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from ..costs import CostRule, ExampleCosts
 from ..costs.rules import CostsLike, stated_costs
 from ..errors import CoverageWarning, NotEstimableError
 from ..trace import Trace
 from ..validation.arrays import check_same_length
+from ..validation.docstrings import documented
 from ..validation.types import Label, LabelsLike
-from ..validation.values import check_choice, invalid
+from ..validation.values import check_choice, check_count, check_number, invalid
 from ._measure_forms import Measure, constant_costs, cost_sums, form_of, ratio
 from ._predictions import Floats, Predictions
+from .intervals import Interval
 from .streams import trace_answers
 
 _STEP = 1e-6  # relative step of the numerical gradient behind the standard error
@@ -55,6 +58,29 @@ class Estimate:
     rounds: int
     method: str
 
+    def interval(self, level: float = 0.95) -> Interval:
+        """The interval of Student's distribution with ``effective_sample_size - 1`` degrees of freedom.
+
+        It is nominal: where mistakes are rare and costly it covers less than it says.
+
+        Parameters
+        ----------
+        level : float
+            Confidence, between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            The value with both ends.
+        """
+        check_number("level", level, above=0, below=1)
+        freedom = self.effective_sample_size - 1
+        if not freedom > 0:
+            advice = "Ask for more labels first."
+            raise NotEstimableError(f"an interval must rest on more than one label; got {self.queried}. {advice}")
+        reach = float(stdtrit(freedom, (1 + level) / 2)) * self.standard_error
+        return Interval(self.value, self.value - reach, self.value + reach, level, self.standard_error, "Student")
+
     def __str__(self) -> str:
         return (
             f"{self.value:.4g} ± {self.standard_error:.2g} "
@@ -65,6 +91,7 @@ class Estimate:
         return f"<p><b>{self.value:.4g}</b> {str(self).partition(' ')[2]}</p>"
 
 
+@documented()
 def estimate(
     measure: Measure,
     trace: Trace,
@@ -74,6 +101,7 @@ def estimate(
     costs: CostsLike | None = None,
     positive: Label | None = None,
     classes: LabelsLike | None = None,
+    rounds: int | None = None,
     **params: Any,
 ) -> Estimate:
     """Estimate a measure of the whole stream from the rounds whose label was asked, weighted by 1 / chance.
@@ -92,12 +120,8 @@ def estimate(
         takes them as they are (unbiased for total and mean cost).
     shown : {"push", "push_and_query"}
         As for :func:`prequential_curve`.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
+    rounds : int or None
+        How many rounds the estimate speaks about, where ``trace`` holds the queried ones alone.
     **params : Any
         Further parameters of the measure.
 
@@ -118,8 +142,8 @@ def estimate(
     """
     form = form_of(measure)
     check_choice("method", method, ("hajek", "horvitz_thompson"))
-    queried, query_probability = _asking(trace)
-    rounds = int((query_probability > 0).sum())
+    queried, query_probability = _asking(trace, rounds)
+    rounds = int((query_probability > 0).sum()) if rounds is None else rounds
     read = {"costs": costs, "positive": positive, "classes": classes}
     seen = _asked_answers(trace, queried, shown, **read)
     stand_ins = _asked_answers(
@@ -152,7 +176,7 @@ def estimate(
     )
 
 
-def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
+def _asking(trace: Trace, rounds: int | None) -> tuple[NDArray[np.bool_], Floats]:
     """Check what was asked against the chance of asking it."""
     check_same_length(
         predicted=trace.prediction, queried=trace.queried, query_probability=trace.query_probability, y=trace.y
@@ -171,6 +195,9 @@ def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
         )
     if not queried.any():
         raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
+    if rounds is not None:
+        _check_queried_alone(queried, query_probability, rounds)
+        return queried, query_probability
     unreachable = int((query_probability == 0).sum())
     if unreachable and unreachable == (~queried).sum():
         raise NotEstimableError(
@@ -186,6 +213,19 @@ def _asking(trace: Trace) -> tuple[NDArray[np.bool_], Floats]:
             stacklevel=3,
         )
     return queried, query_probability
+
+
+def _check_queried_alone(queried: NDArray[np.bool_], query_probability: Floats, rounds: int) -> None:
+    """Where only queried rounds are given, the others are known by their number."""
+    if not queried.all():
+        raise invalid("trace", "hold queried rounds alone where rounds is given", f"{int((~queried).sum())} others")
+    n = len(queried)
+    check_count("rounds", rounds, at_least=n, advice=f"The trace holds {n} queried rounds.")
+    if rounds > n and (query_probability == 1).all():
+        raise NotEstimableError(
+            f"trace.query_probability must be below 1 somewhere if rounds were not queried; got 1 for all {n} queried "
+            f"of {rounds}. A deterministic rule cannot be corrected: query with a rule that has an audit floor."
+        )
 
 
 def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, costs: Any, **given: Any) -> Predictions:

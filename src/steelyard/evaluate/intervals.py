@@ -15,7 +15,7 @@ from ..validation.types import LabelsLike
 from ..validation.values import check_count, check_flag, check_number, invalid
 from ._measure_forms import MeasureForm, find_form, grouped, is_measure
 from ._predictions import Floats, read_predictions
-from ._resampling import Sheet, bca_limits, spread
+from ._resampling import ResampleStatistics, bca_limits, spread
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Interval:
     confidence : float
         Coverage of the interval, between 0 and 1.
     standard_error : float
-        Standard deviation of the resampled values.
+        Standard deviation of the resampled values, or the one a formula gives.
+    method : str
+        Where the interval comes from.
     """
 
     value: float
@@ -41,6 +43,7 @@ class Interval:
     high: float
     confidence: float
     standard_error: float
+    method: str = "BCa bootstrap"
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
@@ -48,7 +51,7 @@ class Interval:
     def _repr_html_(self) -> str:
         return (
             f"<p><b>{self.value:.4g}</b> [{self.low:.4g}, {self.high:.4g}] "
-            f"<small>{100 * self.confidence:g}% BCa bootstrap</small></p>"
+            f"<small>{100 * self.confidence:g}% {self.method}</small></p>"
         )
 
 
@@ -107,20 +110,22 @@ def bootstrap_interval(
     rng = np.random.default_rng(random_state)
     form = find_form(measure)
     if form is not None and (is_measure(measure) or set(given) <= {"sample_weight", "adjusted"}):
-        sheet = _read_sheet(form, y_true, y_pred, by_class, given)
-        value, resampled, jackknife = sheet.value(), sheet.resampled(count, rng), sheet.jackknife()
+        statistics = _read_statistics(form, y_true, y_pred, by_class, given)
+        value, resampled, jackknife = statistics.value(), statistics.resampled(count, rng), statistics.jackknife()
     else:
         value, resampled, jackknife = _call_by_call(measure, y_true, y_pred, by_class, count, rng, given)
     low, high = bca_limits(value, resampled, jackknife, level)
     return Interval(value, low, high, level, spread(resampled))
 
 
-def _read_sheet(form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]) -> Sheet:
+def _read_statistics(
+    form: MeasureForm, y_true: Any, y_pred: Any, by_class: bool, given: dict[str, Any]
+) -> ResampleStatistics:
     reading = {k: given.pop(k) for k in ("costs", "positive", "classes", "sample_weight") if k in given}
     answers = read_predictions(y_true, y_pred, **reading)
     cells = grouped(answers)
     stratum = cells.answers.truth if by_class else np.zeros(len(cells.size), dtype=np.intp)
-    return Sheet.of(
+    return ResampleStatistics.of(
         form.statistics(cells.answers), cells.size, stratum, lambda s: form.finalize(s, answers.positive, **given)
     )
 

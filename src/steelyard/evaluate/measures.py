@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..costs.rules import CostsLike
+from ..validation.docstrings import documented
 from ..validation.types import LabelsLike
 from ..validation.values import check_number
 from ._measure_forms import (
@@ -48,21 +49,6 @@ __all__ = [
 def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positives that were found: TP / (TP + FN). Paper 000, sec. III.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
-
     Returns
     -------
     float
@@ -81,21 +67,6 @@ def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
 def specificity_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the negatives (all other classes) that were not called positive: TN / (TN + FP). Paper 000, sec. III.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
-
     Returns
     -------
     float
@@ -113,21 +84,6 @@ def specificity_score(sums: Floats, positive: Positive) -> Floats:
 @measure(counts)
 def precision_score(sums: Floats, positive: Positive) -> Floats:
     """Share of the positive answers that are right: TP / (TP + FP).
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -149,20 +105,8 @@ def f_score(sums: Floats, positive: Positive, *, beta: float = 1.0) -> Floats:
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
     beta : float
         How many times recall matters more than precision, > 0.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -185,20 +129,8 @@ def weighted_sum_score(sums: Floats, positive: Positive, *, eta_pos: float = 0.5
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
     eta_pos : float
         Weight of sensitivity, in [0, 1]; at 0.5 and with two classes this is the balanced accuracy.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -222,21 +154,6 @@ def g_mean_score(sums: Floats, _: Positive) -> Floats:
 
     Classes without a true example have no recall and do not count.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
-
     Returns
     -------
     float
@@ -257,21 +174,6 @@ def g_mean_score(sums: Floats, _: Positive) -> Floats:
 def total_cost(sums: Floats, _: Positive) -> Floats:
     """What the answers cost altogether: sum_i C(y_i, answer_i). Paper 000, eq. (2).
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
-
     Returns
     -------
     float
@@ -288,21 +190,6 @@ def total_cost(sums: Floats, _: Positive) -> Floats:
 @measure(cost_sums)
 def mean_cost(sums: Floats, _: Positive) -> Floats:
     """What an answer costs on average; with 0/1 costs the error rate. Paper 002, sec. 2.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -326,21 +213,6 @@ def savings_score(sums: Floats, _: Positive) -> Floats:
     answer gains (its cost is below 0), the score is the gain beyond it as a share of its gain: 1 is twice its gain.
     Where it costs nothing, the score is 0 for answers that cost nothing too, minus infinity for answers that cost
     something and plus infinity for answers that gain.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -379,21 +251,11 @@ SCIKIT_LEARN = {  # functions of scikit-learn's that are formulas over sums, by 
 }
 
 
+@documented()
 def costs_paid(
     y_true: LabelsLike, y_pred: LabelsLike, *, costs: CostsLike | None = None, classes: LabelsLike | None = None
 ) -> Floats:
     """Cost of every single answer, (n,): what paired comparisons are made on.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
 
     Returns
     -------

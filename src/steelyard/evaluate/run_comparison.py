@@ -27,9 +27,22 @@ class RunTest:
 class RunComparison:
     """Learner A against learner B over ``n`` common runs.
 
-    ``difference`` is mean(A - B); ``effect`` is it over the spread of the pairs, ``percent`` over the mean of B.
-    ``paired`` answers whether more runs of the same protocol would change the sign; ``corrected``, where shares of
-    training and test rows were given, whether other samples of this size would.
+    Parameters
+    ----------
+    n : int
+        Runs of both.
+    mean_a, mean_b : float
+        Mean values of A and of B.
+    difference : float
+        mean(A - B).
+    effect : float
+        The difference over the spread of the pairs.
+    percent : float
+        The difference over the mean of B.
+    paired : RunTest
+        Whether more runs of the same protocol would change the sign.
+    corrected : RunTest or None
+        Where shares of training and test rows were given, whether other samples of this size would.
     """
 
     n: int
@@ -99,7 +112,8 @@ def compare_runs(
 
     Returns
     -------
-    comparison : RunComparison
+    RunComparison
+        The difference, its interval and the tests.
 
     Examples
     --------

@@ -21,6 +21,15 @@ class CostScorer:
 
     scikit-learn's own scorers hand metadata to the measure only, so a model that decides row by row could not be scored
     by its decisions. Higher is better: measures of cost come out negative. Made by :func:`cost_scorer`.
+
+    Parameters
+    ----------
+    name : str
+        A measure of this package.
+    costs : Costs, cost rule, mapping, array-like or None
+        As for :func:`cost_scorer`.
+    params : dict or None
+        Further parameters of the measure.
     """
 
     def __init__(self, name: str, *, costs: CostsLike | None = None, params: dict[str, Any] | None = None) -> None:
@@ -47,7 +56,20 @@ class CostScorer:
         return float(value) if self.name.endswith("_score") else -float(value)
 
     def set_score_request(self, *, costs: bool | str | None = None, sample_weight: bool | str | None = None) -> Self:
-        """What to be given by scikit-learn's metadata routing, as for its own scorers; None changes nothing."""
+        """What to be given by scikit-learn's metadata routing, as for its own scorers.
+
+        Parameters
+        ----------
+        costs : bool, str or None
+            Whether, or under which name, costs are wanted; None changes nothing.
+        sample_weight : bool, str or None
+            The same for weights.
+
+        Returns
+        -------
+        CostScorer
+            The scorer itself.
+        """
         for name, alias in (("costs", costs), ("sample_weight", sample_weight)):
             if alias is not None:
                 self._request.score.add_request(param=name, alias=alias)
@@ -88,11 +110,19 @@ def cost_scorer(name: str = "mean_cost", *, costs: CostsLike | None = None, **pa
 
     Parameters
     ----------
-    name : a measure of this package: "mean_cost", "total_cost", "savings_score", ...
-    costs : class-level costs or a rule. Left out, they come from metadata when scikit-learn's metadata routing is on:
+    name : str
+        A measure of this package: "mean_cost", "total_cost", "savings_score", ...
+    costs : Costs, cost rule, mapping, array-like or None
+        Class-level costs or a rule. Left out, they come from metadata when scikit-learn's metadata routing is on:
         ``cross_validate(..., params={"costs": costs})`` cuts costs per example along with the rows, and the scorer
         hands them to the measure and to the ``predict`` of an estimator with ``set_predict_request(costs=True)``.
-    params : further parameters of the measure (``positive``, ``classes``, ``beta``, ...)
+    **params : Any
+        Further parameters of the measure (``positive``, ``classes``, ``beta``, ...).
+
+    Returns
+    -------
+    CostScorer
+        What ``scoring=`` takes.
 
     Examples
     --------

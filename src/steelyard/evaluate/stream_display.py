@@ -1,4 +1,7 @@
-"""A stream over time drawn."""
+"""A stream over time drawn.
+
+Tested in ``tests/unit/evaluate/test_displays.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..trace import Trace
+from ..validation.docstrings import documented
 from ..validation.types import LabelsLike, MatrixLike
 from ._drawing import axes, finish, words
 from ._measure_forms import Measure
@@ -54,6 +58,7 @@ class StreamDisplay:
     name: str | None = None
 
     @classmethod
+    @documented()
     def from_trace(
         cls,
         trace: Trace,
@@ -77,8 +82,6 @@ class StreamDisplay:
             Most rounds to draw.
         name : str or None
             Name in the legend.
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
         line : mapping
             Passed on to matplotlib's ``plot``.
         **given : Any
@@ -95,15 +98,12 @@ class StreamDisplay:
         return cls(rounds, values, measure.__name__, name).plot(ax=ax, **(line or {}))
 
     @classmethod
+    @documented()
     def from_predictions(cls, y_true: LabelsLike, y_pred: LabelsLike, **given: Any) -> Self:
         """Draw from truths and answers in the order of the stream, all labels known.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True labels.
-        y_pred : array-like of shape (n,)
-            Answers given for the same rows.
         **given : Any
             Further parameters of the measure, such as ``costs`` and ``positive``.
 
@@ -117,6 +117,7 @@ class StreamDisplay:
         return cls.from_trace(Trace(known, predicted, known.astype(bool), known, np.asarray(y_true)), **given)
 
     @classmethod
+    @documented()
     def from_estimator(
         cls, estimator: Estimator, X: MatrixLike, y: LabelsLike, *, name: str | None = None, **given: Any
     ) -> Self:
@@ -126,10 +127,6 @@ class StreamDisplay:
         ----------
         estimator : estimator
             A fitted classifier; it does not learn from the rows.
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
         name : str or None
             Name in the legend.
         **given : Any
@@ -143,13 +140,12 @@ class StreamDisplay:
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, estimator.predict(X), name=name, **given)
 
+    @documented()
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
 
         Parameters
         ----------
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
         **line : Any
             Passed on to matplotlib's ``plot``.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..costs.rules import CostsLike
 from ..trace import Trace
+from ..validation.docstrings import documented
 from ..validation.types import Label, LabelsLike
 from ..validation.values import check_choice, invalid
 from ._measure_forms import Measure, form_of
@@ -17,6 +18,7 @@ from ._predictions import Codes, Floats, Predictions, read_predictions
 _CELLS = 1 << 20  # running sums held at a time
 
 
+@documented()
 def prequential_curve(
     measure: Measure,
     trace: Trace,
@@ -41,12 +43,6 @@ def prequential_curve(
         queried as a positive answer too (PQE): a person looked at it.
     at : array-like of int or None
         Rounds t to give the value after, from 1 to n and rising; all if None.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
     **params : Any
         Further parameters of the measure.
 

@@ -12,11 +12,13 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from ..costs._showing import format_amount
 from ..costs.rules import CostsLike
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike
 from ..validation.values import check_number
 from ._predictions import Floats, Predictions, read_predictions
 
 
+@documented()
 def cost_confusion_matrix(
     y_true: LabelsLike,
     y_pred: LabelsLike,
@@ -28,19 +30,6 @@ def cost_confusion_matrix(
     """Cost paid in every cell of the confusion matrix, [true, predicted]; its sum is the total cost.
 
     Rows and columns follow ``classes`` (default: those the costs name, else all that occur, sorted).
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -123,6 +112,7 @@ class ConfusionTable:
         return [str(label) for label in self.classes]
 
 
+@documented()
 def confusion_table(
     y_true: LabelsLike,
     y_pred: LabelsLike,
@@ -132,19 +122,6 @@ def confusion_table(
     sample_weight: ArrayLike | None = None,
 ) -> ConfusionTable:
     """Count (or weight) and cost of every pair of truth and answer.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------
@@ -211,6 +188,7 @@ class ClassScores:
 _COLUMNS = ("precision", "recall", "F", "support", "cost")
 
 
+@documented()
 def per_class_scores(
     y_true: LabelsLike,
     y_pred: LabelsLike,
@@ -224,18 +202,8 @@ def per_class_scores(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True labels.
-    y_pred : array-like of shape (n,)
-        Answers given for the same rows.
     beta : float
         How many times recall matters more than precision, > 0.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-    classes : sequence of labels or None
-        All classes; by default those the costs name, else those that occur, sorted.
-    sample_weight : array-like of shape (n,) or None
-        Weight of every row; 1 if None.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""What a fitted kernel machine is: support rows, their coefficients and a bias; training and deciding."""
+"""What a fitted kernel machine is: support rows, their coefficients and a bias; training and deciding.
+
+Tested in ``tests/unit/margin/test_one_sided_linear.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,17 @@ from ..validation.values import check_choice, check_count, check_number, invalid
 from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
 
+SOLVER = {  # what the parameters of the solver mean, for ``documented``
+    "tol": (
+        "float above 0",
+        "Largest KKT violation; smaller where decisions vary by less than 1, see :func:`solve_path`.",
+    ),
+    "cache_mb": (
+        "float above 0",
+        "Memory for kernel values; a kernel given as a function or a matrix is held whole.",
+    ),
+    "max_iter": ("int", "Most steps of the solver."),
+}
 DECIDE_AT_ONCE = 1 << 24  # kernel values held while deciding
 
 

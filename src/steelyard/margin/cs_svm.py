@@ -1,4 +1,4 @@
-"""Cost-sensitive SVM: a box as wide as the example is dear. Papers 002 and 004."""
+"""Cost-sensitive SVM: a box as wide as a mistake on the example is costly. Papers 002 and 004."""
 
 from __future__ import annotations
 
@@ -13,28 +13,37 @@ from ..costs.rules import CostsLike
 from ..errors import CostsError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_number, invalid
-from ._machine import KernelMachine
-from .kernels import Gamma, KernelFunction, KernelName
+from ._machine import SOLVER, KernelMachine
+from .kernels import KERNEL, Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
 
 
+@documented(KERNEL, SOLVER)
 class CSSVMClassifier(CostClassifierMixin, KernelMachine):
     """Two-class SVM whose loss is weighted by cost: min 1/2 |w|^2 + C sum_i cost_i weight_i max(0, 1 - y_i f(x_i)).
 
     The CS-SVM of paper 004, section 4. cost_i is what the wrong answer costs more than the right one for example i;
     where per-example costs make the other class the cheaper answer, that class is learned.
 
-    Parameters: ``C`` > 0; ``kernel`` "rbf", "linear", "poly", "perceptron" (-|x - z|), "precomputed" or a function;
-    ``gamma``, ``degree``, ``coef0`` as in :func:`gram`; ``costs`` None (equal), :class:`Costs`, a rule,
-    ``C[true, predicted]`` or {class: cost}; ``tol`` > 0 largest KKT violation (smaller where decisions vary by
-    less than 1, see :func:`solve_path`); ``dtype`` "float32" or "float64" of kernel values; ``cache_mb`` memory for
-    them (a kernel given as a function or a matrix is held whole); ``max_iter`` solver steps.
+    Parameters
+    ----------
+    C : float above 0
+        Weight of the losses.
 
-    Attributes: ``classes_``, ``support_``, ``support_vectors_``, ``dual_coef_``, ``intercept_``, ``dual_objective_``,
-    ``duality_gap_``, ``violation_``, ``n_iter_``.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes, sorted.
+    support_, support_vectors_, dual_coef_, intercept_ : ndarray, rows, ndarray, float
+        f(x) = dual_coef_ @ K(support_vectors_, x) + intercept_.
+    dual_objective_, duality_gap_, violation_, n_iter_ : float, float, float, int
+        How the solver ended.
 
+    Examples
+    --------
     >>> X, y = [[0.0], [2.0], [3.0], [5.0]], [0, 1, 0, 1]
     >>> CSSVMClassifier(kernel="linear", costs={0: 1.0, 1: 10.0}).fit(X, y).predict(X)
     array([0, 1, 1, 1])
@@ -84,7 +93,7 @@ class CSSVMClassifier(CostClassifierMixin, KernelMachine):
             sign, cost = _cheaper_answer(as_costs(self.costs, y, classes, per_example=costs).per_example(y), codes)
             weight = cost * check_sample_weight(sample_weight, len(codes))
             if not (weight > 0).any():
-                raise invalid("costs", "make some mistake of positive weight dearer", "none", error=CostsError)
+                raise invalid("costs", "make some mistake of positive weight costlier", "none", error=CostsError)
             C = check_number("C", self.C, above=0)
             with weights_in_range("C", C):
                 reach = C * weight

@@ -21,7 +21,8 @@ from .._native import (
     gram_rows_dense64,
 )
 from ..validation.arrays import Rows, check_table, is_sparse, overflow_blamed_on
-from ..validation.types import MatrixLike
+from ..validation.docstrings import documented
+from ..validation.types import ArrayLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 
 KernelName = Literal["linear", "poly", "rbf", "perceptron", "precomputed"]
@@ -31,6 +32,20 @@ Matrix = NDArray[np.float32] | NDArray[np.float64]
 
 NATIVE = {"linear": 0, "poly": 1, "rbf": 2, "perceptron": 3}  # the order of KernelKind in native/gram.hpp
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+KERNEL = {  # what the parameters of kernels mean, for ``documented``
+    "kernel": (
+        '{"perceptron", "rbf", "linear", "poly", "precomputed"} or callable',
+        "``-|x - z|``; ``exp(-gamma |x - z|^2)``; ``xz``; ``(gamma xz + coef0)^degree``; X is the matrix already; or\n"
+        "a function of two matrices of rows.",
+    ),
+    "gamma": (
+        'float above 0, "scale", "auto" or None',
+        'Of "rbf" and "poly". None and "scale" are 1 / (d var(X)), 1 / d where X is constant; "auto" is 1 / d.',
+    ),
+    "degree": ("int, at least 0", 'Exponent of "poly".'),
+    "coef0": ("float", 'Constant term of "poly".'),
+    "dtype": ('{"float32", "float64"}', "Precision of kernel values."),
+}
 ROWS_AT_ONCE = 1 << 26  # numbers written by one native call, so that a long computation can be interrupted
 
 
@@ -106,9 +121,10 @@ def _largest(rows: Rows) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
+@documented(KERNEL)
 def gram(
     X: MatrixLike,
-    Z: Any = None,
+    Z: MatrixLike | None = None,
     *,
     kernel: KernelName | KernelFunction = "perceptron",
     gamma: Gamma = None,
@@ -118,13 +134,23 @@ def gram(
 ) -> Matrix:
     """Kernel matrix K(X, Z), dense, of shape (n_X, n_Z); K(X, X) without Z.
 
-    linear xz; poly (gamma xz + coef0)^degree; rbf exp(-gamma |x - z|^2); perceptron -|x - z| (paper 002, sec. 4);
-    precomputed: X is the matrix already; or a function of two row matrices. The perceptron kernel is only
-    *conditionally* positive definite: use it where a bias makes the coefficients sum to zero.
+    The perceptron kernel (paper 002, sec. 4) is only *conditionally* positive definite: use it where a bias makes the
+    coefficients sum to zero.
 
-    Parameters: ``X``, ``Z`` dense or sparse rows; ``gamma`` as in ``kernel_spec``; ``dtype`` "float32" or
-    "float64". Rows that are float32 are compared in float32 arithmetic, others in float64.
+    Rows that are float32 are compared in float32 arithmetic, others in float64.
 
+    Parameters
+    ----------
+    Z : array-like, sparse matrix of shape (n_Z, d) or None
+        Other rows; X itself if None.
+
+    Returns
+    -------
+    ndarray of shape (n_X, n_Z)
+        The kernel values.
+
+    Examples
+    --------
     >>> gram([[0.0, 0.0], [3.0, 4.0]])
     array([[-0., -5.],
            [-5., -0.]], dtype=float32)
@@ -133,14 +159,20 @@ def gram(
     return gram_of(kernel_spec(kernel, rows, gamma=gamma, degree=degree, coef0=coef0), rows, Z, dtype=dtype)
 
 
+@documented(KERNEL)
 class LazyGram:
     """The kernel matrix K(X, X) whose rows are computed when somebody first needs them, and then kept.
 
     :func:`solve_path` takes it in place of a matrix. A support vector machine needs the rows of its support only: where
     those are few, most of the matrix is never computed and takes no memory. Threads share it.
 
-    Parameters: as in :func:`gram`; for the kernels that have a name, but not for "precomputed".
+    Parameters
+    ----------
+    kernel : {"perceptron", "rbf", "linear", "poly"}
+        A kernel that has a name, as in :func:`gram`.
 
+    Examples
+    --------
     >>> K = LazyGram([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     >>> K.part([1], [0, 2])
     array([[-5.       , -4.2426405]], dtype=float32)
@@ -166,7 +198,22 @@ class LazyGram:
 
     @classmethod
     def of(cls, spec: KernelSpec, rows: Rows, *, dtype: str) -> LazyGram:
-        """With settled parameters."""
+        """With settled parameters.
+
+        Parameters
+        ----------
+        spec : KernelSpec
+            The kernel, every parameter settled.
+        rows : array or CSR matrix of shape (n, d)
+            Checked rows.
+        dtype : {"float32", "float64"}
+            Precision of kernel values.
+
+        Returns
+        -------
+        LazyGram
+            The matrix, none of its rows computed.
+        """
         assert isinstance(spec.kernel, str)
         return cls(rows, **spec._asdict(), dtype=dtype)
 
@@ -180,8 +227,21 @@ class LazyGram:
         """How many rows have been computed."""
         return self.native.rows_at_hand
 
-    def part(self, rows: Any, columns: Any) -> Matrix:
-        """K[rows][:, columns]; the rows are kept whole."""
+    def part(self, rows: ArrayLike, columns: ArrayLike) -> Matrix:
+        """K[rows][:, columns]; the rows are kept whole.
+
+        Parameters
+        ----------
+        rows : array-like of int
+            Positions of rows.
+        columns : array-like of int
+            Positions of columns.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns)
+            The kernel values.
+        """
         at, across = _positions("rows", rows, self.shape[0]), _positions("columns", columns, self.shape[1])
         out = np.empty((len(at), len(across)), self.dtype)
         self.native.part(at, across, out)

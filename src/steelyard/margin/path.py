@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._native import SvmSolver32, SvmSolver64, svm_on_gram32, svm_on_gram64
 from ..validation.arrays import check_finite, overflow_blamed_on
-from ..validation.types import LabelsLike
+from ..validation.docstrings import documented
+from ..validation.types import ArrayLike, LabelsLike
 from ..validation.values import check_count, check_jobs, check_number, invalid
 from .kernels import LazyGram
 
@@ -37,8 +38,16 @@ class SVMProblem:
     Its decision on a row x is sum_i coef_i K(x_i, x) + bias with coef = y a. Use :meth:`classification` and
     :meth:`one_sided` to state a learning problem.
 
-    Parameters: ``index`` positions in the Gram; ``p`` linear term; ``y`` +1/-1; ``upper`` the box at lambda = 1,
-    >= 0 (an example of weight 0 takes no part). All of one length.
+    Parameters
+    ----------
+    index : ndarray of shape (m,)
+        Positions in the Gram matrix.
+    p : ndarray of shape (m,)
+        Linear term.
+    y : ndarray of shape (m,)
+        +1 or -1.
+    upper : ndarray of shape (m,)
+        The box at lambda = 1, >= 0; an example of weight 0 takes no part.
     """
 
     index: NDArray[np.int64]
@@ -63,19 +72,48 @@ class SVMProblem:
             raise invalid("upper", "be >= 0 everywhere", float(self.upper.min()))
 
     @staticmethod
-    def classification(index: Any, y: LabelsLike, weight: Any = None) -> SVMProblem:
-        """The weighted SVM: hinge loss of y in {+1, -1}; the decision is positive for +1. ``weight`` per example."""
+    def classification(index: ArrayLike, y: LabelsLike, weight: ArrayLike | None = None) -> SVMProblem:
+        """The weighted SVM: hinge loss of y in {+1, -1}; the decision is positive for +1.
+
+        Parameters
+        ----------
+        index : array-like of int
+            Positions in the Gram matrix.
+        y : array-like
+            +1 or -1 for each of them.
+        weight : array-like or None
+            Weight of each example; 1 if None.
+
+        Returns
+        -------
+        SVMProblem
+            The problem.
+        """
         sign = np.asarray(y, np.float64)
-        return SVMProblem(index, np.full(len(sign), -1.0), sign, _ones_or(weight, len(sign)))
+        return SVMProblem(np.asarray(index), np.full(len(sign), -1.0), sign, _ones_or(weight, len(sign)))
 
     @staticmethod
-    def one_sided(index: Any, target: Any, side: Any, weight: Any = None) -> SVMProblem:
+    def one_sided(index: ArrayLike, target: ArrayLike, side: ArrayLike, weight: ArrayLike | None = None) -> SVMProblem:
         """One-sided regression: loss max(0, side (r(x) - target)). Paper 002, eq. (4); the decision is r itself.
 
-        ``side`` +1 counts r above the target as loss, -1 counts r below it.
+        Parameters
+        ----------
+        index : array-like of int
+            Positions in the Gram matrix.
+        target : array-like
+            The target of each of them.
+        side : array-like
+            +1 counts r above the target as loss, -1 counts r below it.
+        weight : array-like or None
+            Weight of each example; 1 if None.
+
+        Returns
+        -------
+        SVMProblem
+            The regression.
         """
         z = np.asarray(side, np.float64)
-        return SVMProblem(index, z * np.asarray(target, np.float64), -z, _ones_or(weight, len(z)))
+        return SVMProblem(np.asarray(index), z * np.asarray(target, np.float64), -z, _ones_or(weight, len(z)))
 
 
 def _ones_or(weight: Any, n: int) -> Floats:
@@ -86,9 +124,24 @@ def _ones_or(weight: Any, n: int) -> Floats:
 class PathPoint:
     """The solution of one problem at one lambda.
 
-    ``coef`` over the problem's index rows and ``bias``: decision = K(x, index rows) @ coef + bias.
-    ``duality_gap`` = primal_objective - dual_objective >= 0 bounds how far both are from the optimum;
-    ``violation`` is the largest KKT violation, at most ``tol`` where ``converged``. ``n_iter`` counts SMO steps.
+    Parameters
+    ----------
+    lam : float
+        The lambda.
+    coef : ndarray of shape (m,)
+        Over the rows of the problem: the decision is K(x, rows) @ coef + bias.
+    bias : float
+        See ``coef``.
+    dual_objective : float
+        What the dual reached.
+    duality_gap : float
+        primal_objective - dual_objective >= 0; bounds how far both are from the optimum.
+    violation : float
+        Largest KKT violation, at most ``tol`` where ``converged``.
+    n_iter : int
+        SMO steps.
+    converged : bool
+        False if ``max_iter`` came first.
     """
 
     lam: float
@@ -108,20 +161,40 @@ class PathPoint:
 
 @dataclass(frozen=True, eq=False)
 class PathSolution:
-    """The solutions of one problem, ``points`` in the order in which the lambdas were given."""
+    """The solutions of one problem at all lambdas.
+
+    Parameters
+    ----------
+    problem : SVMProblem
+        What was solved.
+    points : tuple of PathPoint
+        One for each lambda, in the order in which they were given.
+    """
 
     problem: SVMProblem
     points: tuple[PathPoint, ...]
 
-    def decision(self, gram: Any) -> Floats:
-        """Decisions (n, lambdas) from ``gram``: the kernel between n rows and *all* rows of the shared matrix."""
+    def decision(self, gram: ArrayLike) -> Floats:
+        """Decisions for n rows at every lambda.
+
+        Parameters
+        ----------
+        gram : array-like of shape (n, N)
+            The kernel between the n rows and *all* rows of the shared matrix.
+
+        Returns
+        -------
+        ndarray of shape (n, lambdas)
+            The decisions.
+        """
         coef = np.stack([point.coef for point in self.points], axis=1)
         bias = np.array([point.bias for point in self.points])
         return cast("Floats", np.asarray(gram)[:, self.problem.index] @ coef.astype(np.asarray(gram).dtype) + bias)
 
 
+@documented()
 def solve_path(
-    gram: Any,
+    gram: ArrayLike | LazyGram,
     problems: Iterable[SVMProblem],
     lambdas: Sequence[float],
     *,
@@ -136,11 +209,29 @@ def solve_path(
     their bounds: a feasible warm start either way, that needs no kernel value. Problems may be sub-problems (paper
     002: one per class) and folds; all read the one ``gram``, so threads share it.
 
-    Parameters: ``gram`` (N, N) symmetric, float32 or float64, or a :class:`LazyGram`; ``lambdas`` > 0 in any order;
-    ``tol`` largest KKT violation, times the spread of the decisions where that is below 1, so that strong
-    regularisation leaves no answer to chance; ``max_iter`` SMO steps per problem and lambda, with a ConvergenceWarning
-    when it is reached; ``n_jobs`` threads; ``progress`` called between slices of work with (problem, lambda, steps).
+    Parameters
+    ----------
+    gram : array-like of shape (N, N) or LazyGram
+        Symmetric, float32 or float64.
+    problems : iterable of SVMProblem
+        What to solve.
+    lambdas : sequence of float
+        Above 0, in any order.
+    tol : float above 0
+        Largest KKT violation, times the spread of the decisions where that is below 1, so that strong regularisation
+        leaves no answer to chance.
+    max_iter : int
+        SMO steps per problem and lambda, with a ConvergenceWarning when it is reached.
+    progress : callable or None
+        Called between slices of work with (position of the problem, lambda, steps).
 
+    Returns
+    -------
+    list of PathSolution
+        One for each problem.
+
+    Examples
+    --------
     >>> from steelyard.margin.kernels import gram
     >>> x = [[0.0], [1.0], [3.0], [4.0]]
     >>> problem = SVMProblem.classification([0, 1, 2, 3], [-1, -1, 1, 1])

@@ -7,8 +7,11 @@ from .hashing import RecordHasher
 from .multiclass import OnlineCostClassifier
 from .scaler import StreamScaler
 from .second_order import *
+from .sparse_row import SparseRow
 from .updates import *
 
-__all__ = ["AdaptiveBalanced", "OnlineClassifier", "OnlineCostClassifier", "RecordHasher", "StreamScaler"]
+__all__ = ["AdaptiveBalanced", "OnlineClassifier", "OnlineCostClassifier", "RecordHasher", "SparseRow", "StreamScaler"]
 __all__ += second_order.__all__
 __all__ += updates.__all__
+
+NUMERICS = 1  # rises whenever a bit of a score, an answer or a query may differ from those of an earlier release

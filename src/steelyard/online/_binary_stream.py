@@ -1,4 +1,7 @@
-"""The native stream with its rules: which path a rule takes, and what went wrong where."""
+"""The native stream with its rules: which path a rule takes, and what went wrong where.
+
+Tested in ``tests/unit/online/test_sparse_rows.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from ..validation.arrays import Rows, check_finite, check_rows, is_sparse
 from ..validation.values import invalid
 from .adaptive import ClassCosts, RowCosts
 from .second_order import SecondOrderInput, SecondOrderRule, SecondOrderStep
+from .sparse_row import SparseRow
 from .updates import Step, UpdateInput, UpdateRule
 
 Floats = NDArray[np.float64]
@@ -67,9 +71,9 @@ def check_query(query: Any) -> None:
     query.validate()
 
 
-def query_probability_of(query: QueryRule, glance: QueryInput) -> float:
+def query_probability_of(query: QueryRule, inputs: QueryInput) -> float:
     """What a query rule answers, if that is a chance."""
-    query_probability = float(query.query_probability(glance))
+    query_probability = float(query.query_probability(inputs))
     if not 0.0 <= query_probability <= 1.0:
         raise invalid(f"{type(query).__name__}.chance()", "answer a number in [0, 1]", query_probability)
     return query_probability
@@ -151,12 +155,12 @@ class BinaryStream:
                     return i
         return -1
 
-    def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, seen: UpdateInput) -> bool:
+    def _learn_in_python(self, arrays: tuple[Any, ...], i: int, positive: bool, inputs: UpdateInput) -> bool:
         if isinstance(self.update, SecondOrderRule):
-            doubt = SecondOrderInput(seen.score, seen.y, seen.cost, self.stream.variance(*arrays, i))
-            add, gain, after = self.update.second_order_step(doubt) if seen.cost > 0 else SecondOrderStep()
+            state = SecondOrderInput(inputs.score, inputs.y, inputs.cost, self.stream.variance(*arrays, i))
+            add, gain, after = self.update.second_order_step(state) if inputs.cost > 0 else SecondOrderStep()
             return bool(self.stream.second_order_step(*arrays, i, positive, float(add), float(gain), bool(after)))
-        step = Step(*map(float, self.update.step(seen))) if seen.cost > 0 else Step()
+        step = Step(*map(float, self.update.step(inputs))) if inputs.cost > 0 else Step()
         return bool(self.stream.apply(*arrays, i, positive, *step))
 
     def scores(self, rows: Rows) -> Floats:
@@ -198,12 +202,20 @@ class BinaryStream:
         before = copy.copy(self.stream)
         self.stream.cancel_query()
         score, x2, w2 = self.stream.look(*arrays, 0)
-        seen = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
-        if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, seen)):
+        inputs = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
+        if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, inputs)):
             self.stream = before
             raise stream_error(row, 0)
 
     # -- copies ------------------------------------------------------------------------------------------------------
+
+    def adopt(self, other: BinaryStream) -> None:
+        """Go on from where another stream is; an average that this one wants and the other did not keep begins at 0."""
+        weights, sums, factors, counts = other.stream.arrays()
+        if not (self.setting.averaging and other.setting.averaging):
+            sums = np.zeros(len(weights) if self.setting.averaging else 0)
+        self.stream.restore(weights, sums, factors, counts)
+        self.stream.restore_covariance(other.stream.covariance())
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -260,8 +272,12 @@ def check_stream_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
 
 def one_row(estimator: Any, x: Any) -> Rows:
     """What a caller gives for one row, with shape (1, d)."""
+    if isinstance(x, SparseRow):
+        x = x.check().to_csr()
     row = x if is_sparse(x) or getattr(x, "ndim", 1) == 2 else np.atleast_2d(np.asarray(x))
     rows = check_stream_rows(estimator, row, reset=False)
     if rows.shape[0] != 1:
         raise invalid("x", "be one row", f"{rows.shape[0]} rows", "Use run or partial_fit for many.")
+    if is_sparse(rows) and rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < rows.shape[1]:
+        raise stream_error(rows, 0)
     return rows

@@ -1,4 +1,7 @@
-"""The native stream of many classes with its rules: the kernel, and the same round by round in Python."""
+"""The native stream of many classes with its rules: the kernel, and the same round by round in Python.
+
+Tested in ``tests/unit/online/test_multiclass.py``.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +120,7 @@ class MulticlassStream:
 
     def _enter(self, estimate: Floats, draws: Floats | None = None, i: int = 0) -> tuple[float, int, float, bool]:
         """Gap, answer, chance and whether to ask, for the next round."""
-        answer = int(cheapest(estimate[None])[0])
+        answer = int(cheapest_answers(estimate[None])[0])
         gap = float((np.delete(estimate, answer) - estimate[answer]).min())
         positive = answer != self.setting.negative
         query_probability = query_probability_of(
@@ -203,6 +206,14 @@ class MulticlassStream:
             raise stream_error(rows, end)
         return out
 
+    def adopt(self, other: MulticlassStream) -> None:
+        """Go on from where another stream is; an average that this one wants and the other did not keep begins at 0."""
+        weights, biases, sums, bias_sums, seen, counts = other.stream.arrays()
+        if not (self.setting.averaging and other.setting.averaging):
+            kept = self.setting.averaging
+            sums, bias_sums = np.zeros(len(weights) if kept else 0), np.zeros(len(biases) if kept else 0)
+        self.stream.restore(weights, biases, sums, bias_sums, seen, counts)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"made_of": (self.setting, self.update, self.query), "arrays": self.stream.arrays()}
 
@@ -211,7 +222,7 @@ class MulticlassStream:
         self.stream.restore(*state["arrays"])
 
 
-def cheapest(costs: Floats) -> NDArray[np.intp]:
+def cheapest_answers(costs: Floats) -> NDArray[np.intp]:
     """Ties go to the last class, as a score of 0 goes to the positive one."""
     return np.asarray(costs.shape[1] - 1 - np.argmin(costs[:, ::-1], axis=1))
 

@@ -51,7 +51,18 @@ class SaveLoadMixin:
 
     @classmethod
     def check_node(cls, fields: Fields) -> dict[str, Any]:
-        """The state that a node holds, once its parameters and arrays are what they should be."""
+        """The state that a node holds, once its parameters and arrays are what they should be.
+
+        Parameters
+        ----------
+        fields : Fields
+            The node of a file.
+
+        Returns
+        -------
+        dict
+            What ``from_state`` takes.
+        """
         state: dict[str, Any] = {name: fields.param(name) for name in cls.FIELDS}
         for name in ("params", "setting"):
             if not isinstance(state.get(name, {}), dict):
@@ -81,9 +92,21 @@ class SaveLoadMixin:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES, **rules: Any) -> Self:
-        """Resume from a file written by :meth:`save`. Nothing in the file is run, no more than ``max_bytes`` unpacked.
+        """Resume from a file written by :meth:`save`. Nothing in the file is run.
 
-        Rules of your own are given by name, ``update=``.
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        max_bytes : int
+            The largest size it may unpack to.
+        **rules : Any
+            Rules of your own, by name, such as ``update=``.
+
+        Returns
+        -------
+        Self
+            The estimator as it was.
         """
         node = read_container(path, max_bytes=max_bytes)
         with reading(path):
@@ -131,7 +154,20 @@ class BinaryStateMixin(SaveLoadMixin):
 
     @classmethod
     def from_state(cls, state: dict[str, Any], **rules: Any) -> Self:
-        """The estimator as it was: it goes on with the same bits. Rules of your own are given by name, ``update=``."""
+        """The estimator as it was: it goes on with the same bits.
+
+        Parameters
+        ----------
+        state : dict
+            What :meth:`state` gave.
+        **rules : Any
+            Rules of your own, by name, such as ``update=``.
+
+        Returns
+        -------
+        Self
+            The estimator, ready to go on.
+        """
         if not isinstance(state, dict) or state.get("format") != FORMAT or state.get("version") != VERSION:
             raise StateError(f"state must be one of {FORMAT}, version {VERSION}; got {described(state)}.")
         try:
@@ -153,7 +189,7 @@ class BinaryStateMixin(SaveLoadMixin):
         made.n_features_in_ = engine.setting.n_features
         if state["feature_names"]:
             made.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        made._adopt(classes_read(classes, state["labels"]))
+        made._name_classes(classes_read(classes, state["labels"]))
         return made  # type: ignore[no-any-return]
 
 
@@ -173,7 +209,13 @@ def params_written(estimator: Any) -> dict[str, Any]:
 
 
 def params_read(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters from JSON; those ``given`` win and are not read."""
+    """Parameters from JSON. Those ``given`` are not read, so they may be rules of one's own, but must be the same."""
+    for name, value in given.items():
+        if name not in written:
+            raise StateError(f"{name} must be a parameter of the state, one of {', '.join(written)}; got {value!r}.")
+        if _written(value) != written[name]:
+            advice = "Leave it out; changed() gives a running stream other rules."
+            raise StateError(f"{name} must be that of the state, {written[name]!r}; got {value!r}. {advice}")
     return {name: _read(value) for name, value in written.items() if name not in given} | given
 
 

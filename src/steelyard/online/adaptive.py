@@ -1,4 +1,7 @@
-"""What a mistake costs along a stream: fixed by class, by row, or adapted to the past."""
+"""What a mistake costs along a stream: fixed by class, by row, or adapted to the past.
+
+Tested in ``tests/unit/online/test_classifier.py``.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 from ..costs import Balanced, CostRule, Costs, ExampleCosts, as_costs
 from ..errors import CostsError
 from ..validation.arrays import check_sample_weight
+from ..validation.docstrings import documented
 from ..validation.values import check_number, invalid
 
 __all__ = ["AdaptiveBalanced"]
@@ -18,6 +22,7 @@ __all__ = ["AdaptiveBalanced"]
 Floats = NDArray[np.float64]
 
 
+@documented()
 @dataclass(frozen=True)
 class AdaptiveBalanced(Balanced):
     """:class:`Balanced` for a stream whose class counts are not known: rho_t = (N- + 1) / (N+ + 1) * eta_p / eta_n.
@@ -28,10 +33,8 @@ class AdaptiveBalanced(Balanced):
 
     Parameters
     ----------
-    eta_pos : float
-        Weight of sensitivity, in (0, 1).
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
+    eta_pos : float in (0, 1)
+        How much sensitivity counts; specificity counts the rest.
 
     Examples
     --------

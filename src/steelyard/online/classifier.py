@@ -14,18 +14,21 @@ from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
+from ._live import LiveStreamMixin
 from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
+from .sparse_row import plain_row
 from .updates import CSOGD2, UpdateRule
 
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
 
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
@@ -105,6 +108,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             self._learn(X, y, classes, costs, sample_weight, known_whole=False)
         return self
 
+    @documented()
     def run(
         self,
         X: MatrixLike,
@@ -122,18 +126,8 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
         draws : array-like of shape (n,) or None
             In place of the uniform numbers of the rounds.
-        classes : sequence of labels or None
-            All classes; by default those the costs name, else those that occur, sorted.
-        costs : Costs, cost rule, mapping, array-like or None
-            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-        sample_weight : array-like of shape (n,) or None
-            Weight of every row; 1 if None.
 
         Returns
         -------
@@ -229,9 +223,9 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             seed=check_count("seed", self.seed, at_least=0) & (2**64 - 1),
         )
         self._stream = BinaryStream(setting, update, query)
-        self._adopt(classes)
+        self._name_classes(classes)
 
-    def _adopt(self, classes: NDArray[Any]) -> None:
+    def _name_classes(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
         self._answers = tuple(classes)  # looked up once a decision
         self._truths = {label: bool(i) for i, label in enumerate(classes.tolist())}
@@ -251,7 +245,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        x : array-like of shape (d,)
+        x : array-like of shape (d,), SparseRow, or matrix with one row
             One row.
 
         Returns
@@ -260,7 +254,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             Prediction, score and whether the label is wanted.
         """
         engine = self._running()
-        found = engine.stream.decide(x) if engine.kernel is not None else None
+        found = engine.stream.decide(plain_row(x)) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
 
@@ -271,7 +265,7 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
 
         Parameters
         ----------
-        x : array-like of shape (d,)
+        x : array-like of shape (d,), SparseRow, or matrix with one row
             The row that was decided.
         y : label
             Its label.
@@ -281,29 +275,28 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
             A factor to the cost.
         """
         engine = self._running()
-        positive = self._truth(y)
+        if engine.stream.reserved == 0 and engine.setting.budget != Budget():
+            self._truth(y)  # a wrong label is said first
+            raise invalid(
+                "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
+            )
+        self._learn_example(x, y, cost, sample_weight)
+
+    def _learn_example(self, x: Any, y: Any, cost: float | None, sample_weight: float) -> None:
+        engine, positive = self._stream, self._truth(y)
         value, whole = 1.0, cost is not None
         if cost is not None:
             value = check_number("cost", cost, at_least=0)
         if sample_weight != 1.0:
             value *= self._weight(sample_weight)
-        if engine.setting.budget != Budget() and engine.stream.reserved == 0:
-            raise invalid(
-                "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
-            )
-        learned = engine.kernel.learn(engine.stream, x, positive, value, whole) if engine.kernel is not None else None
+        learned = None
+        if engine.kernel is not None:
+            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, whole)
         if not learned:
             engine.learn(one_row(self, x), positive, value, whole)
 
-    def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come.
-
-        Parameters
-        ----------
-        count : int
-            Queried labels that will never come.
-        """
-        self._running().stream.cancel_query(check_count("count", count))
+    def _stated_costs(self, setting: StreamConfig, costs: Any) -> StreamConfig:
+        return setting._replace(costs=class_costs(costs, None, self.classes_))
 
     def _truth(self, y: Any) -> bool:
         try:
@@ -337,22 +330,6 @@ class OnlineClassifier(BinaryStateMixin, CostClassifierMixin, BaseEstimator):  #
     def intercept_(self) -> NDArray[np.float64]:
         """Intercept, (1,)."""
         return np.array([self._running().stream.intercept])
-
-    @property
-    def n_updates_(self) -> int:
-        """Rounds that changed the weights."""
-        return int(self._running().stream.updates)
-
-    @property
-    def n_queried_(self) -> int:
-        """Labels asked for so far, answered or not."""
-        stream = self._running().stream
-        return int(stream.spent + stream.reserved)
-
-    @property
-    def n_rounds_(self) -> int:
-        """Rounds so far."""
-        return int(self._running().stream.t)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream")

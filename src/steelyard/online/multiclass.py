@@ -16,20 +16,23 @@ from ..errors import StateError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
+from ._live import LiveStreamMixin
 from ._multiclass_stream import (
     Floats,
     MulticlassConfig,
     MulticlassLabels,
     MulticlassStream,
-    cheapest,
+    cheapest_answers,
     check_multiclass_update,
 )
 from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
+from .sparse_row import plain_row
 from .updates import CSOGD1, UpdateRule
 
 __all__ = ["OnlineCostClassifier"]
@@ -37,7 +40,8 @@ __all__ = ["OnlineCostClassifier"]
 FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
-class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@documented()
+class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
     Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
@@ -55,8 +59,6 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         Which labels are queried; ``AskAll()`` if None.
     budget : int, float, Budget or None
         Labels in all, or a rate below 1.
-    costs : Costs, cost rule, mapping, array-like or None
-        What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
     negative : label or None
         The class that is no alarm; the first one if None.
     after_budget : {"last", "average"}
@@ -125,6 +127,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
             self._learn(X, y, classes, costs, sample_weight, whole=False)
         return self
 
+    @documented()
     def run(
         self,
         X: MatrixLike,
@@ -135,25 +138,15 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         costs: CostsLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Trace:
-        """Go on learning and keep the prequential record; ``score`` is how much dearer the second best answer seems.
+        """Go on learning and keep the prequential record; ``score`` is how much costlier the second best answer seems.
 
         A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
         replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
         draws : array-like of shape (n,) or None
             In place of the uniform numbers of the rounds.
-        classes : sequence of labels or None
-            All classes; by default those the costs name, else those that occur, sorted.
-        costs : Costs, cost rule, mapping, array-like or None
-            What mistakes cost, ``C[true, predicted]``; 0/1 costs if None.
-        sample_weight : array-like of shape (n,) or None
-            Weight of every row; 1 if None.
 
         Returns
         -------
@@ -250,6 +243,9 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
             positive=plus,
         )
         self._stream = MulticlassStream(setting, update, query)
+        self._name_classes(classes)
+
+    def _name_classes(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
         self._answers = tuple(classes)  # looked up once a decision
         self._codes = {label: k for k, label in enumerate(classes.tolist())}
@@ -278,7 +274,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
         Parameters
         ----------
-        x : array-like of shape (d,)
+        x : array-like of shape (d,), SparseRow, or matrix with one row
             One row.
 
         Returns
@@ -287,7 +283,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
             Prediction, score and whether the label is wanted.
         """
         engine = self._running()
-        found = engine.stream.decide(x) if engine.native else None
+        found = engine.stream.decide(plain_row(x)) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
 
@@ -296,7 +292,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
 
         Parameters
         ----------
-        x : array-like of shape (d,)
+        x : array-like of shape (d,), SparseRow, or matrix with one row
             The row that was decided.
         y : label
             Its label.
@@ -306,16 +302,26 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
             A factor to the costs.
         """
         engine = self._running()
-        code = self._code(y)
-        given = None if costs is None else self._table(np.atleast_2d(np.asarray(costs)), np.asarray([y]))[0]
-        weight = 1.0 if sample_weight == 1.0 else check_number("sample_weight", sample_weight, at_least=0)
-        if engine.setting.budget != Budget() and engine.stream.reserved == 0:
+        if engine.stream.reserved == 0 and engine.setting.budget != Budget():
+            self._code(y)  # a wrong label is said first
             raise invalid(
                 "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
             )
-        learned = engine.stream.learn(x, code, given, weight) if engine.native else None
+        self._learn_example(x, y, costs, sample_weight)
+
+    def _learn_example(self, x: Any, y: Any, costs: Any, sample_weight: float) -> None:
+        engine, code = self._stream, self._code(y)
+        given = None if costs is None else self._table(np.atleast_2d(np.asarray(costs)), np.asarray([y]))[0]
+        weight = 1.0 if sample_weight == 1.0 else check_number("sample_weight", sample_weight, at_least=0)
+        learned = engine.stream.learn(plain_row(x), code, given, weight) if engine.native else None
         if not learned:
             engine.learn(one_row(self, x), code, given, weight)
+
+    def _stated_costs(self, setting: MulticlassConfig, costs: Any) -> MulticlassConfig:
+        adaptive = isinstance(costs, AdaptiveBalanced)
+        odds, plus = adaptive_odds(costs, self.classes_) if adaptive else (0.0, 1)
+        matrix = fixed_costs(None if adaptive else costs, None, self.classes_).matrix
+        return setting._replace(costs=np.ascontiguousarray(matrix, dtype=np.float64), odds=odds, positive=plus)
 
     def _code(self, y: Any) -> int:
         try:
@@ -323,27 +329,13 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
         except (KeyError, TypeError):
             raise invalid("y", f"be one of the classes {self.classes_.tolist()}", y) from None
 
-    def cancel_query(self, count: int = 1) -> None:
-        """Give back the reservation of labels that were asked for and will never come.
-
-        Parameters
-        ----------
-        count : int
-            Queried labels that will never come.
-        """
-        self._running().stream.cancel_query(check_count("count", count))
-
     # -- answering ---------------------------------------------------------------------------------------------------
 
+    @documented()
     def estimated_costs(self, X: MatrixLike) -> Floats:
-        """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the dearest.
+        """The estimate of every answer's cost, (n, K); 0 lies half-way between the cheapest and the costliest.
 
         Rules that scale the slope estimate shares of the range of a row's costs.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
 
         Returns
         -------
@@ -360,7 +352,7 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer that seems cheapest; ties go to the last class."""
         costs = self.estimated_costs(X)
-        return np.asarray(self.classes_[cheapest(costs)])
+        return np.asarray(self.classes_[cheapest_answers(costs)])
 
     @property
     def coef_(self) -> Floats:
@@ -372,22 +364,6 @@ class OnlineCostClassifier(SaveLoadMixin, CostClassifierMixin, BaseEstimator):  
     def intercept_(self) -> Floats:
         """Intercepts, (K,)."""
         return np.asarray(self._running().stream.biases)
-
-    @property
-    def n_rounds_(self) -> int:
-        """Rounds so far."""
-        return int(self._running().stream.t)
-
-    @property
-    def n_queried_(self) -> int:
-        """Labels asked for so far, answered or not."""
-        stream = self._running().stream
-        return int(stream.spent + stream.reserved)
-
-    @property
-    def n_updates_(self) -> int:
-        """Rounds that changed the weights."""
-        return int(self._running().stream.updates)
 
     # -- state -------------------------------------------------------------------------------------------------------
 

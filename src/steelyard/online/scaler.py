@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._native import scale_rows
+from .._native import scale_row, scale_rows, shorten_rows
 from ..errors import StateError
 from ..validation.arrays import check_rows, unchanged_on_error
-from ..validation.types import LabelsLike, MatrixLike
-from ..validation.values import check_flag
+from ..validation.types import ArrayLike, LabelsLike, MatrixLike
+from ..validation.values import check_flag, invalid
 
 __all__ = ["StreamScaler"]
 
@@ -38,6 +38,10 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     >>> StreamScaler().run([[1.0], [3.0], [5.0]]).ravel()
     array([0., 0., 3.])
     """
+
+    counts_: Floats
+    mean_: Floats
+    squares_: Floats
 
     def __init__(self, *, unit_norm: bool = False) -> None:
         self.unit_norm = unit_norm
@@ -88,6 +92,29 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self._learned(rows, new=new, out=out)
         return self._shortened(out)
 
+    def one(self, row: ArrayLike) -> Floats:
+        """Scale one row by the rows before it, then learn from it: :meth:`run` for a single row, much quicker.
+
+        Parameters
+        ----------
+        row : array-like of shape (d,)
+            The row; NaN for a missing cell.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            The row, scaled by those before it.
+        """
+        if hasattr(self, "counts_"):
+            counts, mean, squares = self.counts_.copy(), self.mean_.copy(), self.squares_.copy()
+            out = np.empty(len(mean))
+            if scale_row(row, counts, mean, squares, out, self.unit_norm is True):
+                self.counts_, self.mean_, self.squares_ = counts, mean, squares
+                return out
+        if np.ndim(row) != 1:
+            raise invalid("row", "be one row, a vector", f"{np.ndim(row)} dimensions", "Use run for many.")
+        return self.run(np.asarray(row)[None])[0]  # type: ignore[no-any-return]
+
     def _learned(self, rows: Any, *, new: bool, out: Floats | None = None) -> Self:
         check_flag("unit_norm", self.unit_norm)
         counts, mean, squares = self._begun(rows, new)
@@ -104,8 +131,8 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def _shortened(self, rows: Floats) -> Floats:
         if not self.unit_norm:
             return rows
-        length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-        return np.asarray(np.divide(rows, length, out=np.zeros_like(rows), where=length > 0))
+        shorten_rows(rows)
+        return rows
 
     @property
     def scale_(self) -> Floats:

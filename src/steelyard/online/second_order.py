@@ -1,4 +1,7 @@
-"""Second-order update rules: weights with a covariance. Each works alone and is the oracle of its kernel."""
+"""Second-order update rules: weights with a covariance. Each works alone and is the oracle of its kernel.
+
+Tested in ``tests/unit/online/test_sparse_row.py``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import math
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .._native import update_kernel
 from ..rules import Interval, Rule, choice, flag, parameter, positive, rule
@@ -62,6 +68,25 @@ class SecondOrderStep(NamedTuple):
     after: bool = False
 
 
+class Belief(NamedTuple):
+    """Weights as independent normal distributions; the intercept comes last.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+        Weights.
+    variance : ndarray of shape (d,)
+        The diagonal of Sigma.
+    """
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+    def divided(self, parts: int) -> Belief:
+        """The same weights with the share of the precision that each of several learners starts from."""
+        return Belief(self.mean, self.variance * float(parts))
+
+
 class SecondOrderRule(UpdateRule):
     """Base of the rules that keep a covariance Sigma, the identity at first, beside the weights.
 
@@ -71,15 +96,36 @@ class SecondOrderRule(UpdateRule):
     """
 
     widest: ClassVar[int] = 4096
+    merges: ClassVar[bool] = False  # whether learners of separate rows have been shown to merge with little loss
 
     full: bool = False  # the last parameter of every rule
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+    def merge(self, one: Belief, other: Belief) -> Belief:
+        """What two learners of different rows know together: precisions add up, weights are averaged by precision.
+
+        Each must have started from its share of the prior's precision (``Belief.divided``), so that the prior is
+        counted once.
+
+        Parameters
+        ----------
+        one, other : Belief
+            What they know.
+
+        Returns
+        -------
+        Belief
+            What they know together.
+        """
+        precise, more = 1.0 / one.variance, 1.0 / other.variance
+        variance = 1.0 / (precise + more)
+        return Belief((one.mean * precise + other.mean * more) * variance, variance)
+
+    def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """The step for one labelled example.
 
         Parameters
         ----------
-        doubt : SecondOrderInput
+        inputs : SecondOrderInput
             Score, truth, cost and variance.
 
         Returns
@@ -127,16 +173,18 @@ class AROW(SecondOrderRule):
     SecondOrderStep(add=0.25, gain=1.0, after=False)
     """
 
+    merges = True
+
     r: float = positive(1.0, "How little one example counts.")
     full: bool = _full()
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+    def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the margin is at least 1."""
-        hinge = 1.0 - doubt.margin()
+        hinge = 1.0 - inputs.margin()
         if hinge <= 0:
             return SecondOrderStep()
-        slack = self.r / doubt.cost
-        return SecondOrderStep(add=doubt.y * (hinge / (doubt.variance + slack)), gain=1.0 / slack)
+        slack = self.r / inputs.cost
+        return SecondOrderStep(add=inputs.y * (hinge / (inputs.variance + slack)), gain=1.0 / slack)
 
 
 @rule
@@ -153,17 +201,17 @@ class _SoftConfidence(SecondOrderRule):
         """C and the quantile, which the kernel does not work out."""
         return [float(self.C), self.phi()]
 
-    def _step(self, doubt: SecondOrderInput, length: Callable[[SecondOrderInput], float]) -> SecondOrderStep:
+    def _step(self, inputs: SecondOrderInput, length: Callable[[SecondOrderInput], float]) -> SecondOrderStep:
         """Nothing where y f >= phi sqrt(x' Sigma x); else the alpha and beta of Wang, Zhao & Hoi 2012."""
-        phi, v = self.phi(), doubt.variance
-        if v <= 0 or phi * math.sqrt(v) <= doubt.margin():
+        phi, v = self.phi(), inputs.variance
+        if v <= 0 or phi * math.sqrt(v) <= inputs.margin():
             return SecondOrderStep()
-        alpha = length(doubt)
+        alpha = length(inputs)
         if alpha <= 0:
             return SecondOrderStep()
         push = alpha * v * phi
         root = 0.5 * (math.sqrt(push * push + 4.0 * v) - push)  # sqrt(u): the deviation of y f after the step
-        return SecondOrderStep(add=alpha * doubt.y, gain=alpha * phi / root)
+        return SecondOrderStep(add=alpha * inputs.y, gain=alpha * phi / root)
 
 
 @rule
@@ -177,17 +225,19 @@ class SCW1(_SoftConfidence):
     -0.1
     """
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
-        """As far as the confidence wants, at most C cost."""
-        return self._step(doubt, self._length)
+    merges = True
 
-    def _length(self, doubt: SecondOrderInput) -> float:
+    def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
+        """As far as the confidence wants, at most C cost."""
+        return self._step(inputs, self._length)
+
+    def _length(self, inputs: SecondOrderInput) -> float:
         """The step that reaches the confidence, cut at C cost."""
         phi2 = self.phi() * self.phi()
         psi, zeta = 1.0 + phi2 / 2.0, 1.0 + phi2
-        m, v = doubt.margin(), doubt.variance
+        m, v = inputs.margin(), inputs.variance
         wanted = (-m * psi + math.sqrt(m * m * (phi2 * phi2) / 4.0 + v * phi2 * zeta)) / (v * zeta)
-        return min(self.C * doubt.cost, wanted)
+        return min(self.C * inputs.cost, wanted)
 
 
 @rule
@@ -200,15 +250,15 @@ class SCW2(_SoftConfidence):
     SecondOrderStep(add=0.0, gain=0.0, after=False)
     """
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+    def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """As far as confidence and squared loss balance."""
-        return self._step(doubt, self._length)
+        return self._step(inputs, self._length)
 
-    def _length(self, doubt: SecondOrderInput) -> float:
+    def _length(self, inputs: SecondOrderInput) -> float:
         """The step that balances confidence and loss."""
         phi = self.phi()
-        phi2, m, v = phi * phi, doubt.margin(), doubt.variance
-        n = v + 1.0 / (2.0 * (self.C * doubt.cost))
+        phi2, m, v = phi * phi, inputs.margin(), inputs.variance
+        n = v + 1.0 / (2.0 * (self.C * inputs.cost))
         root = phi * math.sqrt(phi2 * (m * m) * (v * v) + 4.0 * n * v * (n + v * phi2))
         return (root - (2.0 * m * n + phi2 * m * v)) / (2.0 * (n * n + n * v * phi2))
 
@@ -230,10 +280,10 @@ class ACOG(SecondOrderRule):
     loss: str = choice("II", "I", meaning="Whether the cost scales the slope or moves the margin.")
     full: bool = _full()
 
-    def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
+    def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """Nothing where the loss is zero."""
-        wanted = doubt.cost if self.loss == "I" else 1.0
-        if wanted - doubt.margin() <= 0:
+        wanted = inputs.cost if self.loss == "I" else 1.0
+        if wanted - inputs.margin() <= 0:
             return SecondOrderStep()
-        slope = 1.0 if self.loss == "I" else doubt.cost
-        return SecondOrderStep(add=self.eta * slope * doubt.y, gain=1.0 / self.gamma, after=True)
+        slope = 1.0 if self.loss == "I" else inputs.cost
+        return SecondOrderStep(add=self.eta * slope * inputs.y, gain=1.0 / self.gamma, after=True)

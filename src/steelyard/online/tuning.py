@@ -27,7 +27,7 @@ MEASURES: Mapping[str, tuple[Any, bool]] = {  # and whether lower is better
 class TunedStream:
     """What :func:`tune_stream` found.
 
-    Attributes
+    Parameters
     ----------
     best_params_ : dict
         The parameters with the best mean over the validation runs.
@@ -113,16 +113,16 @@ def tune_stream(
     orders = [known[np.random.default_rng([seed, run]).permutation(cut)] for run in range(count)]
     given: dict[str, Any] = {"classes": classes, "costs": estimator.costs if lower else None}
 
-    def values_of(point: Mapping[str, Any]) -> list[float]:
-        return [
-            prequential_score(
-                function, _pass(estimator, point, X, labels, rows, seed + run, classes), shown=shown, **given
-            )
-            for run, rows in enumerate(orders)
-        ]
+    jobs, found = check_jobs(n_jobs), np.empty((len(points), count))
+    for run, rows in enumerate(orders):  # the rows of an order are copied once for all points
+        X_run, y_run = take_rows(X, rows), labels[rows]
 
-    found = Parallel(n_jobs=check_jobs(n_jobs))(delayed(values_of)(point) for point in points)
-    table = [_entry(point, values) for point, values in zip(points, found, strict=True)]
+        def value_of(point: Mapping[str, Any], run: int = run, X_run: Any = X_run, y_run: Any = y_run) -> float:
+            trace = _model(estimator, point, seed + run).run(X_run, y_run, classes=classes)
+            return prequential_score(function, trace, shown=shown, **given)
+
+        found[:, run] = Parallel(n_jobs=jobs)(delayed(value_of)(point) for point in points)
+    table = [_entry(point, values) for point, values in zip(points, found.tolist(), strict=True)]
     best = (min if lower else max)(table, key=lambda entry: entry["mean"])["params"]
     model = _model(estimator, best, seed)
     return TunedStream(best, model, table, model.run(take_rows(X, rest), labels[rest], classes=classes))
@@ -130,12 +130,6 @@ def tune_stream(
 
 def _model(estimator: Any, point: Mapping[str, Any], seed: int) -> Any:
     return clone(estimator).set_params(**point, seed=seed)
-
-
-def _pass(estimator: Any, point: Mapping[str, Any], X: Any, y: Any, rows: Any, seed: int, classes: Any) -> Trace:
-    """One pass of one point of the grid."""
-    trace: Trace = _model(estimator, point, seed).run(take_rows(X, rows), y[rows], classes=classes)
-    return trace
 
 
 def _entry(point: Mapping[str, Any], values: Sequence[float]) -> dict[str, Any]:

@@ -110,12 +110,12 @@ class UpdateRule(Rule):
     uses_cost: ClassVar[bool] = True  # False: the rule is blind to costs, and sample weights are refused
     has_bias: ClassVar[bool] = False  # True: the rule moves an intercept of its own through Step.shift
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """The step for one labelled example.
 
         Parameters
         ----------
-        seen : UpdateInput
+        inputs : UpdateInput
             Score, truth, cost and lengths.
 
         Returns
@@ -125,12 +125,12 @@ class UpdateRule(Rule):
         """
         raise NotImplementedError
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """How far the weights of one class go along x, for :class:`OnlineCostClassifier`; 0 where nothing lacks.
 
         Parameters
         ----------
-        lack : ClassInput
+        inputs : ClassInput
             How far the estimate of one answer falls short.
 
         Returns
@@ -169,10 +169,10 @@ class Perceptron(UpdateRule):
     )
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """One whole row on a mistake."""
-        wrong = seen.margin() <= 0 if self.tie == "margin" else _sign(seen.score) != seen.y
-        return Step(add=seen.y if wrong else 0.0)
+        wrong = inputs.margin() <= 0 if self.tie == "margin" else _sign(inputs.score) != inputs.y
+        return Step(add=inputs.y if wrong else 0.0)
 
 
 @rule
@@ -189,20 +189,20 @@ class ROMMA(UpdateRule):
     uses_cost: ClassVar[bool] = False
     parallel: ClassVar[float] = 1e-12
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Nothing for rows that are zero or parallel to w."""
-        learn = seen.margin() < 1 if self.aggressive else _sign(seen.score) != seen.y
-        if not learn or seen.x2 == 0:
+        learn = inputs.margin() < 1 if self.aggressive else _sign(inputs.score) != inputs.y
+        if not learn or inputs.x2 == 0:
             return Step()
-        if seen.w2 == 0:
-            return Step(add=seen.y / seen.x2)
-        product = seen.x2 * seen.w2
-        if product <= seen.margin():  # the newest example alone decides; only rows shorter than 1 come here
-            return Step(keep=0.0, add=seen.y / seen.x2)
-        gap = product - seen.score * seen.score
+        if inputs.w2 == 0:
+            return Step(add=inputs.y / inputs.x2)
+        product = inputs.x2 * inputs.w2
+        if product <= inputs.margin():  # the newest example alone decides; only rows shorter than 1 come here
+            return Step(keep=0.0, add=inputs.y / inputs.x2)
+        gap = product - inputs.score * inputs.score
         if gap <= self.parallel * product:
             return Step()
-        return Step(keep=(product - seen.margin()) / gap, add=seen.w2 * (seen.y - seen.score) / gap)
+        return Step(keep=(product - inputs.margin()) / gap, add=inputs.w2 * (inputs.y - inputs.score) / gap)
 
 
 @rule
@@ -215,13 +215,13 @@ class PA(UpdateRule):
 
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
-        return Step(add=seen.y * (seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
+        return Step(add=inputs.y * (inputs.hinge() / inputs.x2) if inputs.hinge() > 0 and inputs.x2 > 0 else 0.0)
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """Until the margin is as large as the costs say."""
-        return lack.margin / lack.x2 if lack.margin > 0 and lack.x2 > 0 else 0.0
+        return inputs.margin / inputs.x2 if inputs.margin > 0 and inputs.x2 > 0 else 0.0
 
 
 @rule
@@ -235,13 +235,15 @@ class PA1(UpdateRule):
     C: float = positive(10.0, "The greatest step; 10 in paper 000.")
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
-        return Step(add=seen.y * min(self.C, seen.hinge() / seen.x2) if seen.hinge() > 0 and seen.x2 > 0 else 0.0)
+        return Step(
+            add=inputs.y * min(self.C, inputs.hinge() / inputs.x2) if inputs.hinge() > 0 and inputs.x2 > 0 else 0.0
+        )
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """Until the margin is as large as the costs say, or C."""
-        return min(self.C, lack.margin / lack.x2) if lack.margin > 0 and lack.x2 > 0 else 0.0
+        return min(self.C, inputs.margin / inputs.x2) if inputs.margin > 0 and inputs.x2 > 0 else 0.0
 
 
 @rule
@@ -255,15 +257,15 @@ class PA2(UpdateRule):
     C: float = positive(10.0, "Larger is more aggressive; 10 in paper 000.")
     uses_cost: ClassVar[bool] = False
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
-        if seen.hinge() <= 0 or seen.x2 <= 0:
+        if inputs.hinge() <= 0 or inputs.x2 <= 0:
             return Step()
-        return Step(add=seen.y * (seen.hinge() / (seen.x2 + 1.0 / (2.0 * self.C))))
+        return Step(add=inputs.y * (inputs.hinge() / (inputs.x2 + 1.0 / (2.0 * self.C))))
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """A damped part of the way to the margin that the costs say."""
-        return lack.margin / (lack.x2 + 1.0 / (2.0 * self.C)) if lack.margin > 0 and lack.x2 > 0 else 0.0
+        return inputs.margin / (inputs.x2 + 1.0 / (2.0 * self.C)) if inputs.margin > 0 and inputs.x2 > 0 else 0.0
 
 
 @rule
@@ -278,11 +280,11 @@ class PAUM(UpdateRule):
     radius: float = positive(1.0, "The length R of the longest row; 1 for unit rows.")
     has_bias: ClassVar[bool] = True
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """The margin asked for is the cost of the example."""
-        if seen.margin() > seen.cost:
+        if inputs.margin() > inputs.cost:
             return Step()
-        add = self.eta * seen.y
+        add = self.eta * inputs.y
         return Step(add=add, shift=add * (self.radius * self.radius))
 
 
@@ -298,11 +300,11 @@ class CPAPB(UpdateRule):
 
     C: float = positive(10.0, "The greatest step.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Mistakes only."""
-        if _sign(seen.score) == seen.y or seen.x2 == 0:
+        if _sign(inputs.score) == inputs.y or inputs.x2 == 0:
             return Step()
-        return Step(add=seen.y * min(self.C, (math.sqrt(seen.cost) - seen.margin()) / seen.x2))
+        return Step(add=inputs.y * min(self.C, (math.sqrt(inputs.cost) - inputs.margin()) / inputs.x2))
 
 
 @rule
@@ -313,11 +315,11 @@ class CPAPBTable2(UpdateRule):
     1.5
     """
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Every margin error."""
-        if seen.hinge() <= 0 or seen.x2 <= 0:
+        if inputs.hinge() <= 0 or inputs.x2 <= 0:
             return Step()
-        return Step(add=seen.y * ((math.sqrt(seen.cost) - seen.margin()) / seen.x2))
+        return Step(add=inputs.y * ((math.sqrt(inputs.cost) - inputs.margin()) / inputs.x2))
 
 
 @rule
@@ -330,13 +332,13 @@ class CSOGD1(UpdateRule):
 
     eta: float = positive(0.2, "The step; 0.2 in Table II.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """The same step for every class, until the margin reaches the cost."""
-        return Step(add=self.eta * seen.y if seen.cost - seen.margin() > 0 else 0.0)
+        return Step(add=self.eta * inputs.y if inputs.cost - inputs.margin() > 0 else 0.0)
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """The same for every answer, until its margin is as large as the costs say."""
-        return self.eta if lack.margin > 0 else 0.0
+        return self.eta if inputs.margin > 0 else 0.0
 
 
 @rule
@@ -349,13 +351,13 @@ class CSOGD2(UpdateRule):
 
     eta: float = positive(0.1, "The step; 0.1 in Table II.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """A step in proportion to the cost of the mistake."""
-        return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
+        return Step(add=self.eta * inputs.cost * inputs.y if inputs.hinge() > 0 else 0.0)
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """As long as the costs of the row are far apart."""
-        return self.eta * lack.range if lack.share > 0 else 0.0
+        return self.eta * inputs.range if inputs.share > 0 else 0.0
 
 
 @rule
@@ -370,21 +372,21 @@ class CSOALHinge(UpdateRule):
 
     eta: float = positive(1.0, "The step.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """A step in proportion to the cost of the mistake."""
-        return Step(add=self.eta * seen.cost * seen.y if seen.hinge() > 0 else 0.0)
+        return Step(add=self.eta * inputs.cost * inputs.y if inputs.hinge() > 0 else 0.0)
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """As long as the costs of the row are far apart."""
-        return self.eta * lack.range if lack.share > 0 else 0.0
+        return self.eta * inputs.range if inputs.share > 0 else 0.0
 
 
 @rule
 class CSOALPA(UpdateRule):
     """CSOAL's passive-aggressive step: add = y min(C, cost hinge / \\|x\\|^2); ask with :class:`AskSymmetric`.
 
-    Zhao & Hoi 2013, read as PA-I on the loss cost * max(0, 1 - y f). papers/001-asymmetric-active/README.md has the
-    numbers of the two other readings of it.
+    Zhao & Hoi 2013, read as PA-I on the loss cost * max(0, 1 - y f). papers/001-asymmetric-active/README.md
+    names two other readings of it.
 
     >>> CSOALPA(9.0).step(UpdateInput(-1.0, 1.0, 3.0, 1.0, 0.0)).add
     6.0
@@ -392,15 +394,15 @@ class CSOALPA(UpdateRule):
 
     C: float = positive(1.0, "The greatest step.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """Nothing for rows that are zero."""
-        if seen.hinge() <= 0 or seen.x2 <= 0:
+        if inputs.hinge() <= 0 or inputs.x2 <= 0:
             return Step()
-        return Step(add=seen.y * min(self.C, seen.cost * seen.hinge() / seen.x2))
+        return Step(add=inputs.y * min(self.C, inputs.cost * inputs.hinge() / inputs.x2))
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """As far as the loss says, or C."""
-        return min(self.C, lack.range * lack.share / lack.x2) if lack.share > 0 and lack.x2 > 0 else 0.0
+        return min(self.C, inputs.range * inputs.share / inputs.x2) if inputs.share > 0 and inputs.x2 > 0 else 0.0
 
 
 @rule
@@ -417,13 +419,13 @@ class LogisticGradient(UpdateRule):
 
     eta: float = positive(0.1, "The step.")
 
-    def step(self, seen: UpdateInput) -> Step:
+    def step(self, inputs: UpdateInput) -> Step:
         """A step in proportion to the cost and to the probability given to the wrong class."""
-        return Step(add=self.eta * seen.cost * _slope(seen.margin()) * seen.y)
+        return Step(add=self.eta * inputs.cost * _slope(inputs.margin()) * inputs.y)
 
-    def class_step(self, lack: ClassInput) -> float:
+    def class_step(self, inputs: ClassInput) -> float:
         """In proportion to the range of the costs and to the probability given to the wrong side."""
-        return self.eta * lack.range * _slope(1.0 - lack.share)
+        return self.eta * inputs.range * _slope(1.0 - inputs.share)
 
 
 def _slope(margin: float) -> float:

@@ -8,8 +8,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..margin.kernels import KERNEL
+from ..validation.docstrings import documented
 from ..validation.values import check_choice
-from .base import ReductionClassifier, ReductionClassifierCV
+from .base import PARAMETERS, ReductionClassifier, ReductionClassifierCV
 from .scheme import CostExamples, Floats, ReductionScheme, SubProblem, vote
 
 WEIGHTINGS = ("integral", "difference")
@@ -63,6 +65,7 @@ class _AllPairsParameters:
         return AllPairs(len(classes), check_choice("weighting", self.weighting, WEIGHTINGS))
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class AllPairsClassifier(_AllPairsParameters, ReductionClassifier):
     """Weighted all pairs (WAP): K(K-1)/2 weighted two-class problems, most wins decide, ties go to the first class.
@@ -72,10 +75,11 @@ class AllPairsClassifier(_AllPairsParameters, ReductionClassifier):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight``, or None for a support vector machine on one shared Gram matrix
-    weighting : "integral" as above, or "difference" for |c[i] - c[j]|
-    costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
+    weighting : {"integral", "difference"}
+        As above, or |c[i] - c[j]|.
 
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> model = AllPairsClassifier(GaussianNB(), costs=[[0, 1, 9], [1, 0, 1], [1, 1, 0]])
     >>> model.fit([[0.0], [0.2], [1.0], [1.2], [2.0], [2.2]], [0, 0, 1, 1, 2, 2]).predict([[0.1], [2.1]])
@@ -83,13 +87,20 @@ class AllPairsClassifier(_AllPairsParameters, ReductionClassifier):
     """
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class AllPairsClassifierCV(_AllPairsParameters, ReductionClassifierCV):
     """:class:`AllPairsClassifier` as a support vector machine whose ``lam`` is chosen by cross-validated cost.
 
-    Paper 002, sec. 5.2 (WAP-SVM). Parameters and attributes are those of :class:`OneSidedClassifierCV`,
-    and ``weighting`` of :class:`AllPairsClassifier`.
+    Paper 002, sec. 5.2 (WAP-SVM). Attributes are those of :class:`OneSidedClassifierCV`.
 
+    Parameters
+    ----------
+    weighting : {"integral", "difference"}
+        As for :class:`AllPairsClassifier`.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = AllPairsClassifierCV(lams="paper").fit(X, y)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..costs.rules import CostsLike, as_learning_costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
-from ..margin.kernels import DTYPES, kernel_spec
+from ..margin.kernels import DTYPES, Gamma, KernelFunction, KernelName, kernel_spec
 from ..validation.arrays import (
     check_base_rows,
     check_finite,
@@ -28,7 +28,7 @@ from ..validation.arrays import (
     take_rows,
     unchanged_on_error,
 )
-from ..validation.types import ArrayLike, LabelsLike, MatrixLike
+from ..validation.types import ArrayLike, CVLike, Estimator, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 from ._learners import train
 from .deduplication import Deduplication
@@ -37,6 +37,31 @@ from .svm_backend import ColumnCache, SharedGram
 
 PAPER_LAMS: Floats = 2.0 ** np.arange(17.0, -4.0, -2.0)  # paper 002, sec. 5
 DEFAULT_LAMS: Floats = 2.0 ** np.arange(17.0, -12.0, -2.0)
+
+
+PARAMETERS = {  # of all reductions, for ``documented``
+    "estimator": (
+        "classifier or None",
+        "Any that takes ``sample_weight``; None for a support vector machine on one shared Gram matrix.",
+    ),
+    "costs": (
+        "Costs, cost rule, mapping, array-like or None",
+        "What mistakes cost, ``C[true, predicted]``; 0/1 costs if None. ``fit(costs=)`` wins.",
+    ),
+    "lam": ("float above 0", "Weight of the regulariser of the support vector machines; large is smooth."),
+    "tol": (
+        "float above 0",
+        "Largest violation of the optimality conditions, times the spread of the decisions where that is below 1.",
+    ),
+    "dtype": ('{"float32", "float64"}', "Precision of the Gram matrix, which holds examples that repeat once."),
+    "cache_mb": ("float above 0", "Memory it may take before columns are computed on demand."),
+    "n_jobs": ("int or None", "Sub-problems solved at the same time."),
+    "lams": (
+        'sequence of float, "paper" or None',
+        'The path: 2^17, 2^15, ..., 2^-11 if None; "paper" stops at 2^-3. Among equals the largest is chosen.',
+    ),
+    "cv": ("int, splitter or iterable", "Number of stratified folds, a scikit-learn splitter or (train, test) pairs."),
+}
 
 
 class SVMBackend(Protocol):
@@ -59,9 +84,9 @@ class SVMBackend(Protocol):
 class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What all reductions share; a subclass brings its plan."""
 
-    costs: Any = None
-    kernel: Any = "perceptron"
-    gamma: float | None = None
+    costs: CostsLike | None = None
+    kernel: KernelName | KernelFunction = "perceptron"
+    gamma: Gamma = None
     degree: int = 3
     coef0: float = 0.0
     tol: float = 1e-3
@@ -92,7 +117,8 @@ class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             plan = self._plan(classes)
             fitted = self._learn(rows, cases, plan)
-            for name, value in {"classes_": classes, "plan_": plan, **fitted}.items():
+            limits = float(cases.table.min()), float(cases.table.max())  # the costs that were learned from
+            for name, value in {"classes_": classes, "plan_": plan, "cost_limits_": limits, **fitted}.items():
                 setattr(self, name, value)
         return self
 
@@ -135,7 +161,7 @@ class Reduction(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class ReductionClassifier(Reduction):
     """A reduction to any base learner, or to support vector machines of one ``lam``."""
 
-    estimator: Any = field(default=None, kw_only=False)
+    estimator: Estimator | None = field(default=None, kw_only=False)
     lam: float = field(default=1.0, kw_only=True)
 
     def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
@@ -161,8 +187,8 @@ class ReductionClassifier(Reduction):
 class ReductionClassifierCV(Reduction):
     """A reduction to support vector machines with the ``lam`` of least cross-validated cost."""
 
-    lams: Any = field(default=None, kw_only=True)
-    cv: Any = field(default=5, kw_only=True)
+    lams: ArrayLike | str | None = field(default=None, kw_only=True)
+    cv: CVLike = field(default=5, kw_only=True)
 
     def _learn(self, rows: Any, cases: CostExamples, plan: ReductionScheme) -> dict[str, Any]:
         lams = read_lams(self.lams)

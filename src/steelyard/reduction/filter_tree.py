@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..errors import InvalidInputError
+from ..margin.kernels import KERNEL
 from ..validation.arrays import check_random
+from ..validation.docstrings import documented
+from ..validation.types import RandomState
 from ..validation.values import invalid
-from .base import ReductionClassifier, ReductionClassifierCV
+from .base import PARAMETERS, ReductionClassifier, ReductionClassifierCV
 from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SolvedProblems, SubProblem
 
 ADVICE = 'Use "random", "balanced" or nested pairs with every class once, e.g. (("a", "b"), "c").'
@@ -135,12 +138,13 @@ def read_tournament(tournament: Any, classes: NDArray[Any], random_state: Any) -
 @dataclass(eq=False, repr=False, kw_only=True)
 class _FilterTreeParameters:
     tournament: Any = "random"
-    random_state: Any = None
+    random_state: RandomState = None
 
     def _plan(self, classes: NDArray[Any]) -> FilterTree:
         return FilterTree(read_tournament(self.tournament, classes, self.random_state))
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class FilterTreeClassifier(_FilterTreeParameters, ReductionClassifier):
     """Filter tree (FT): K - 1 weighted two-class problems in a knock-out tournament of the classes.
@@ -151,11 +155,13 @@ class FilterTreeClassifier(_FilterTreeParameters, ReductionClassifier):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight``, or None for a support vector machine on one shared Gram matrix
-    tournament : "random", a balanced tree of shuffled classes; "balanced", in sorted order; or nested pairs of labels
-    random_state : seed of the random tournament
-    costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
+    tournament : {"random", "balanced"} or nested pairs of labels
+        A balanced tree of shuffled classes, or of classes in sorted order.
+    random_state : int, RandomState or None
+        Seed of the random tournament.
 
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> costs = Costs.from_matrix([[0, 1, 9], [1, 0, 1], [1, 1, 0]], classes=["a", "b", "c"])
     >>> model = FilterTreeClassifier(GaussianNB(), costs=costs, tournament=(("a", "b"), "c"))
@@ -164,13 +170,23 @@ class FilterTreeClassifier(_FilterTreeParameters, ReductionClassifier):
     """
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class FilterTreeClassifierCV(_FilterTreeParameters, ReductionClassifierCV):
     """:class:`FilterTreeClassifier` as a support vector machine whose ``lam`` is chosen by cross-validated cost.
 
-    Every lam grows its own tree, over one tournament. Paper 002, sec. 5.2 (FT-SVM). Parameters and attributes are
-    those of :class:`OneSidedClassifierCV`, and ``tournament`` and ``random_state`` of :class:`FilterTreeClassifier`.
+    Every lam grows its own tree, over one tournament. Paper 002, sec. 5.2 (FT-SVM). Attributes are those of
+    :class:`OneSidedClassifierCV`.
 
+    Parameters
+    ----------
+    tournament : {"random", "balanced"} or nested pairs of labels
+        As for :class:`FilterTreeClassifier`.
+    random_state : int, RandomState or None
+        Seed of the random tournament.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = FilterTreeClassifierCV(lams="paper", random_state=0).fit(X, y)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import ReductionClassifier, ReductionClassifierCV
+from ..margin.kernels import KERNEL
+from ..validation.docstrings import documented
+from .base import PARAMETERS, ReductionClassifier, ReductionClassifierCV
 from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 
@@ -42,6 +44,7 @@ class _OneSidedParameters:
         return OneSided(len(classes))
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class OneSidedClassifier(_OneSidedParameters, ReductionClassifier):
     """Reduction to one-sided regression (RED): K regressors r_k of the costs, the answer is argmin_k r_k(x).
@@ -52,39 +55,36 @@ class OneSidedClassifier(_OneSidedParameters, ReductionClassifier):
 
     Parameters
     ----------
-    estimator : regressor with ``fit(X, y, side=)``, or None for :class:`OneSidedSVR` on one shared Gram matrix. A
-        regressor without ``side`` is fitted with its own two-sided loss: plain cost regression, without Theorem 1.
-    costs : None for 0/1, :class:`Costs`, a rule, C[true, predicted] or {class: cost}; ``fit(costs=)`` wins
-    lam : > 0, weight of the regulariser; large is smooth
-    kernel : "perceptron" (-|x - z|), "rbf", "linear", "poly", "precomputed" or a callable, with gamma, degree, coef0
-    tol : > 0, largest violation of the optimality conditions, times the spread of the decisions where that is below 1
-    dtype, cache_mb : precision of the Gram matrix, which holds examples that repeat once; memory it may take before
-        columns are computed on demand
-    n_jobs : sub-problems solved at the same time
+    estimator : regressor or None
+        A regressor with ``fit(X, y, side=)``; None for :class:`OneSidedSVR` on one shared Gram matrix. One without
+        ``side`` is fitted with its own two-sided loss: plain cost regression, without Theorem 1.
 
+    Examples
+    --------
     >>> model = OneSidedClassifier(costs=[[0, 1, 9], [1, 0, 1], [1, 1, 0]], lam=0.1)
     >>> model.fit([[0.0], [0.2], [1.0], [1.2], [2.0], [2.2]], [0, 0, 1, 1, 2, 2]).predict([[0.1], [2.1]])
     array([0, 2])
     """
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class OneSidedClassifierCV(_OneSidedParameters, ReductionClassifierCV):
     """:class:`OneSidedClassifier` as support vector regression whose ``lam`` is chosen by cross-validated cost.
 
     One Gram matrix serves all classes, folds and lams; the lams form a warm-started path. Paper 002, sec. 5.
 
-    Parameters
-    ----------
-    lams : None for 2^17, 2^15, ..., 2^-11; "paper" to stop at 2^-3; or positive numbers
-    cv : number of stratified folds, a scikit-learn splitter or (train, test) pairs
-    costs, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
-
     Attributes
     ----------
-    lam_ : the chosen one; among equals the largest
-    lams_, cv_costs_ : the path, and the mean cost of held-out examples, (lams, folds)
+    lam_ : float
+        The chosen one; among equals the largest.
+    lams_ : ndarray
+        The path.
+    cv_costs_ : ndarray of shape (lams, folds)
+        Mean cost of held-out examples.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = OneSidedClassifierCV(lams="paper").fit(X, y)

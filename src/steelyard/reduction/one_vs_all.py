@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import ReductionClassifier, ReductionClassifierCV
+from ..margin.kernels import KERNEL
+from ..validation.docstrings import documented
+from .base import PARAMETERS, ReductionClassifier, ReductionClassifierCV
 from .scheme import CostExamples, Floats, ReductionScheme, SubProblem
 
 
@@ -32,6 +34,7 @@ class _OneVsAllParameters:
         return OneVsAll(len(classes))
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class OneVsAllClassifier(_OneVsAllParameters, ReductionClassifier):
     """One-vs-all (OVA): K two-class problems, the highest score wins, ties go to the first class.
@@ -41,10 +44,12 @@ class OneVsAllClassifier(_OneVsAllParameters, ReductionClassifier):
 
     Parameters
     ----------
-    estimator : classifier, or None for a support vector machine on one shared Gram matrix. It is scored by
-        ``decision_function``, else ``predict_proba``, else ``predict``.
-    costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
+    estimator : classifier or None
+        None for a support vector machine on one shared Gram matrix. It is scored by ``decision_function``, else
+        ``predict_proba``, else ``predict``.
 
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> model = OneVsAllClassifier(GaussianNB())
     >>> model.fit([[0.0], [0.2], [1.0], [1.2], [2.0], [2.2]], list("aabbcc")).predict([[0.1], [2.1]])
@@ -52,13 +57,16 @@ class OneVsAllClassifier(_OneVsAllParameters, ReductionClassifier):
     """
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class OneVsAllClassifierCV(_OneVsAllParameters, ReductionClassifierCV):
     """:class:`OneVsAllClassifier` as a support vector machine whose ``lam`` is chosen by cross-validated cost.
 
-    The costs are used for that choice only. Paper 002, sec. 5.2 (OVA-SVM). Parameters and attributes are those of
+    The costs are used for that choice only. Paper 002, sec. 5.2 (OVA-SVM). Attributes are those of
     :class:`OneSidedClassifierCV`.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = OneVsAllClassifierCV(lams="paper").fit(X, y)

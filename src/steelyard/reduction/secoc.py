@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..margin.kernels import KERNEL
+from ..validation.docstrings import documented
+from ..validation.types import ArrayLike
 from ..validation.values import check_count, invalid
-from .base import ReductionClassifier, ReductionClassifierCV
+from .base import PARAMETERS, ReductionClassifier, ReductionClassifierCV
 from .scheme import CostExamples, Floats, ReductionScheme, SubProblem, vote
 
 
@@ -65,13 +68,14 @@ class SECOC(ReductionScheme):
 @dataclass(eq=False, repr=False, kw_only=True)
 class _SECOCParameters:
     n_thresholds: int = 8
-    code: Any = "hadamard"
+    code: ArrayLike | str = "hadamard"
 
     def _plan(self, classes: NDArray[np.generic]) -> SECOC:
         n = check_count("n_thresholds", self.n_thresholds)
         return SECOC(read_code(self.code, len(classes)), (np.arange(n) + 0.5) / n)
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class SECOCClassifier(_SECOCParameters, ReductionClassifier):
     """Sensitive error-correcting output codes (SECOC): costs estimated from weighted two-class problems.
@@ -84,11 +88,13 @@ class SECOCClassifier(_SECOCParameters, ReductionClassifier):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight``, or None for a support vector machine on one shared Gram matrix
-    n_thresholds : >= 1, cells of the grid on [0, 1]
-    code : "hadamard", or groups of your own: a matrix of 0 and 1, a row per group, a column per class in sorted order
-    costs, lam, kernel, gamma, degree, coef0, tol, dtype, cache_mb, n_jobs : see :class:`OneSidedClassifier`
+    n_thresholds : int, at least 1
+        Cells of the grid on [0, 1].
+    code : "hadamard" or array-like of shape (groups, K)
+        Groups of your own are a matrix of 0 and 1, a row per group, a column per class in sorted order.
 
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> model = SECOCClassifier(GaussianNB(), costs=[[0, 1, 9], [1, 0, 1], [1, 1, 0]])
     >>> model.fit([[0.0], [0.2], [1.0], [1.2], [2.0], [2.2]], [0, 0, 1, 1, 2, 2]).predict([[0.1], [2.1]])
@@ -96,13 +102,22 @@ class SECOCClassifier(_SECOCParameters, ReductionClassifier):
     """
 
 
+@documented(PARAMETERS, KERNEL)
 @dataclass(eq=False, repr=False)
 class SECOCClassifierCV(_SECOCParameters, ReductionClassifierCV):
     """:class:`SECOCClassifier` as a support vector machine whose ``lam`` is chosen by cross-validated cost.
 
-    Paper 002, sec. 5.2 (SECOC-SVM). Parameters and attributes are those of :class:`OneSidedClassifierCV`,
-    ``n_thresholds`` and ``code`` those of :class:`SECOCClassifier`.
+    Paper 002, sec. 5.2 (SECOC-SVM). Attributes are those of :class:`OneSidedClassifierCV`.
 
+    Parameters
+    ----------
+    n_thresholds : int, at least 1
+        As for :class:`SECOCClassifier`.
+    code : "hadamard" or array-like of shape (groups, K)
+        As for :class:`SECOCClassifier`.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SECOCClassifierCV(lams="paper").fit(X, y)

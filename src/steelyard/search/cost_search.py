@@ -23,7 +23,9 @@ from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_random, check_same_length
+from ..validation.docstrings import documented
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
+from .genetic import GeneticSampler
 from .objective import (
     Candidate,
     Objective,
@@ -43,21 +45,46 @@ def _can(method: str) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "best_estimator_", None) or self._searched(), method))
 
 
+@documented()
 class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the class costs with which an estimator does best on validation rows, and fits it with them.
 
-    ``estimator``: anything with a parameter named ``parameter`` (None: AdaC2.M1 on C4.5).
-    ``scoring``: "g_mean", "f:CLASS", costs (whose mean is minimised), or a scikit-learn scorer or its name.
-    ``sampler``: "genetic" (paper 003, sec. 6), "tpe", "cmaes", "random"; "power_grid" tries
-    c_k = (n_min / n_k)^gamma for
-    16 gammas in 0 ... 1.5 only. All others begin with five of these. On held-out data none is reliably better.
-    ``cv``: validation folds, or a scikit-learn splitter; one split is easily overfitted.
-    ``n_trials``: vectors judged, those found in ``storage`` included; ``time_limit``: seconds after which none starts.
-    ``protocol="paper"``: mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
-    ``storage``, ``study_name``: journal file, database URL or Optuna storage to resume from and to share.
-    ``validation_fitness_`` is what the search maximised: it flatters. :func:`nested_evaluate` tells what to expect.
-    ``best_costs_`` belong to the number of rounds they were found with, ``n_rounds_``.
+    Parameters
+    ----------
+    estimator : classifier or None
+        Anything with a parameter named ``parameter``; AdaC2.M1 on C4.5 if None.
+    scoring : {"g_mean", "f:CLASS"}, Costs, str or callable
+        Costs, whose mean is minimised, or a scikit-learn scorer or its name.
+    sampler : {"genetic", "tpe", "cmaes", "random", "power_grid"} or GeneticSampler
+        "genetic" is paper 003, sec. 6, a :class:`GeneticSampler` the same with settings of one's own; "power_grid"
+        tries c_k = (n_min / n_k)^gamma for 16 gammas in 0 ... 1.5 only. All others begin with five of these. On
+        held-out data none is reliably better.
+    cv : int or splitter
+        Validation folds; one split is easily overfitted.
+    n_trials : int
+        Vectors judged, those found in ``storage`` included.
+    time_limit : float or None
+        Seconds after which none starts.
+    protocol : "paper" or None
+        The mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
+    storage : path, URL, Optuna storage or None
+        Journal file, database or storage to resume from and to share.
+    study_name : str or None
+        Name of the study there.
+    progress : bool
+        Show a bar.
+    parameter : str
+        The parameter of the estimator that takes the costs.
 
+    Attributes
+    ----------
+    best_costs_, n_rounds_ : Costs, int
+        The costs, and the number of rounds they were found with and belong to.
+    validation_fitness_ : float
+        What the search maximised: it flatters. :func:`nested_evaluate` tells what to expect.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = AdaC2M1Classifier(DecisionTreeClassifier(max_depth=2), random_state=0)
@@ -71,7 +98,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         estimator: Estimator | None = None,
         *,
         scoring: Any = "g_mean",
-        sampler: str = "genetic",
+        sampler: str | GeneticSampler = "genetic",
         cv: CVLike = 5,
         n_trials: int = 100,
         time_limit: float | None = None,
@@ -145,7 +172,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         return self.estimator
 
     def _plan(self, classes: NDArray[Any], codes: Codes, seed: int) -> SearchPlan:
-        sampler = check_choice("sampler", self.sampler, SAMPLERS)
+        sampler = self._sampler()
         check_choice("protocol", self.protocol, (None, "paper"))
         n_trials = check_count("n_trials", self.n_trials)
         time_limit = None if self.time_limit is None else check_number("time_limit", self.time_limit, above=0)
@@ -161,9 +188,17 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             counts=counts,
             seeded=self.protocol is None,
             seed=seed,
-            n_trials=len(POWERS) if sampler == "power_grid" else n_trials,
+            n_trials=_n_trials(sampler, n_trials),
             time_limit=time_limit,
         )
+
+    def _sampler(self) -> str | GeneticSampler:
+        if isinstance(self.sampler, GeneticSampler):
+            self.sampler.validate()
+            return self.sampler
+        if not isinstance(self.sampler, str):
+            raise invalid("sampler", f"be a GeneticSampler or one of {', '.join(SAMPLERS)}", self.sampler)
+        return GeneticSampler() if check_choice("sampler", self.sampler, SAMPLERS) == "genetic" else self.sampler
 
     def _searches(self, X: Any, classes: NDArray[Any], codes: Codes, seed: int) -> list[tuple[str | None, list[Split]]]:
         """Name and splits of every study: one over all splits, or the paper's twenty of one split each."""
@@ -193,7 +228,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "estimator": type(estimator).__name__,
             "rounds": None if rounds is None else int(rounds),
             "scoring": self.scoring if isinstance(self.scoring, str) else repr(self.scoring),
-            "sampler": plan.sampler,
+            "sampler": "genetic" if plan.sampler == GeneticSampler() else str(plan.sampler),
             "cv": repr(self.cv),
             "seed": plan.seed,
             "classes": dict(zip(plan.names, plan.counts.tolist(), strict=True)),
@@ -224,13 +259,9 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return int(self.best_estimator_.n_features_in_)
 
+    @documented()
     def plot_convergence(self, ax: Axes | None = None) -> Any:
         """The best validation fitness so far over the vectors judged, one line a study; returns the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
 
         Returns
         -------
@@ -254,3 +285,10 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tags.input_tags = searched.input_tags
         tags.classifier_tags.multi_class = searched.classifier_tags.multi_class
         return tags
+
+
+def _n_trials(sampler: str | GeneticSampler, given: int) -> int:
+    """Vectors that one study judges."""
+    if isinstance(sampler, GeneticSampler):
+        return sampler.n_trials(given)
+    return len(POWERS) if sampler == "power_grid" else given

@@ -1,4 +1,7 @@
-"""What is searched and for how long; where the search begins."""
+"""What is searched and for how long; where the search begins.
+
+Tested in ``tests/unit/search/test_cost_search.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import genetic
+from .genetic import GeneticSampler
 
 Floats = NDArray[np.float64]
 SAMPLERS = ("genetic", "tpe", "cmaes", "random", "power_grid")
@@ -19,7 +22,7 @@ BATCH = 20  # vectors drawn before the first of them is judged, where the sample
 class SearchPlan(NamedTuple):
     """One study."""
 
-    sampler: str
+    sampler: str | GeneticSampler
     names: list[str]  # of the costs, one per class
     counts: Floats  # examples per class
     seeded: bool
@@ -33,12 +36,14 @@ def power_family(counts: Floats, gamma: float) -> Floats:
     return np.asarray((counts.min() / counts) ** gamma)
 
 
-def seeds(sampler: str, counts: Floats) -> list[Floats]:
+def seeds(sampler: str | GeneticSampler, counts: Floats) -> list[Floats]:
     """The vectors a search starts from; for the power grid these are all."""
     family = [power_family(counts, gamma) for gamma in (POWERS if sampler == "power_grid" else SEEDS)]
-    return [genetic.costs_of(genetic.genes_of(c)) for c in family] if sampler == "genetic" else family
+    return [sampler.costs_of(sampler.genes_of(c)) for c in family] if isinstance(sampler, GeneticSampler) else family
 
 
-def batch_size(sampler: str, n_classes: int) -> int:
+def batch_size(sampler: str | GeneticSampler, n_classes: int) -> int:
     """How many vectors are drawn together; fixed, so that results do not depend on the number of workers."""
-    return {"genetic": genetic.POPULATION, "tpe": 5, "cmaes": 4 + int(3 * np.log(n_classes))}.get(sampler, BATCH)
+    if isinstance(sampler, GeneticSampler):
+        return sampler.population
+    return {"tpe": 5, "cmaes": 4 + int(3 * np.log(n_classes))}.get(sampler, BATCH)

@@ -1,4 +1,7 @@
-"""How the next cost vector is chosen: Optuna samplers and the range they draw from. Needs Optuna."""
+"""How the next cost vector is chosen: Optuna samplers and the range they draw from. Needs Optuna.
+
+Tested in ``tests/unit/search/test_genetic.py``.
+"""
 
 from __future__ import annotations
 
@@ -13,49 +16,53 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from . import genetic
+from .genetic import GeneticSampler
 from .plan import POWERS, SearchPlan, power_family, seeds
 
 Floats = NDArray[np.float64]
+LEAST = 1 / 256  # smallest cost that is searched, unless counts differ by more
 
 
-class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
+class GeneticOptunaSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
     """The genetic algorithm of paper 003 as an Optuna sampler.
 
-    Trial n belongs to generation n // 20. Its parents are the last 20 judged trials of earlier generations and the best
-    one so far, which therefore is never lost (elite 1) and never judged again. Each draw depends on the seed, the
-    number of the trial and these parents only: a search that is resumed goes on as if it had not been stopped.
+    Trial n belongs to generation n // population. Its parents are the last judged trials of earlier generations, as
+    many as a population, and the elite so far, which therefore is never lost and never judged again. Each draw depends
+    on the seed, the number of the trial and these parents only: a search that is resumed goes on as if it had not been
+    stopped.
     """
 
-    def __init__(self, names: list[str], seed: int) -> None:
+    def __init__(self, algorithm: GeneticSampler, names: list[str], seed: int) -> None:
+        self.algorithm = algorithm
         self.names = names
         self.seed = seed
         self._found: tuple[tuple[int, int], tuple[genetic.Genes, Floats]] | None = None
 
     def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, FloatDistribution]:
         """All costs are drawn together."""
-        return {name: level_distribution() for name in self.names}
+        return {name: level_distribution(self.algorithm) for name in self.names}
 
     def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, float]:
         """The costs of one individual."""
         random = np.random.default_rng([self.seed, trial.number])
-        parents, fitness = self._parents(study, trial.number // genetic.POPULATION)
+        parents, fitness = self._parents(study, trial.number // self.algorithm.population)
         if len(parents):
-            individual = genetic.child(parents, fitness, random)
+            individual = self.algorithm.child(parents, fitness, random)
         else:
-            individual = genetic.random_individual(len(self.names), random)
-        return dict(zip(self.names, genetic.costs_of(individual).tolist(), strict=True))
+            individual = self.algorithm.random_individual(len(self.names), random)
+        return dict(zip(self.names, self.algorithm.costs_of(individual).tolist(), strict=True))
 
     def _parents(self, study: Any, generation: int) -> tuple[genetic.Genes, Floats]:
         """Parents of a generation and their fitness; found once unless another process tells something new."""
         judged = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         if self._found is None or self._found[0] != (generation, len(judged)):
-            before = [t for t in judged if t.number < generation * genetic.POPULATION]
-            pool = before[-genetic.POPULATION :]
-            if before:
-                elite = max(before, key=lambda t: (t.value, -t.number))
-                pool += [elite] * all(t.number != elite.number for t in pool)
+            before = [t for t in judged if t.number < generation * self.algorithm.population]
+            pool = before[-self.algorithm.population :]
+            chosen = {t.number for t in pool}
+            fittest = sorted(before, key=lambda t: (-t.value, t.number))[: self.algorithm.elite]
+            pool += [t for t in fittest if t.number not in chosen]
             costs = np.array([[t.params[name] for name in self.names] for t in pool])
-            found = genetic.genes_of(costs), np.array([t.value for t in pool])
+            found = self.algorithm.genes_of(costs), np.array([t.value for t in pool])
             self._found = (generation, len(judged)), found
         return self._found[1]
 
@@ -64,17 +71,17 @@ class GeneticSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
         raise NotImplementedError(param_name)
 
 
-def level_distribution() -> FloatDistribution:
-    """The 256 levels of a gene."""
-    return FloatDistribution(1 / genetic.LEVELS, 1.0, step=1 / genetic.LEVELS)
+def level_distribution(algorithm: GeneticSampler) -> FloatDistribution:
+    """The levels of a gene."""
+    return FloatDistribution(1 / algorithm.levels, 1.0, step=1 / algorithm.levels)
 
 
-def distributions(sampler: str, names: list[str], counts: Floats) -> dict[str, FloatDistribution]:
+def distributions(plan: SearchPlan) -> dict[str, FloatDistribution]:
     """The range of every cost. Ratios matter, so all but the genes are logarithmic, wide enough for the power grid."""
-    if sampler == "genetic":
-        return {name: level_distribution() for name in names}
-    floor = min(1 / genetic.LEVELS, float(power_family(counts, POWERS[-1]).min()))
-    return {name: FloatDistribution(floor, 1.0, log=True) for name in names}
+    if isinstance(plan.sampler, GeneticSampler):
+        return {name: level_distribution(plan.sampler) for name in plan.names}
+    floor = min(LEAST, float(power_family(plan.counts, POWERS[-1]).min()))
+    return {name: FloatDistribution(floor, 1.0, log=True) for name in plan.names}
 
 
 class WarmStartSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
@@ -133,14 +140,14 @@ def make_sampler(plan: SearchPlan) -> Any:
     first = seeds(plan.sampler, plan.counts) if plan.seeded or plan.sampler == "power_grid" else []
     return WarmStartSampler(
         [dict(zip(plan.names, costs.tolist(), strict=True)) for costs in first],
-        distributions(plan.sampler, plan.names, plan.counts),
+        distributions(plan),
         None if plan.sampler == "power_grid" else partial(_drawing_sampler, plan),
     )
 
 
 def _drawing_sampler(plan: SearchPlan, n_before: int) -> Any:
-    if plan.sampler == "genetic":
-        return GeneticSampler(plan.names, plan.seed)
+    if isinstance(plan.sampler, GeneticSampler):
+        return GeneticOptunaSampler(plan.sampler, plan.names, plan.seed)
     later = (plan.seed + n_before) % 2**32  # the same seed again would draw the same vectors again
     if plan.sampler == "tpe":
         return optuna.samplers.TPESampler(seed=later)

@@ -1,4 +1,7 @@
-"""The loop of a search: draw a batch of cost vectors, judge them, tell the study. Needs Optuna."""
+"""The loop of a search: draw a batch of cost vectors, judge them, tell the study. Needs Optuna.
+
+Tested in ``tests/unit/search/test_cost_search.py``.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def open_storage(storage: Any) -> Any:
 
 def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
     """Go on until the study holds ``n_trials`` judged vectors or the time is over."""
-    space = distributions(plan.sampler, plan.names, plan.counts)
+    space = distributions(plan)
     batch = batch_size(plan.sampler, len(plan.names))
     start = time.monotonic()
     while (left := plan.n_trials - n_judged(study)) > 0:

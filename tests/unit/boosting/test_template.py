@@ -134,7 +134,7 @@ def test_per_example_costs_move_the_answers():
         return AdaC2M1Classifier(STUMP, n_estimators=3, random_state=0).fit(X, y, costs=cost).predict([[0.0]])[0]
 
     assert answer(cost) == 0
-    cost[2] = [1.9, 0]  # dear, yet not as dear as the two others together: the first hypothesis still gets a vote
+    cost[2] = [1.9, 0]  # costly, yet not as costly as the two others together: the first hypothesis still gets a vote
     assert answer(cost) == 1
 
 

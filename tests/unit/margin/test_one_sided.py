@@ -154,8 +154,50 @@ def test_targets_must_be_finite_numbers() -> None:
 
 def test_texts_for_numbers_and_weights_beyond_all_numbers_are_told() -> None:
     with pytest.raises(InvalidInputError, match=r"^y must hold numbers; got .*could not convert"):
-        OneSidedSVR().fit(X, ["dear"] * 80)
+        OneSidedSVR().fit(X, ["costly"] * 80)
     with pytest.raises(InvalidInputError, match=r"^side must hold numbers; got 'list'. could not convert"):
         OneSidedSVR().fit(X, Y, side=["above"] * 80)
     with pytest.raises(InvalidInputError, match=r"^lam must leave the weights of all examples finite; got 1e-300"):
         OneSidedSVR(lam=1e-300).fit(X, Y, sample_weight=np.full(80, 1e10))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "perceptron", "linear"])
+def test_the_squared_loss_is_the_optimum_of_its_objective(kernel: str) -> None:
+    weight = RNG.uniform(0.5, 2, 80)
+    K = gram(X, kernel=kernel, gamma=2.0, dtype="float64")
+    side = RNG.choice([-1, 0, 1], 80)
+    model = OneSidedSVR(kernel, gamma=2.0, lam=0.3, loss="squared", tol=1e-9, dtype="float64")
+    model.fit(X, Y, side=side, sample_weight=weight)
+    b = np.zeros(80)
+    b[model.support_] = model.dual_coef_
+    error = K @ b + model.intercept_ - Y
+    lost = np.where(side == 0, np.abs(error), np.maximum(0, side * error))
+    objective = 0.5 * b @ K @ b + weight @ lost**2 / 0.3
+    assert objective == pytest.approx(model.dual_objective_ + model.duality_gap_, rel=1e-9)
+    assert model.duality_gap_ < 1e-5 * objective
+    assert b.sum() == pytest.approx(0.0, abs=1e-7)
+    np.testing.assert_allclose(b, -2 * weight / 0.3 * lost * np.sign(error), atol=1e-4)  # stationarity
+
+
+def test_a_squared_loss_on_both_sides_is_kernel_ridge_regression() -> None:
+    K = gram(X, kernel="rbf", gamma=2.0, dtype="float64")
+    model = OneSidedSVR("rbf", gamma=2.0, lam=0.1, loss="squared", tol=1e-10, dtype="float64").fit(X, Y)
+    system = np.block([[K + 0.05 * np.eye(80), np.ones((80, 1))], [np.ones((1, 80)), np.zeros((1, 1))]])
+    solved = np.linalg.solve(system, np.r_[Y, 0.0])
+    np.testing.assert_allclose(model.predict(X), K @ solved[:-1] + solved[-1], atol=1e-5)
+
+
+def test_squared_sparse_precomputed_and_weights_of_zero_agree() -> None:
+    given = {"lam": 0.2, "loss": "squared", "tol": 1e-9, "dtype": "float64"}
+    plain = OneSidedSVR("rbf", gamma=1.0, **given).fit(X[:60], Y[:60], side=SIDE[:60])
+    weight = np.r_[np.ones(60), np.zeros(20)]
+    thin = OneSidedSVR("rbf", gamma=1.0, **given).fit(sparse.csr_array(X), Y, side=SIDE, sample_weight=weight)
+    K = gram(X, kernel="rbf", gamma=1.0, dtype="float64")
+    matrix = OneSidedSVR("precomputed", **given).fit(K, Y, side=SIDE, sample_weight=weight)
+    np.testing.assert_allclose(thin.predict(X), plain.predict(X), atol=1e-6)
+    np.testing.assert_allclose(matrix.predict(K), plain.predict(X), atol=1e-6)
+
+
+def test_another_loss_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="loss must be"):
+        OneSidedSVR(loss="cubic").fit(X, Y)

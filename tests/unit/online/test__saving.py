@@ -72,8 +72,8 @@ def test_weights_given_with_a_state_outlive_a_failed_call() -> None:
 
 def test_rules_of_ones_own_are_given_when_resuming() -> None:
     class Mine(UpdateRule):
-        def step(self, seen: UpdateInput) -> Step:
-            return Step(add=0.5 * seen.y)
+        def step(self, inputs: UpdateInput) -> Step:
+            return Step(add=0.5 * inputs.y)
 
     state = OnlineClassifier(Mine()).fit(X, Y).state()
     with pytest.raises(StateError, match="'Mine'"):

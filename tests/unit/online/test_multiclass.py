@@ -1,4 +1,4 @@
-"""OnlineCostClassifier as a user meets it: late labels, dear mistakes, and what is said of wrong input."""
+"""OnlineCostClassifier as a user meets it: late labels, costly mistakes, and what is said of wrong input."""
 
 from typing import Any
 
@@ -68,8 +68,8 @@ def test_dear_mistakes_are_avoided() -> None:
     y = rng.integers(0, 3, 3000)
     X = centres[y] + 1.2 * rng.normal(size=(3000, 2))
     C = np.array([[0.0, 1, 1], [1, 0, 1], [20, 20, 0]])
-    dear, plain = (OnlineCostClassifier(CSOGD1(0.02), costs=c, fit_intercept=True).run(X, y) for c in (C, None))
-    assert C[y, dear.prediction].sum() < 0.7 * C[y, plain.prediction].sum()
+    costly, plain = (OnlineCostClassifier(CSOGD1(0.02), costs=c, fit_intercept=True).run(X, y) for c in (C, None))
+    assert C[y, costly.prediction].sum() < 0.7 * C[y, plain.prediction].sum()
 
 
 def test_mistakes_are_said_and_leave_no_trace() -> None:

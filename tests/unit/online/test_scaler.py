@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from steelyard import InvalidInputError, StateError, StreamScaler
+from steelyard._native import shorten_rows
 
+CELLS = st.floats(-1e6, 1e6) | st.just(math.nan)
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 4)) * [1, 100, 1e-3, 5] + [0, 1e6, 3, -2]
 
@@ -102,3 +105,41 @@ def test_a_failed_call_changes_nothing() -> None:
 def test_states_that_are_none(state: Any) -> None:
     with pytest.raises(StateError):
         StreamScaler.from_state(state)
+
+
+@given(
+    arrays(np.float64, st.tuples(st.integers(1, 6), st.sampled_from([1, 3, 7, 8, 9, 24, 130, 300])), elements=CELLS),
+    st.booleans(),
+)
+def test_one_is_run_row_by_row(X: Any, unit_norm: bool) -> None:
+    whole, single = StreamScaler(unit_norm=unit_norm), StreamScaler(unit_norm=unit_norm)
+    expected = whole.run(X)
+    assert np.array([single.one(row) for row in X]).tobytes() == expected.tobytes()
+    for name in ("counts_", "mean_", "squares_"):
+        np.testing.assert_array_equal(getattr(single, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("n", [1, 5, 8, 23, 128, 129, 777])
+def test_lengths_are_those_of_numpy(n: int) -> None:
+    rows = np.random.default_rng(n).normal(size=(4, n))
+    expected = rows / np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+    shorten_rows(rows)
+    np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("row", [[1.0, np.inf], [1.0], [[1.0, 2.0]], ["a", "b"], np.inf])
+def test_one_row_that_cannot_be_used_changes_nothing(row: Any) -> None:
+    scaler = StreamScaler().fit([[0.0, 1.0], [2.0, 5.0]])
+    before = scaler.mean_
+    with pytest.raises(InvalidInputError):
+        scaler.one(row)
+    assert scaler.mean_ is before
+
+
+def test_one_reads_every_kind_of_vector_and_leaves_earlier_sums_alone() -> None:
+    scaler = StreamScaler().fit([[0.0, 1.0], [2.0, 5.0]])
+    other = StreamScaler.from_state(scaler.state())
+    before = scaler.mean_
+    a, b = scaler.one([1.0, 2.0]), other.one(np.array([1.0, 2.0], dtype=np.float32))
+    np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(before, [1.0, 3.0])

@@ -25,7 +25,7 @@ from steelyard import (
 )
 
 # A row with costs 0, 1, 4: range 4, middle 2, targets -2, -1, 2; divided by the range -1/2, -1/4, 1/2. With all
-# estimates 0 the first answer is too dear by 2, the third too cheap by 2, and the second is dear enough already.
+# estimates 0 the first answer is too costly by 2, the third too cheap by 2, and the second is costly enough already.
 C = [[0, 1, 4], [1, 0, 1], [1, 1, 0]]
 X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
 

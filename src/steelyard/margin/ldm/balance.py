@@ -2,6 +2,8 @@
 
 The gap between the two recalls is a step function of rho and not always monotone, so an interval is found, not a root.
 Only the box moves with rho: nothing is factorised again, and a solution may start from its neighbour's.
+
+Tested in ``tests/unit/margin/ldm/test_estimator.py``.
 """
 
 from __future__ import annotations
@@ -94,21 +96,26 @@ def training_advantage(problem: Problem, examples: Examples, solve: Solve) -> Ad
     def advantage(rho: float) -> float:
         found = solve(problem, examples, rho, _nearest(starts, rho))
         starts[rho] = found
-        return _advantage(examples, found.margins * examples.sign)
+        return recall_gap(examples, found.margins * examples.sign)
 
     return advantage
+
+
+def stratified_folds(examples: Examples, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """(training, held-out) positions, each class dealt out evenly."""
+    smallest = int(min((examples.sign > 0).sum(), (examples.sign < 0).sum()))
+    if smallest < 2:
+        raise invalid("balance", 'be "train" or None where a class has one row', "cv", "None is left to hold out.")
+    folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros(len(examples.sign)), examples.sign))
 
 
 def cross_validated_advantage(
     rows: TrainingRows, examples: Examples, lambda1: float, solve: Solve, seed: int
 ) -> Advantage:
     """The advantage of the rare class on held-out rows, over five stratified folds."""
-    smallest = int(min((examples.sign > 0).sum(), (examples.sign < 0).sum()))
-    if smallest < 2:
-        raise invalid("balance", 'be "train" or None where a class has one row', "cv", "None is left to hold out.")
-    folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
     parts = []
-    for train, test in folds.split(np.zeros(len(examples.sign)), examples.sign):
+    for train, test in stratified_folds(examples, seed):
         kept = examples.rows(train)
         parts.append((train, test, kept, rows.prepare(kept, train)(lambda1)))
     starts: list[dict[float, Solution]] = [{} for _ in parts]
@@ -119,12 +126,13 @@ def cross_validated_advantage(
             found = solve(problem, kept, rho, _nearest(known, rho))
             known[rho] = found
             scores[test] = rows.scores(problem, [found], train, test)[:, 0]
-        return _advantage(examples, scores)
+        return recall_gap(examples, scores)
 
     return advantage
 
 
-def _advantage(examples: Examples, scores: NDArray[np.float64]) -> float:
+def recall_gap(examples: Examples, scores: NDArray[np.float64]) -> float:
+    """Recall of the rare class minus recall of the other, by the signs of scores."""
     tpr, tnr = recalls(examples.sign, scores, examples.weight)
     rare_is_positive = examples.weight[examples.sign > 0].sum() <= examples.size / 2
     return tpr - tnr if rare_is_positive else tnr - tpr

@@ -1,4 +1,7 @@
-"""CS-LDM with its parameters chosen by cross-validation over boxes, one factorisation a fold. Paper 004, sec. 5.2."""
+"""CS-LDM with its parameters chosen by cross-validation over boxes, one factorisation a fold. Paper 004, sec. 5.2.
+
+Tested in ``tests/unit/margin/ldm/test_estimator.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from ...costs.rules import CostsLike
 from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
+from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, CVLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import check_choice, invalid
-from ..kernels import Gamma
+from ..kernels import KERNEL, Gamma
 from .dual import Examples, Floats, Solution
-from .estimator import CSLDMClassifier, KernelChoice
+from .estimator import LDM, CSLDMClassifier, KernelChoice
 from .inputs import Ready, TrainingRows, overflow_named, read_fit, read_settings, training_rows
 
 Score = Callable[[Any, Any], float]
@@ -38,19 +42,36 @@ class Point(NamedTuple):
     rho: float
 
 
+@documented(LDM, KERNEL)
 class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`CSLDMClassifier` over a grid of (lambda1, lambda2, C, rho), scored on folds. Paper 004, sec. 5.2.
 
     One eigendecomposition a fold serves the whole grid: lambda1 changes only its weights, the rest only the box.
 
-    Parameters: ``Cs``, ``lambda1s``, ``lambda2s``, ``rhos`` the values to try; ``scoring`` "g_mean", "accuracy",
-    "balanced_accuracy" or a function of (truths, answers), averaged over folds; ``cv`` folds as in scikit-learn;
-    ``balance`` finds rho anew for the chosen parameters, as the paper does; the others as in the classifier.
+    Ties go to the first point, so order grids from simple to complex.
 
-    Attributes: ``C_``, ``lambda1_``, ``lambda2_``, ``rho_``, ``best_score_``, ``scores_`` of shape (lambda1s,
-    lambda2s, Cs, rhos), ``n_fits_``, ``best_estimator_``. Ties go to the first point, so order grids from simple to
-    complex.
+    Parameters
+    ----------
+    Cs, lambda1s, lambda2s, rhos : sequence of float
+        The values to try.
+    scoring : {"g_mean", "accuracy", "balanced_accuracy"} or callable
+        A function of (truths, answers), averaged over folds.
+    cv : int, splitter or iterable
+        Folds, as in scikit-learn.
+    balance : {"train", "cv"} or None
+        Find rho anew for the chosen parameters, as the paper does.
 
+    Attributes
+    ----------
+    C_, lambda1_, lambda2_, rho_ : float
+        The chosen point.
+    best_score_, scores_ : float, ndarray of shape (lambda1s, lambda2s, Cs, rhos)
+        Mean score over the folds.
+    best_estimator_, n_fits_ : CSLDMClassifier, int
+        The model of the chosen point; how many were fitted.
+
+    Examples
+    --------
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
     >>> model = CSLDMClassifierCV(cv=2).fit(X, y)
     >>> model.n_fits_, model.predict([[0.0], [5.0]])

@@ -1,4 +1,7 @@
-"""How accuracy and both recalls move with rho, on training and test rows. Paper 004, figures 3 and 4."""
+"""How accuracy and both recalls move with rho, on training and test rows. Paper 004, figures 3 and 4.
+
+Tested in ``tests/unit/margin/ldm/test_estimator.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...validation.arrays import check_rows
+from ...validation.docstrings import documented
 from ...validation.types import LabelsLike, MatrixLike
 from ...validation.values import invalid, require
 from ..kernels import gram_of
@@ -23,12 +27,30 @@ from .estimator import CSLDMClassifier
 from .inputs import GramRows, Ready, overflow_named, read_examples, read_fit, training_rows, with_constant
 
 RHOS = tuple(np.linspace(0.0, 1.0, 21).tolist())
+RHO = {  # what the parameters of these curves mean, for ``documented``
+    "model": ("CSLDMClassifier", 'Not changed, need not be fitted; its solver must not be "asgd".'),
+    "X_test": ("array-like, sparse matrix or None", "Rows to test on."),
+    "y_test": ("array-like or None", "Their labels."),
+    "rhos": ("sequence of float", "Where to fit."),
+}
 STYLE = {"accuracy": ("Acc", "C0"), "tpr": ("TPR", "C1"), "tnr": ("TNR", "C2"), "g_mean": ("G-mean", "C3")}
 
 
 @dataclass(frozen=True)
 class RhoMetrics:
-    """Accuracy, recall of either class and their geometric mean, one number for every rho."""
+    """Accuracy, recall of either class and their geometric mean, one number for every rho.
+
+    Parameters
+    ----------
+    accuracy : ndarray
+        Share of right answers.
+    tpr : ndarray
+        Recall of the class that sorts last.
+    tnr : ndarray
+        Recall of the other class.
+    g_mean : ndarray
+        Square root of the product of both recalls.
+    """
 
     accuracy: Floats
     tpr: Floats
@@ -37,7 +59,20 @@ class RhoMetrics:
 
     @classmethod
     def of_scores(cls, truth: Examples, scores: Floats) -> Self:
-        """From decision values, one column a rho."""
+        """From decision values.
+
+        Parameters
+        ----------
+        truth : Examples
+            Signs and weights of the rows.
+        scores : ndarray of shape (n, rhos)
+            Decision values, one column a rho.
+
+        Returns
+        -------
+        RhoMetrics
+            One number a rho.
+        """
         tpr, tnr = np.array([recalls(truth.sign, column, truth.weight) for column in scores.T]).T
         share = truth.weight[truth.sign > 0].sum() / truth.size
         return cls(share * tpr + (1 - share) * tnr, tpr, tnr, np.sqrt(tpr * tnr))
@@ -45,13 +80,24 @@ class RhoMetrics:
 
 @dataclass(frozen=True)
 class RhoCurves:
-    """Metrics over ``rho`` on the training rows and, where given, on test rows."""
+    """Metrics over ``rho`` on the training rows and, where given, on test rows.
+
+    Parameters
+    ----------
+    rho : ndarray
+        Where the model was fitted.
+    train : RhoMetrics
+        On the training rows.
+    test : RhoMetrics or None
+        On the test rows.
+    """
 
     rho: Floats
     train: RhoMetrics
     test: RhoMetrics | None = None
 
 
+@documented(RHO)
 def rho_curves(
     model: CSLDMClassifier,
     X: MatrixLike,
@@ -63,9 +109,15 @@ def rho_curves(
 ) -> RhoCurves:
     """Fit ``model`` at every rho, its other parameters kept, from one factorisation. Paper 004, figures 3 and 4.
 
-    ``model`` is not changed and need not be fitted; its solver must not be "asgd". TPR is the recall of the class that
-    sorts last.
+    TPR is the recall of the class that sorts last.
 
+    Returns
+    -------
+    RhoCurves
+        Metrics at every rho.
+
+    Examples
+    --------
     >>> curves = rho_curves(CSLDMClassifier(), [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1], rhos=[0.0, 1.0, 2.0])
     >>> curves.train.tpr
     array([1., 1., 1.])
@@ -105,8 +157,15 @@ def _cross_gram(ready: Ready, rows: Any, fit_intercept: bool) -> Any:
 class RhoCurveDisplay:
     """The figure of :func:`rho_curves`: solid on training rows, dashed on test rows. Paper 004, figures 3 and 4.
 
-    Parameters: ``curves`` from :func:`rho_curves`. :meth:`plot` draws and keeps ``ax_``, ``figure_`` and ``lines_``.
+    :meth:`plot` draws and keeps ``ax_``, ``figure_`` and ``lines_``.
 
+    Parameters
+    ----------
+    curves : RhoCurves
+        From :func:`rho_curves`.
+
+    Examples
+    --------
     >>> curves = rho_curves(CSLDMClassifier(), [[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1], rhos=[0.0, 1.0])
     >>> RhoCurveDisplay(curves).curves.rho
     array([0., 1.])
@@ -116,6 +175,7 @@ class RhoCurveDisplay:
         self.curves = curves
 
     @classmethod
+    @documented(RHO)
     def from_estimator(
         cls,
         model: CSLDMClassifier,
@@ -127,11 +187,24 @@ class RhoCurveDisplay:
         rhos: Sequence[float] = RHOS,
         ax: Axes | None = None,
     ) -> RhoCurveDisplay:
-        """Sweep rho and draw the curves."""
+        """Sweep rho and draw the curves.
+
+        Returns
+        -------
+        RhoCurveDisplay
+            Drawn.
+        """
         return cls(rho_curves(model, X, y, X_test=X_test, y_test=y_test, rhos=rhos)).plot(ax=ax)
 
+    @documented()
     def plot(self, ax: Axes | None = None) -> RhoCurveDisplay:
-        """Draw on ``ax``, or on new axes."""
+        """Draw the curves.
+
+        Returns
+        -------
+        RhoCurveDisplay
+            Itself, drawn.
+        """
         pyplot = require("matplotlib.pyplot", why="RhoCurveDisplay")
         if ax is None:
             _, ax = pyplot.subplots()

@@ -3,6 +3,8 @@
 With nu = mu + (lambda2 / m) theta the dual is min 1/2 nu'H nu - e'nu over a box, where H depends on lambda1 only and
 lambda2, C and theta only move the box. At any nu the margins are H nu, so objective and duality gap cost O(m).
 Example weights s_i count an example s_i times: m is their sum.
+
+Tested in ``tests/property/test_ldm.py``.
 """
 
 from __future__ import annotations

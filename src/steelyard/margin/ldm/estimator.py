@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
 from ...evaluate.classifier_mixin import CostClassifierMixin
-from ...validation.arrays import Rows, check_rows, unchanged_on_error
+from ...validation.arrays import Rows, check_rows, check_same_length, unchanged_on_error
+from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
-from ..kernels import Gamma, KernelFunction, KernelSpec, gram_of
+from ..kernels import KERNEL, Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
-from .dual import Examples, Floats, Solution, primal_objective, refine
+from .dual import Examples, Floats, Solution, refine
 from .inputs import (
     Ready,
     Settings,
@@ -35,15 +36,27 @@ from .inputs import (
     training_rows,
     two_classes,
 )
+from .pairs import pair_cross_validated_advantage, pair_problem, pair_training_advantage
 from .sgd import LossScale, PairRows, PairSgd
 
 KernelChoice = Literal["linear", "rbf", "poly", "precomputed"] | KernelFunction
+LDM = {  # what the parameters of LDM mean, for ``documented``
+    "kernel": (
+        '{"linear", "rbf", "poly", "precomputed"} or callable',
+        'As in :func:`gram`; positive semi-definite, so not "perceptron".',
+    ),
+    "fit_intercept": ("bool", "Add a feature of 1."),
+    "tol": ("float above 0", "Duality gap, relative to the terms of the objective."),
+    "max_iter": ("int or None", "Sweeps of the solver; None is 1000, and 5 for asgd."),
+    "balance": ('{"train", "cv"} or None', "Find the rho at which both classes are recognised equally."),
+}
 DECIDE_AT_ONCE = 1 << 23  # kernel values held while deciding
-EPOCHS = 5  # T of the paper's Algorithm 2
+AT_THE_HINGE = 1e-3  # margins this near to 1 belong to free examples
 SWEEP_TOL = 1e-3  # relative gap while rho is sought
 NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the recalls; rows that are quick to solve
 
 
+@documented(LDM, KERNEL)
 class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
 
@@ -51,15 +64,35 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     margins gamma_i = y_i f(x_i) and theta = (m- / m+)^rho for positives, its inverse for negatives, times the cost of a
     mistake on example i. The variance is the paper's: twice the usual one.
 
-    Parameters: ``C``, ``lambda1``, ``lambda2`` >= 0; ``rho`` any number; ``kernel``, ``gamma``, ``degree``, ``coef0``
-    as in :func:`gram`, positive semi-definite (so not "perceptron"); ``solver`` "auto" or, for kernels, "greedy",
-    "algorithm1", "interior", and for linear also "newton", "cd", "sdca", "asgd"; ``fit_intercept`` adds a feature of 1;
-    ``tol`` duality gap relative to the objective's terms; ``max_iter`` sweeps (None: 1000, 5 for asgd); ``costs`` as
-    in :class:`CSSVMClassifier`; ``balance`` "train" or "cv" finds the rho where both classes are recognised equally.
+    Parameters
+    ----------
+    C : float, at least 0
+        Weight of the losses.
+    lambda1 : float, at least 0
+        Weight of the variance of the margins.
+    lambda2 : float, at least 0
+        Weight of their mean.
+    rho : float
+        Power of the ratio of the classes; 0 is LDM.
+    solver : str
+        "auto" or, for kernels, "greedy", "algorithm1", "interior", and for linear also "newton", "cd", "sdca", "asgd".
 
-    Attributes: ``coef_`` (linear) or ``dual_coef_``, ``support_``, ``support_vectors_``; ``intercept_``, ``rho_``,
-    ``rho_interval_``, ``solver_``, ``objective_``, ``duality_gap_`` (None for asgd), ``n_iter_``.
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray, float
+        Of the linear model; of a kernel's ``dual_coef_``, ``support_`` and ``support_vectors_``.
+    rho_, rho_interval_ : float, tuple
+        The rho used, and where ``balance`` found both classes recognised equally.
+    solver_, objective_, duality_gap_, n_iter_ : str, float, float or None, int
+        How the solver ended; asgd knows no gap.
+    margin_mean_, margin_variance_ : float
+        Of the margins of the training rows; the variance is the usual one.
+    bounded_share_ : ndarray of shape (2,)
+        By class the share of training rows with mu = C theta, which the training error does not exceed and whose mean
+        bounds the expected error (eq. (21)).
 
+    Examples
+    --------
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0, 0, 0, 0, 1]
     >>> model = CSLDMClassifier(C=10.0, rho=1.0).fit(X, y)
     >>> model.predict(X), model.solver_
@@ -139,6 +172,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_, self.duality_gap_ = found.certificate.objective, found.certificate.gap
         learned = problem.coefficients(found.nu) if found.w is None else found.w
         self._keep(learned, ready.rows, ready.spec, is_weights=found.w is not None)
+        self._keep_margins(found.margins, ready.examples)
 
     def _balanced(self, ready: Ready, data: TrainingRows, problem: Any) -> Balance:
         """The balance point; of many rows sought on rough solutions that begin with their neighbours'.
@@ -172,21 +206,15 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found if agrees else balance_point(closely)
 
     def _fit_pairs(self, ready: Ready) -> None:
+        problem = pair_problem(ready, bool(self.fit_intercept))
+        rho, interval = ready.settings.rho, (ready.settings.rho, ready.settings.rho)
         if self.balance is not None:
-            raise invalid("balance", "be None where solver='asgd'", self.balance, "Use another solver to find rho.")
-        settings, examples = ready.settings, ready.examples
-        epochs = settings.max_iter or EPOCHS
-        data = PairRows(ready.rows, examples.sign, examples.theta(settings.rho), bool(self.fit_intercept))
-        count = len(data.sign)
-        stream = PairSgd.start(np.zeros(data.width), average_from=count)
-        pulls = LossScale(examples.size, settings.C, settings.lambda1, settings.lambda2)
-        packed = stream.run(data, pulls, examples.weight, epochs * count, np.random.default_rng(ready.seed))
-        w = stream.average()
-        terms = {"C": settings.C, "lambda1": settings.lambda1, "lambda2": settings.lambda2, "rho": settings.rho}
-        objective = primal_objective(w, packed.margins(w), examples, **terms)
-        check_in_range(objective)
-        self._keep_stream(stream, epochs, settings.rho)
-        self.objective_ = objective
+            seek = pair_training_advantage if self.balance == "train" else pair_cross_validated_advantage
+            rho, interval, _ = balance_point(cache(seek(problem)))
+        found = problem.solve(rho)
+        self._keep_stream(found.stream, found.epochs, rho)
+        self.rho_interval_, self.objective_ = interval, found.objective
+        self._keep_margins(found.margins, ready.examples)
 
     def partial_fit(
         self,
@@ -225,6 +253,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, self._seen = known, seen
         self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
         self.objective_ = None
+        for name in ("margin_mean_", "margin_variance_", "bounded_share_"):  # of rows that are gone
+            self.__dict__.pop(name, None)
         return self
 
     def _stream(self, width: int, count: int) -> PairSgd:
@@ -268,6 +298,14 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rho_, self.rho_interval_ = rho, (rho, rho)
         self.solver_, self.n_iter_, self.duality_gap_ = "asgd", epochs, None
 
+    def _keep_margins(self, margins: Floats, examples: Examples) -> None:
+        """What the objective is about: mean and variance of the margins, and how many hinges are active."""
+        weight, positive = examples.weight, examples.sign > 0
+        self.margin_mean_ = float(np.average(margins, weights=weight))
+        self.margin_variance_ = float(np.average((margins - self.margin_mean_) ** 2, weights=weight))
+        bounded = weight * (margins < 1.0 - AT_THE_HINGE)
+        self.bounded_share_ = np.array([bounded[part].sum() / weight[part].sum() for part in (~positive, positive)])
+
     def _warn_unless_converged(self, found: Solution, settings: Settings) -> None:
         if not found.certificate.holds(settings.tol):
             relative = found.certificate.gap / found.certificate.scale
@@ -297,6 +335,20 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kernel_.kernel == "precomputed":
             return rows[:, self.support_]
         return gram_of(self.kernel_, rows, self.support_vectors_, dtype="float64")
+
+    @documented()
+    def margins(self, X: MatrixLike, y: LabelsLike) -> Floats:
+        """y f(x) of every row, y being +1 for ``classes_[1]``: negative for a mistake.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Margins.
+        """
+        scores, labels = self.decision_function(X), np.asarray(y).ravel()
+        check_same_length(X=scores, y=labels)
+        two_classes(labels, self.classes_)
+        return np.where(labels == self.classes_[1], scores, -scores)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The class on whose side of f = 0 each row lies."""

@@ -1,4 +1,7 @@
-"""What the CS-LDM estimators read: settings, rows, labels, weights and costs, checked and made ready to solve."""
+"""What the CS-LDM estimators read: settings, rows, labels, weights and costs, checked and made ready to solve.
+
+Tested in ``tests/unit/margin/ldm/test_estimator.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A primal-dual interior point for box-constrained quadratics: few steps whatever the conditioning.
 
 Used to finish what coordinate descent cannot (large C, nearly singular H). min 1/2 x'Hx - e'x, lower <= x <= upper.
+
+Tested in ``tests/property/test_ldm.py``.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from .dual import Box, Floats
+from .lapack import cholesky_lower
 
 Solve = Callable[[Floats], Floats]
 Done = Callable[[Floats, Floats], bool]
@@ -86,7 +89,7 @@ def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
     unit = float(np.trace(matrix)) / len(matrix) * np.finfo(float).eps
     while np.isfinite(unit + lift):
         try:
-            return cho_factor(matrix + lift * np.eye(len(matrix)) if lift else matrix, lower=True, check_finite=False)
+            return cholesky_lower(matrix + lift * np.eye(len(matrix)) if lift else matrix), True
         except np.linalg.LinAlgError:
             lift = max(10 * lift, unit)
     raise np.linalg.LinAlgError("the Hessian is not finite")

@@ -3,18 +3,20 @@
 H = Y S Y with S = G (I + B G)^-1 and B = c (I - yy'/m), c = 4 lambda1 / m: the H of paper 004, eq. (13), in a form that
 does not need the inverse of Q and so holds for singular G. With G = U diag(l) U' and S0 = U diag(l / (1 + c l)) U',
 S = S0 + (c / m) S0 y y'S0 / (1 - (c / m) y'S0 y).
+
+Tested in ``tests/property/test_ldm.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from ..._native import ldm_algorithm1_sweep, ldm_greedy
 from ...validation.values import invalid
 from .dual import Box, Examples, Floats, Solution, certify
 from .interior_point import DenseHessian, interior_point
+from .lapack import abandonable, eigh, product
 
 
 class Spectrum:
@@ -24,7 +26,7 @@ class Spectrum:
         self.gram = gram
         self.examples = examples
         self.root = np.sqrt(examples.weight)
-        values, self.vectors = eigh(gram * self.root * self.root[:, None], check_finite=False)
+        values, self.vectors = eigh(gram * self.root * self.root[:, None])
         top = max(float(values[-1]), 0.0)
         if values[0] < -1e-6 * top or (top == 0.0 and values[0] < 0):
             raise invalid(
@@ -57,7 +59,7 @@ class KernelProblem:
         self.rest = float((spectrum.projected**2 * self.shrink).sum()) / m
         kept = spectrum.values * self.shrink
         U = spectrum.vectors
-        H = (U * kept) @ U.T
+        H = product(U * kept, U.T)
         along = U @ (kept * spectrum.projected)
         H += np.outer((self.rate / m / self.rest) * along, along)
         scale = self.examples.sign / spectrum.root
@@ -119,10 +121,14 @@ class KernelProblem:
         margins = self.hessian @ nu
         return Solution(nu, margins, certify(nu, margins, box), steps, "interior")
 
+    def _updates(self, m: int) -> Floats:
+        """(Q^-1 G Y)'."""
+        return np.ascontiguousarray(self.coefficients(np.eye(m)).T)
+
     def _algorithm1(self, box: Box, tol: float, sweeps: int) -> Solution:
         """The paper's Algorithm 1: cyclic coordinates, alpha kept along, the gradient computed at every coordinate."""
         signed_gram = np.ascontiguousarray(self.spectrum.gram * self.examples.sign[:, None])
-        update = np.ascontiguousarray(self.coefficients(np.eye(len(box.lower))).T)  # (Q^-1 G Y)'
+        update = abandonable(lambda: self._updates(len(box.lower)), len(box.lower))
         nu = box.lower.copy()  # mu = 0
         alpha = self.coefficients(nu)
         diagonal = np.ascontiguousarray(np.diagonal(self.hessian))

@@ -3,6 +3,8 @@
 ``MetricProblem``: with M = I + c (sum_i s_i x_i x_i' - b b'/m), b = sum_i s_i y_i x_i and c = 4 lambda1 / m, the dual
 Hessian is H_ij = y_i y_j x_i' M^-1 x_j, and w = M^-1 sum_i nu_i y_i x_i. M is d x d and depends on lambda1 only.
 ``SdcaProblem``: no d x d matrix; the margin variance is split by a second dual variable a row. For large sparse d.
+
+Tested in ``tests/property/test_ldm.py``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 The objective (18) is divided by m C + lambda2, the size of its linear pull. Steps are eta0 (1 + eta0 decay t)^-0.75
 with decay = 1 / (m C + lambda2); eta0 is halved on a sample of the rows while the objective there falls.
 A quick rough answer, never a numeric reference: there is no duality gap.
+
+Tested in ``tests/property/test_ldm.py``.
 """
 
 from __future__ import annotations

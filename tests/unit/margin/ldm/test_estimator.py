@@ -13,6 +13,7 @@ from steelyard import (
     CSLDMClassifier,
     CSLDMClassifierCV,
     InvalidInputError,
+    MarginDisplay,
     RhoCurveDisplay,
     rho_curves,
 )
@@ -109,7 +110,6 @@ def test_streams_in_chunks_come_near_the_optimum(data):
         ({"kernel": "perceptron"}, "semi-definite"),
         ({"kernel": lambda a, b: -(a @ b.T)}, "semi-definite"),
         ({"kernel": "rbf", "solver": "cd"}, "solver must"),
-        ({"solver": "asgd", "balance": "train"}, "balance must"),
         ({"balance": "both"}, "balance must"),
         ({"max_iter": 0}, "max_iter must"),
     ],
@@ -218,3 +218,73 @@ def test_a_stream_keeps_its_intercept(data):
     model = CSLDMClassifier(random_state=0).partial_fit(X, y)
     with pytest.raises(InvalidInputError, match=r"^fit_intercept must stay the same while a stream goes on; got False"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("balance", ["train", "cv"])
+def test_the_balance_point_by_algorithm_2(data, balance):
+    X, y = data
+    rough = CSLDMClassifier(solver="asgd", balance=balance, random_state=0).fit(X, y)
+    low, high = rough.rho_interval_
+    assert low <= rough.rho_ <= high
+    assert rough.solver_ == "asgd"
+    again = CSLDMClassifier(solver="asgd", rho=rough.rho_, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(again.coef_, rough.coef_)
+    plain = CSLDMClassifier(solver="asgd", rho=0.0, random_state=0).fit(X, y)
+    if balance == "train":
+        assert _recall_gap(rough, X, y) <= _recall_gap(plain, X, y)
+
+
+def _recall_gap(model, X, y):
+    right = model.predict(X) == y
+    return abs(right[y == "ill"].mean() - right[y == "fit"].mean())
+
+
+def test_the_search_for_balance_refuses_a_class_of_one_row(data):
+    X, y = data
+    y = np.where(np.arange(90) == 0, "ill", "fit")
+    with pytest.raises(InvalidInputError, match='balance must be "train"'):
+        CSLDMClassifier(solver="asgd", balance="cv").fit(X, y)
+
+
+@pytest.mark.parametrize("params", [{}, {"kernel": "rbf"}, {"solver": "asgd"}, {"solver": "sdca"}])
+def test_margins_are_those_of_the_training_rows(data, params):
+    X, y = data
+    model = CSLDMClassifier(random_state=0, **params).fit(X, y)
+    margins = model.margins(X, y)
+    np.testing.assert_allclose(margins, np.where(y == "ill", 1, -1) * model.decision_function(X))
+    assert model.margin_mean_ == pytest.approx(margins.mean(), abs=1e-5)
+    assert model.margin_variance_ == pytest.approx(margins.var(), abs=1e-5)
+    errors = [(margins[y == label] < 0).mean() for label in ("fit", "ill")]
+    assert (np.array(errors) <= model.bounded_share_).all()
+
+
+def test_the_bounded_share_is_that_of_the_dual(data):
+    X, y = data
+    model = CSLDMClassifier(kernel="rbf", C=0.5, lambda2=0.0, tol=1e-9, rho=0.0).fit(X, y)
+    ready = ldm.read_fit(model, X, y, None, None)
+    rows = ldm.training_rows(ready.rows, ready.spec, "greedy", True)
+    found = ready.solve(rows.prepare(ready.examples)(1.0), "auto", ready.examples, 0.0, None, 1e-9)
+    at_bound = found.nu > 0.5 - 1e-6
+    expected = [at_bound[y == label].mean() for label in ("fit", "ill")]
+    np.testing.assert_allclose(model.bounded_share_, expected, atol=0.02)
+
+
+def test_margins_of_other_labels_are_refused(data):
+    X, y = data
+    with pytest.raises(InvalidInputError, match="y must hold the classes"):
+        CSLDMClassifier().fit(X, y).margins(X[:2], ["ill", "dead"])
+
+
+def test_a_stream_that_goes_on_forgets_the_margins_of_gone_rows(data):
+    X, y = data
+    model = CSLDMClassifier(solver="asgd").fit(X, y)
+    model.partial_fit(X, y)
+    assert not hasattr(model, "margin_mean_")
+
+
+def test_the_margins_are_drawn(data):
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y = data
+    shown = MarginDisplay.from_estimator(CSLDMClassifier().fit(X, y), X, y, name="CS-LDM")
+    assert [line.get_label() for line in shown.lines_] == ["CS-LDM: fit", "CS-LDM: ill"]
+    assert shown.lines_[0].get_ydata()[-1] == 1.0
