@@ -31,7 +31,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import steelyard as sy
 from steelyard.costs.spec import CostSpec
-from steelyard.decision.blending import BlendClassifier, ScoredClassifier
+from steelyard.decision.blending import AnswerClassifier, BlendClassifier, ScoredClassifier
 from steelyard.decision.calibration import CalibratedClassifier
 from steelyard.models.cells import DateParts, TargetMeans, TextWords
 from steelyard.models.encoders import Dense
@@ -100,8 +100,8 @@ def _scaler() -> Any:
 
 
 def _encoder() -> Any:
-    encoder = RecordEncoder("standard", None)
-    encoder.scaler, encoder.columns = _scaler(), ("a", "b", "c", "d")
+    encoder = RecordEncoder("standard", None, text=["d"]).begin(("a", "b", "c", "d"))
+    encoder.scaler = _scaler()
     return encoder
 
 
@@ -241,6 +241,7 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any]] = {
     "kernel machines": (lambda: _reduction(sy.OneVsAllClassifier).solution_, X),
     "solutions": (lambda: _reduction(sy.OneVsAllClassifier, LogisticRegression()).solution_, X),
     "blend": (_blend, X),
+    "answers": (lambda: AnswerClassifier(LinearSVC(random_state=0).fit(X, CODES)), X),
     "scored": (lambda: ScoredClassifier(LinearSVC(random_state=0).fit(X, CODES)), X),
     "dates": (lambda: DateParts().fit(DATES), DATES),
     "target means": (lambda: TargetMeans().fit(FRAME[["w"]], CODES), FRAME[["w"]]),
@@ -263,7 +264,7 @@ def answers(thing: Any, rows: Any) -> list[Any]:
         return [*answers(thing.learner, X), *answers(thing.encoder, None), thing.labels, thing.counts, thing.log]
     if isinstance(thing, RecordEncoder):
         scaled = None if thing.scaler is None else thing.scaler.transform(X)
-        return [thing.scale, thing.hash_bits, thing.columns, scaled]
+        return [thing.scale, thing.hash_bits, thing.columns, thing.nominal, thing.text, thing.url, scaled]
     if isinstance(thing, sy.Costs):
         return [thing.classes, thing.matrix, thing.positive, thing.currency, thing.abstain, thing.abstain_label]
     if isinstance(thing, TrainingSummary):

@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from steelyard import cli
+from steelyard import CSOGD2, OnlineClassifier, cli
 from steelyard.streaming import command
 from steelyard.streaming.session import Session
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 ROWS, CHUNK = 60, 30
-KILLS = 12
+KILLS = int(os.environ.get("STEELYARD_KILLS", "12"))
 STEP = int(os.environ.get("STEELYARD_STEP", "9"))  # 1 lets every operation fail once, in more time
 STREAM = ["stream", "rows.csv", "--target", "y", "--classes", "0,1", "--quiet", "--skip-seen"]
 KEPT = ["--state", "s", "--decisions", "log.csv"]
@@ -199,6 +200,60 @@ def test_of_two_writers_the_second_stops_and_spoils_nothing(folder: Path) -> Non
     os.close(writing)
     assert finish(folder, first)[0] == 0
     assert (folder / "log.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+
+
+def leave_memory(megabytes: float) -> Callable[[], None]:
+    """Lets the process have so much more than it has now."""
+
+    def prepare() -> None:
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + int(megabytes * 2**20),) * 2)
+
+    return prepare
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files whose content takes some ten megabytes each, whichever reader takes them."""
+    place = tmp_path_factory.mktemp("large")
+    numbers = np.random.default_rng(0).normal(size=(3000, 40))
+    frame = pd.DataFrame(numbers, columns=[f"c{k}" for k in range(40)]).assign(y=(numbers[:, 0] > 0).astype(int))
+    frame.to_json(place / "rows.jsonl", orient="records", lines=True)
+    frame.to_parquet(place / "rows.parquet")
+    with open(place / "rows.libsvm", "w") as file:
+        for row, label in zip(numbers, frame.y, strict=True):
+            file.write(f"{label} " + " ".join(f"{k + 1}:{v:.4f}" for k, v in enumerate(row)) + "\n")
+    wide = OnlineClassifier(CSOGD2()).start(1 << 21, [0, 1])
+    wide.save(place / "wide.steelyard")
+    return place
+
+
+# Comma-separated text is left out: its library ends the process itself when it cannot start a thread.
+HUNGRY = {
+    "jsonl": ["stream", "rows.jsonl", "--target", "y", "--quiet", "--chunk", "3000"],
+    "parquet": ["stream", "rows.parquet", "--target", "y", "--quiet", "--chunk", "3000"],
+    "libsvm": ["stream", "rows.libsvm", "--quiet", "--chunk", "3000"],
+    "a state": ["stream", "rows.libsvm", "--quiet", "--n-features", str(1 << 21), "--state", "wide.steelyard"],
+}
+
+
+@pytest.mark.parametrize("case", HUNGRY)
+def test_little_memory_ends_in_a_result_or_one_line(large: Path, case: str) -> None:
+    before = {p.name: p.read_bytes() for p in large.iterdir()}
+    ends = set()
+    for megabytes in (0.5, 2, 6, 15, 30, 3000):
+        code, said = run(large, [*HUNGRY[case]], leave_memory(megabytes))
+        assert code in (0, 2), f"{megabytes} MB: {code} {said}"
+        assert "Traceback" not in said
+        if code == 2:
+            assert said.startswith("steelyard: "), f"{megabytes} MB: {said}"
+            assert said.count("\n") == 1
+            assert {p.name: p.read_bytes() for p in large.glob("[!.]*")} == before
+        ends.add(code)
+        (large / "wide.steelyard").write_bytes(before["wide.steelyard"])
+        for left in large.glob(".*"):
+            left.unlink()
+    assert 0 in ends
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")

@@ -8,6 +8,7 @@ import io
 import json
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,25 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from steelyard import (
+    CSOGD2,
     Costs,
     CostsError,
     DataFileError,
     Dataset,
     InvalidInputError,
+    OnlineClassifier,
     Parts,
+    StateError,
     SteelyardError,
     iter_chunks,
     read_table,
 )
 from steelyard.data import csv_records, files
+from steelyard.models.records import RecordEncoder
+from steelyard.models.stream_state import StreamState
+from steelyard.reproduction.recipe import Recipe, build, read_recipe
+from steelyard.streaming.decision_log import LogMark
+from steelyard.streaming.session import Session
 
 MAX_BYTES = 1 << 20
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -297,3 +306,109 @@ def test_folders_of_anything(parts: list[tuple[str, bytes]]) -> None:
             path.write_bytes(content)
         outcome(lambda: list(Parts(folder).iter_chunks(rows=3, max_bytes=MAX_BYTES)))
         outcome(lambda: read_table(folder, max_bytes=MAX_BYTES))
+
+
+def state_file() -> bytes:
+    """A stream state as it is saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        learner = OnlineClassifier(CSOGD2(0.1)).fit(np.eye(3), [0, 1, 0])
+        encoder = RecordEncoder("none").begin(["a", "b", "c"])
+        mark = LogMark("0123456789abcdef").to_dict()
+        path = StreamState(learner, encoder, ("no", "yes"), np.eye(2, dtype=np.int64), mark).save(f"{folder}/s")
+        return path.read_bytes()
+
+
+STATE = state_file()
+
+
+@QUICK
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=3)), max_size=3),
+    st.integers(0, 60),
+    st.dictionaries(st.sampled_from(["format", "kind", "params", "arrays", "parts", "x"]), values, max_size=2),
+)
+def test_stream_states(changes: list[tuple[int, bytes]], cut: int, other: dict[str, Any]) -> None:
+    """Bytes changed or cut off, or the description replaced in part: the state as it was, or refused."""
+    content = bytearray(STATE)
+    for at, new in changes:
+        at %= len(content)
+        content[at : at + len(new)] = new
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "s"
+        path.write_bytes(bytes(content[: len(content) - cut]) if not other else with_description(other))
+        found = outcome(lambda: Session.load(path))
+    if isinstance(found, Exception):
+        assert isinstance(found, StateError)
+    else:
+        assert found.labels == ("no", "yes")
+        assert found.rounds == 3
+
+
+def with_description(other: dict[str, Any]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(STATE)) as old, zipfile.ZipFile(made, "w") as new:
+        said = json.loads(old.read("model.json"))
+        new.writestr("model.json", json.dumps(said | other))
+        new.writestr("arrays.safetensors", old.read("arrays.safetensors"))
+    return made.getvalue()
+
+
+uses = st.sampled_from(
+    [
+        "CSOGD2",
+        "OnlineClassifier",
+        "mean_cost",
+        "sklearn.svm.SVC",
+        "Costs.binary",
+        "os.system",
+        "sklearn.datasets.load_iris",
+    ]
+)
+specs = st.recursive(
+    st.one_of(st.integers(), st.text(max_size=3), st.booleans(), st.floats(allow_nan=False)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(["eta", "update", "fn", "fp", "memory", "x"]), inner, max_size=2),
+        st.tuples(uses, st.dictionaries(st.sampled_from(["eta", "update", "fn"]), inner, max_size=2)).map(
+            lambda t: {"use": t[0], **t[1]}
+        ),
+    ),
+    max_leaves=4,
+)
+KEYS = ["paper", "item", "claim", "data", "protocol", "learner", "measure", "costs", "timed", "skip", "other"]
+
+
+def as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {as_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_toml, value)) + "]"
+    return json.dumps(value)
+
+
+SOUND = {"paper": "000", "item": "t", "claim": "c", "data": {"name": "german"}, "protocol": {}, "learner": []}
+
+
+@QUICK
+@given(st.dictionaries(st.sampled_from(KEYS), specs, max_size=3), st.binary(max_size=2), st.booleans())
+@example({}, b"\xff", True)
+@example({"learner": "x", "measure": 7}, b"", True)
+def test_recipes(changed: dict[str, Any], junk: bytes, sound: bool) -> None:
+    text = "".join(f"{key} = {as_toml(value)}\n" for key, value in ((SOUND if sound else {}) | changed).items())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.toml"
+        path.write_bytes(text.encode("utf-8", "replace") + junk)
+        read = outcome(lambda: read_recipe(path))
+    for spec in changed.values():
+        outcome(lambda spec=spec: build(spec))
+    assert isinstance(read, (Recipe, InvalidInputError))
+
+
+@pytest.mark.parametrize(
+    "text", [b"a = " + b"[" * 5000, b"a = " + b"[" * 900 + b"]" * 900, b".".join([b"a"] * 5000) + b"=1"]
+)
+def test_a_recipe_nested_too_deeply_is_refused(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "r.toml"
+    path.write_bytes(text)
+    with pytest.raises(InvalidInputError, match=r"r\.toml (is not TOML|must state)"):
+        read_recipe(path)

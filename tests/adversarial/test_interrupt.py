@@ -33,7 +33,9 @@ from steelyard import (
     UpdateRule,
     read_libsvm,
 )
+from steelyard import _native as native
 from steelyard._native import DeadlineReached, set_deadline
+from steelyard.margin.ldm import lapack
 
 pytestmark = [
     pytest.mark.kernel,
@@ -61,6 +63,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {
     "one-sided": (lambda: OneSidedClassifier(kernel="rbf", lam=1e-6), lambda: noise(12_000, 20, 4)),
     "C4.5": (lambda: C45Classifier(), lambda: weak(200_000, 60)),
     "kernel LDM": (lambda: CSLDMClassifier(1e6, kernel="rbf", gamma=0.01, tol=1e-14), lambda: noise(700, 10)),
+    "decomposition": (lambda: CSLDMClassifier(kernel="rbf", gamma=0.01), lambda: noise(3_000, 10)),
     "linear LDM": (
         lambda: CSLDMClassifier(solver="sdca", max_iter=1_000_000, tol=1e-14, random_state=0),
         lambda: noise(20_000, 200),
@@ -111,6 +114,32 @@ def test_a_fit_stops_and_the_estimator_is_as_it_was(case: str) -> None:
     model, (X, y) = make(), data()
     before = dict(vars(model))
     assert interrupted(lambda: model.fit(X, y), lambda: vars(model) == before) == "stopped"
+
+
+def test_an_endless_call_of_lapack_is_left_alone() -> None:
+    """A decomposition looks at no signal itself: only its being left alone can end this one."""
+    assert interrupted(lambda: lapack.abandonable(busy_for_ever, 1_000), lambda: True) == "stopped"
+
+
+def busy_for_ever() -> None:
+    while True:
+        rng.normal(size=100_000)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.usefixtures("no_time_left")
+def test_the_steps_of_the_svm_solver_look_at_the_clock_themselves(bits: int) -> None:
+    """The kernel is there already and the examples are few: no other loop on the way has enough work to look."""
+    n, dtype = 192, {32: np.float32, 64: np.float64}[bits]
+    X, codes = noise(n, 3)
+    sign = 2.0 * codes - 1.0
+    gram = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)).astype(dtype)
+    box = -sign, np.where(sign > 0, 0.0, -1e6), np.where(sign > 0, 1e6, 0.0)
+    solver = getattr(native, f"svm_on_gram{bits}")(gram, np.arange(n), *box, 1e-6)
+    with pytest.raises(DeadlineReached):
+        solver.run(10**9)
+    with pytest.raises(RuntimeError, match="was interrupted and holds no solution"):
+        solver.run(1)
 
 
 STREAMS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, Any]]]] = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import struct
 import zipfile
 import zlib
@@ -159,7 +160,7 @@ def read_container(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) 
     FileNotFoundError
         If there is no such file.
     """
-    with reading(path), open(path, "rb") as file:
+    with reading(path), _regular(path) as file:
         with zipfile.ZipFile(_small_directory(file)) as archive:
             names = archive.namelist()
             text = _member(archive, _JSON, JSON_BYTES) if _JSON in names else bytearray(b"{}")
@@ -169,6 +170,13 @@ def read_container(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) 
             _check_format(head)
             data = _member(archive, _ARRAYS, max(0, max_bytes - len(text)), " Raise max_bytes if you trust it.")
         return _tree(head, read_tensors(data))
+
+
+def _regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """The opened file; a pipe would be waited for, and a device has no end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise StateError("must be a file written by Steelyard; it is a folder, a pipe or a device.")
+    return open(path, "rb")
 
 
 def _small_directory(file: IO[bytes]) -> IO[bytes]:
@@ -285,6 +293,8 @@ def read_tensors(data: bytearray) -> dict[str, NDArray[Any]]:
         if (base + start) % dtype.itemsize:
             raise StateError(f"must align array {name[:40]!r} to its {dtype.itemsize}-byte cells.")
         arrays[name] = np.frombuffer(data, dtype, cells, base + start).reshape(shape)
+        if dtype.kind == "b" and cells and arrays[name].view(np.uint8).max() > 1:
+            raise StateError(f"must hold 0 and 1 alone in array {name[:40]!r}, which is true or false.")
         end = stop
     if base + end != len(data):
         raise StateError(f"must hold its arrays and nothing else; {len(data) - base - end} bytes are left over.")

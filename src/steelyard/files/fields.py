@@ -1,4 +1,7 @@
-"""What a kind may say of its state: every parameter and array of a node is asked for by name, checked, and used up."""
+"""What a kind may say of its state: every parameter and array of a node is asked for by name, checked, and used up.
+
+Tested in ``tests/unit/files/test_atomic.py``.
+"""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold the lock of ``path`` for the length of the block; raise at once if another process holds it.
 
     The lock is the operating system's, so that of a dead process does not block. It lies beside the real target
-    (``.NAME.lock``) and names its owner for whoever comes second.
+    (``.NAME.lock``), or within it where that is a folder, and names its owner for whoever comes second.
 
     Parameters
     ----------
     path : str or path
-        The file to protect; it need not exist.
+        The file to protect, which need not exist, or the folder, which must.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     target = Path(os.path.realpath(path))
-    place = target.with_name(f".{target.name}.lock")
+    place = target / ".lock" if target.is_dir() else target.with_name(f".{target.name}.lock")
     lock = FileLock(place, thread_local=False)
     try:
         lock.acquire(timeout=0)

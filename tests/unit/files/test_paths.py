@@ -1,8 +1,10 @@
 import io
 import os
+import sys
 
 import pytest
 
+from steelyard.cli import main
 from steelyard.errors import InvalidInputError
 from steelyard.files import check_paths
 
@@ -33,3 +35,16 @@ def test_a_redirected_standard_input_is_an_input(tmp_path):
     check_paths(inputs={"the input": io.BytesIO()}, outputs={"--decisions": data})
     with open(os.devnull, "rb") as nothing:
         check_paths(inputs={"the input": nothing}, outputs={"--decisions": os.devnull})
+
+
+def test_rows_that_are_sent_are_not_overwritten_by_their_decisions(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("uvicorn")
+    data = tmp_path / "in.csv"
+    data.write_text("a\n1\n")
+    words = ["service", "push", str(data), "--project", "p", "--token", "t", "--out", str(data)]
+    monkeypatch.setattr(sys, "argv", ["steelyard", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "--out must not be the input" in capsys.readouterr().err
+    assert data.read_text() == "a\n1\n"
