@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE))
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("STEELYARD_MIRROR", "http://127.0.0.1:9")  # an example never downloads
 
-from site_pages import api, benchmarks, commands, gallery, papers  # noqa: E402
+from site_pages import api, benchmarks, commands, gallery, papers, stories  # noqa: E402
 from site_pages.references import escape_and_link, resolve_public_names  # noqa: E402
 
 import steelyard  # noqa: E402
@@ -57,7 +57,7 @@ nitpick_ignore_regex = [
     ),
     (
         r"py:.*",
-        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Axes|CostsLike|CVLike|Estimator|KernelFunction|Label|LabelsLike|MatrixLike|Measure|RandomState|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Axes|CostsLike|CVLike|Estimator|Gamma|KernelFunction|KernelName|Label|LabelsLike|MatrixLike|Measure|RandomState|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
     ),
 ]
 
@@ -83,9 +83,17 @@ def generate(app: object) -> None:
     """Write the pages that come from code and results, and take away those of names that are gone."""
     target = HERE / "generated"
     pages = api.pages() | commands.pages() | papers.pages(HERE.parent) | benchmarks.pages(HERE.parent)
-    for path in [*target.glob("*.md"), *target.glob("api/*"), *target.glob("papers/*")]:
-        if path.relative_to(target).as_posix() not in pages:
+    pages |= stories.pages(HERE.parent)
+    images = papers.pictures(HERE.parent)
+    made = [target.glob(pattern) for pattern in ("*.md", "api/*", "papers/**/*.*", "stories/*")]
+    for path in [path for some in made for path in some]:
+        if path.relative_to(target).as_posix() not in pages | images:
             path.unlink()
+    for name, source in images.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_bytes() != source.read_bytes():
+            path.write_bytes(source.read_bytes())
     for name, text in pages.items():
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)

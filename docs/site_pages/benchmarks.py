@@ -10,6 +10,7 @@ TITLES = {
     "boosting": "Boosting",
     "data": "Reading data",
     "ldm": "Large margin distribution machines",
+    "one_row": "One row at a time",
     "online": "One pass over a stream",
     "reduction": "Many classes by reduction",
     "second_order": "Second-order online learners",
@@ -34,7 +35,23 @@ def pages(root: Path) -> dict[str, str]:
         about = kept.get("about", {})
         told = ", ".join(f"{name} {about[name]}" for name in ("commit", "python", "machine") if about.get(name))
         parts.append(f"Run: {told}. `scripts/bench {path.stem}`.\n")
+    parts += quality(root / "bench" / "quality" / "results")
     return {"benchmarks.md": "\n".join(parts)}
+
+
+def quality(folder: Path) -> list[str]:
+    """What the model that `compare` names costs on rows it has not seen, beside tuned libraries."""
+    kept = sorted(folder.glob("*.txt"))
+    if not kept:
+        return []
+    parts = [
+        "## Quality of compare\n",
+        "Cost on held-out rows of the model that `compare` names, as a ratio to what others reach in the same CPU "
+        "seconds on one core; settings are chosen on the choosing half of the tables, the reporting half is run once. "
+        "`bench/quality` has the tables, the runs and how many variants were tried.\n",
+    ]
+    parts += [f"### {path.stem}\n\n```text\n{path.read_text(encoding='utf-8').rstrip()}\n```\n" for path in kept]
+    return parts
 
 
 def goals(rows: list[dict[str, Any]]) -> str:

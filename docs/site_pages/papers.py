@@ -1,53 +1,178 @@
-"""A page per paper: what we read into it, what holds, and our numbers beside the printed, from papers/*/results."""
+"""A page per paper: what it says, what holds, ours beside the printed, what is missing, what we read into it."""
 
 from __future__ import annotations
 
 import csv
 import re
+import subprocess
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
+from .forest import forest
 from .headlines import headlines
 
 Row = dict[str, str]
+WORDS = ("holds", "fails", "undecided", "not testable here", "not judged")
+SAID = {"holds": "hold", "fails": "fail"}  # of several
+CALLS = (
+    "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *fails*, is "
+    "*undecided*, *not testable here* or, where runs are missing, *not judged*; what fails is said as plainly as what "
+    "holds."
+)
+NUMBERS = (
+    "Ours: mean ± standard deviation over our runs, in the pictures with its standard error; printed: as in the paper, "
+    "in the pictures a red stroke; gap: the difference in standard errors of the difference."
+)
+FOREST = (
+    "Each line of a picture is one comparison, in spreads of the difference from run to run: the thick bar is its 95% "
+    "interval in this experiment, the thin one on other samples of this size; right of the middle is as the paper "
+    "says. Arrows leave the picture."
+)
 
 
 def pages(root: Path) -> dict[str, str]:
     """The overview and one page per paper."""
     folders = sorted((root / "papers").glob("[0-9]*-*"))
-    found = {f"papers/{folder.name[:3]}.md": paper(folder) for folder in folders}
+    checked = checks(root)
+    found = {f"papers/{folder.name[:3]}.md": paper(folder, checked.get(folder.name[:3], {})) for folder in folders}
     found["papers/index.md"] = overview(folders)
     return found
 
 
+def pictures(root: Path) -> dict[str, Path]:
+    """The pictures that the pages show, by the name they get on the site."""
+    return {
+        f"papers/pictures/{path.parents[1].name[:3]}-{path.name}": path
+        for path in sorted((root / "papers").glob("[0-9]*-*/results/*.png"))
+    }
+
+
 def overview(folders: list[Path]) -> str:
-    """Verdicts per paper."""
-    lines = [
-        "# Papers\n",
-        "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *fails*, is "
-        "*undecided* or *not testable here*; what fails is said as plainly as what holds.\n",
-        "| paper | holds | fails | undecided | not testable here |",
-        "|---|---|---|---|---|",
-    ]
-    for folder in folders:
-        words = [row["verdict"] for row in rows_of(folder / "results" / "verdicts.csv")]
-        counts = " | ".join(str(words.count(word)) for word in ("holds", "fails", "undecided", "not testable here"))
-        lines.append(f"| [{title_of(folder)}]({folder.name[:3]}.md) | {counts} |")
+    """Verdicts per paper, in both columns."""
+    lines = ["# Papers\n", f"{CALLS}\n"]
+    lines += [f"- [{title_of(folder)}]({folder.name[:3]}.md)" for folder in folders]
+    lines += ["", "## What holds", "", "In this experiment: would more runs change the sign?\n"]
+    lines += counted(folders, "verdict", WORDS)
+    lines += ["", "On other samples of this size, where the protocol says anything about them:\n"]
+    lines += counted(folders, "on other samples", WORDS[:3])
     lines += ["", "## Some numbers", "", "Means ± their standard errors.", "", headlines(folders[0].parent)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *[folder.name[:3] for folder in folders], "```", ""])
 
 
-def paper(folder: Path) -> str:
-    """The folder's README, the verdicts and the cells."""
-    text = (folder / "README.md").read_text(encoding="utf-8").strip()
-    parts = [links_as_code(text), "", "## What holds", "", verdicts(folder), "## Numbers", ""]
-    parts.append(
-        "Ours: mean ± standard deviation over our runs; printed: as in the paper; gap: the difference in standard "
-        "errors of the difference.\n"
-    )
-    summary = rows_of(folder / "results" / "summary.csv")
-    for item in dict.fromkeys(row["item"] for row in summary):
-        parts += [f"### {item}", "", cells([row for row in summary if row["item"] == item])]
+def counted(folders: list[Path], column: str, words: tuple[str, ...]) -> list[str]:
+    """A table of how often each word stands in a column, paper by paper and in all."""
+    lines = [f"| paper | {' | '.join(words)} |", "|---|" + "---|" * len(words)]
+    total = dict.fromkeys(words, 0)
+    for folder in folders:
+        said = [plain(row[column]) for row in rows_of(folder / "results" / "verdicts.csv")]
+        counts = {word: said.count(word) for word in words}
+        total = {word: total[word] + counts[word] for word in words}
+        lines.append(f"| [{folder.name[:3]}]({folder.name[:3]}.md) | {' | '.join(map(str, counts.values()))} |")
+    return [*lines, f"| all | {' | '.join(map(str, total.values()))} |"]
+
+
+def plain(word: str) -> str:
+    """A verdict without what stands in brackets behind it."""
+    return word.partition(" (")[0]
+
+
+def paper(folder: Path, checked: dict[str, Row]) -> str:
+    """Everything about one paper."""
+    text = links_as_code((folder / "README.md").read_text(encoding="utf-8").strip())
+    opening, _, readings = text.partition("## What we read into the paper")
+    judged = rows_of(folder / "results" / "verdicts.csv")
+    words = [plain(row["verdict"]) for row in judged]
+    summary = ", ".join(f"{words.count(word)} {SAID.get(word, word)}" for word in WORDS if word in words)
+    told, _, rest = opening.partition("## What it says")
+    parts = [told.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checked)}", ""]
+    parts += ["## What it says", rest.rstrip(), ""]
+    parts += ["## What holds", "", FOREST, "", *claims(folder, judged), "## Numbers", "", NUMBERS, ""]
+    cells_of = rows_of(folder / "results" / "summary.csv")
+    for item in dict.fromkeys(row["item"] for row in cells_of):
+        parts += [f"### {item}", "", *item_pictures(folder, item)]
+        parts += folded("the numbers", cells([row for row in cells_of if row["item"] == item]))
+    parts += [
+        "## What is missing",
+        "",
+        missing(folder, judged),
+        "## What we read into the paper",
+        "",
+        readings.strip(),
+        "",
+    ]
     return "\n".join(parts)
+
+
+def age(folder: Path, checked: dict[str, Row]) -> str:
+    """When kept runs were last computed again, oldest recipe first."""
+    kept = [path.stem for path in sorted(folder.glob("*.toml")) if (folder / "results" / f"{path.stem}.csv").exists()]
+    never = [name for name in kept if name not in checked]
+    dates = sorted({date_of(folder, row["commit"]) for name, row in checked.items() if name in kept})
+    if not dates:
+        return "Kept runs were not computed again yet."
+    since = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
+    done = f"{len(kept) - len(never)} of {len(kept)} recipes"
+    return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
+
+
+def date_of(folder: Path, commit: str) -> str:
+    """The day of a commit, or its name where there is no history."""
+    call = ["git", "-C", str(folder), "show", "-s", "--format=%cs", commit]
+    try:
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+    except OSError:
+        return commit
+    return done.stdout.strip() or commit
+
+
+def checks(root: Path) -> dict[str, dict[str, Row]]:
+    """What ``papers/CHECKED.toml`` records."""
+    path = root / "papers" / "CHECKED.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def claims(folder: Path, judged: list[Row]) -> Iterable[str]:
+    """Every claim with both words, its picture and, folded, its numbers."""
+    compared, item = rows_of(folder / "results" / "comparisons.csv"), ""
+    for row in sorted(judged, key=lambda row: [r["item"] for r in judged].index(row["item"])):
+        if row["item"] != item:
+            item = row["item"]
+            yield f"### On {item}\n"
+        mine = [c for c in compared if (c["item"], c["claim"]) == (row["item"], row["claim"])]
+        other = f"; on other samples: {row['on other samples']}" if row["on other samples"] else ""
+        yield f"{cell(row['claim'])}: **{row['verdict']}**{other}.\n"
+        if any(c["spreads"] for c in mine):
+            yield "```{raw} html"
+            yield forest(mine)
+            yield "```\n"
+        yield from folded("why", cell(row["because"]).replace("; ", ";\n") + "\n")
+
+
+def folded(title: str, text: str) -> list[str]:
+    """Text behind a summary that opens it."""
+    return [f"<details><summary>{title}</summary>", "", text, "</details>", ""]
+
+
+def item_pictures(folder: Path, item: str) -> Iterable[str]:
+    """The pictures of a table or figure: ours with its noise, and the printed."""
+    for path in sorted(folder.glob("*.toml")):
+        text = path.read_text(encoding="utf-8")
+        picture = folder / "results" / f"{path.stem}.png"
+        if f'item = "{item}"' in text and picture.exists():
+            claim = re.search(r'^claim = "(.*)"$', text, re.MULTILINE)
+            yield f"![{cell(claim[1]) if claim else path.stem}](pictures/{folder.name[:3]}-{picture.name})"
+            yield ""
+
+
+def missing(folder: Path, judged: list[Row]) -> str:
+    """What could not be run or judged, and why."""
+    raw = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    lines = [f"- {r['claim']} (`{name}`): {r['skip']}" for name, r in raw.items() if "skip" in r]
+    open_ones = [row for row in judged if plain(row["verdict"]) in WORDS[3:]]
+    lines += [f"- {row['item']}: {cell(row['claim'])}: {cell(row['because'])}" for row in open_ones]
+    return "\n".join(lines or ["Nothing."]) + "\n"
 
 
 def title_of(folder: Path) -> str:
@@ -64,19 +189,9 @@ def rows_of(path: Path) -> list[Row]:
 
 
 def links_as_code(text: str) -> str:
-    """Links into the repository are file names on the site; links elsewhere stay."""
+    """Links into the repository are file names on the site; links elsewhere stay, marks of numbers go."""
+    text = re.sub(r"<!-- .*?-->", "", text, flags=re.DOTALL)
     return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"`\1`", text)
-
-
-def verdicts(folder: Path) -> str:
-    """Every claim with its verdict and the reason."""
-    lines = ["| where | claim | in this experiment | on other samples | because |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {cell(row['item'])} | {cell(row['claim'])} | {row['verdict']} | {row['on other samples']} "
-        f"| {cell(row['because'])} |"
-        for row in rows_of(folder / "results" / "verdicts.csv")
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def cells(summary: list[Row]) -> str:

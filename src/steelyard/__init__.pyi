@@ -14,8 +14,11 @@ from .boosting.binary import AdaCostClassifier as AdaCostClassifier
 from .boosting.binary import CSB0Classifier as CSB0Classifier
 from .boosting.binary import CSB1Classifier as CSB1Classifier
 from .boosting.binary import CSB2Classifier as CSB2Classifier
+from .boosting.bounds import error_bound as error_bound
 from .boosting.multiclass import AdaBoostM1Classifier as AdaBoostM1Classifier
 from .boosting.multiclass import AdaC2M1Classifier as AdaC2M1Classifier
+from .boosting.one_sided import OneSidedBoostingRegressor as OneSidedBoostingRegressor
+from .boosting.resampling import ResamplingDisplay as ResamplingDisplay
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .costs._costs import Costs as Costs
@@ -41,9 +44,11 @@ from .data.libsvm import read_libsvm as read_libsvm
 from .data.parquet import read_parquet as read_parquet
 from .data.parts import Parts as Parts
 from .data.table import read_table as read_table
+from .data.urls import make_urls as make_urls
 from .decision.expected_cost import ExpectedCostClassifier as ExpectedCostClassifier
 from .decision.f_measure import FMeasureClassifier as FMeasureClassifier
 from .errors import *
+from .evaluate.bounds import Bound as Bound
 from .evaluate.capacity import LimitedDecisions as LimitedDecisions
 from .evaluate.capacity import at_most as at_most
 from .evaluate.comparisons import FriedmanComparison as FriedmanComparison
@@ -91,7 +96,9 @@ from .margin.ldm.curves import RhoCurves as RhoCurves
 from .margin.ldm.curves import RhoMetrics as RhoMetrics
 from .margin.ldm.curves import rho_curves as rho_curves
 from .margin.ldm.estimator import CSLDMClassifier as CSLDMClassifier
+from .margin.ldm.margin_display import MarginDisplay as MarginDisplay
 from .margin.one_sided import OneSidedSVR as OneSidedSVR
+from .margin.one_sided_linear import OneSidedLinearRegressor as OneSidedLinearRegressor
 from .margin.path import PathPoint as PathPoint
 from .margin.path import PathSolution as PathSolution
 from .margin.path import SVMProblem as SVMProblem
@@ -99,16 +106,23 @@ from .margin.path import solve_path as solve_path
 from .models.model import Model as Model
 from .models.storage import load_model as load_model
 from .online.adaptive import AdaptiveBalanced as AdaptiveBalanced
+from .online.bounds import cost_bound as cost_bound
+from .online.bounds import mistake_bound as mistake_bound
+from .online.bounds import regret_bound as regret_bound
+from .online.bounds import sum_bound as sum_bound
 from .online.classifier import OnlineClassifier as OnlineClassifier
 from .online.hashing import RecordHasher as RecordHasher
 from .online.multiclass import OnlineCostClassifier as OnlineCostClassifier
 from .online.scaler import StreamScaler as StreamScaler
 from .online.second_order import *
+from .online.sparse_row import SparseRow as SparseRow
 from .online.tuning import TunedStream as TunedStream
 from .online.tuning import tune_stream as tune_stream
 from .online.updates import *
+from .online_kernel.classifier import OnlineKernelClassifier as OnlineKernelClassifier
 from .reduction.all_pairs import AllPairsClassifier as AllPairsClassifier
 from .reduction.all_pairs import AllPairsClassifierCV as AllPairsClassifierCV
+from .reduction.bounds import one_sided_bound as one_sided_bound
 from .reduction.filter_tree import FilterTreeClassifier as FilterTreeClassifier
 from .reduction.filter_tree import FilterTreeClassifierCV as FilterTreeClassifierCV
 from .reduction.one_sided import OneSidedClassifier as OneSidedClassifier
@@ -121,6 +135,7 @@ from .report.report import Report as Report
 from .report.report import Section as Section
 from .rules import Rule as Rule
 from .search.cost_search import CostSearchCV as CostSearchCV
+from .search.genetic import GeneticSampler as GeneticSampler
 from .search.nested import NestedEvaluation as NestedEvaluation
 from .search.nested import nested_evaluate as nested_evaluate
 from .trace import Decision as Decision

@@ -1,12 +1,18 @@
-"""The command line: parse, call, print."""
+"""The command line: parse, call, print.
+
+Tested in ``tests/unit/test_cli_data.py``.
+"""
 
 from __future__ import annotations
 
 import errno
 import io
+import os
+import shlex
 import sys
 import traceback
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +31,7 @@ app = typer.Typer(
     help="Classification where mistakes are not equal.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="markdown",  # in rich's own markup square brackets would vanish
 )
 
@@ -34,6 +40,19 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"steelyard {__version__}")
         raise typer.Exit
+
+
+def _complete_column(incomplete: str) -> list[str]:
+    """Names of columns of the file that the line names before; none where it cannot be read."""
+    from .data import iter_chunks
+
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    try:
+        file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
+        names = next(iter(iter_chunks(Path(file), rows=1))).features
+    except Exception:  # a shell that completes must not be told of errors
+        return []
+    return [str(name) for name in names if str(name).startswith(incomplete)]
 
 
 @app.callback()
@@ -86,7 +105,9 @@ def _stream(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
     ],
-    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
+    ] = None,
     update: Annotated[
         str | None,
         typer.Option(help='An update rule, e.g. AROW or "CSOGD2(eta=0.1)", the default; of many labels CSOGD1.'),
@@ -112,6 +133,12 @@ def _stream(
             min=1, max=30, help="Hash into 2^bits columns of 8 bytes each (30: 8.6 GB); texts are hashed into 2^18."
         ),
     ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="A column of texts to read word by word; may be repeated.")
+    ] = None,
+    url: Annotated[
+        list[str] | None, typer.Option(help="A column of addresses to read part by part; may be repeated.")
+    ] = None,
     format: Annotated[
         str | None,
         typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
@@ -121,7 +148,10 @@ def _stream(
     ] = False,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Columns of LIBSVM are counted from 0.")] = False,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
+    ] = None,
     chunk: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
@@ -149,6 +179,7 @@ def _stream(
     settings = StreamSettings(
         update, query, budget, costs, classes, positive, threshold, after_budget, fit_intercept, seed, scale, hash_bits
     )
+    settings = replace(settings, text=tuple(text or ()), url=tuple(url or ()))
     existing = "append" if append else "overwrite" if overwrite else "refuse"
     column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
     header = False if no_header else None
@@ -163,6 +194,61 @@ def _stream(
         quiet=quiet,
         as_json=as_json,
     )
+
+
+@app.command("fit")
+def _fit(
+    parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with columns of numbers, or LIBSVM.")],
+    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The model file to write (.steelyard).")] = None,
+    update: Annotated[str | None, typer.Option(help='An update rule, e.g. AROW or "SCW1(C=1)".')] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file.")] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label of two; the last one otherwise.")] = None,
+    fit_intercept: Annotated[bool, typer.Option("--fit-intercept", help="Learn an intercept.")] = False,
+    lanes: Annotated[int, typer.Option(min=1, help="Learners side by side, then merged (AROW and SCW1).")] = 1,
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the rows.")] = 1,
+    finish: Annotated[str | None, typer.Option(help="lbfgs: minimise the cost-weighted logistic loss at last.")] = None,
+    work: Annotated[Path | None, typer.Option(help="The folder of the job; a later call goes on from it.")] = None,
+    on_bad_part: Annotated[str, typer.Option(help="raise, or skip parts that cannot be read.")] = "raise",
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
+    ] = None,
+    n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Learn from more rows than memory holds, here or on a cluster, with the same bits."""
+    from .scale.command import FitOptions, run_fit
+
+    reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
+    learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
+    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, reader))
+
+
+@app.command("score")
+def _score(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with labels.")],
+    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, or a CSV or TOML file.")] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
+    work: Annotated[Path | None, typer.Option(help="A folder that all workers share; needed on a cluster.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what the decisions of a model on many files cost, with intervals."""
+    from .scale.command import run_score
+
+    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "jobs": jobs, "as_json": as_json}
+    run_score(model, parts, target=target, costs=costs, reader={"drop": drop} if drop else {}, **given)
 
 
 @app.command("reproduce")
@@ -190,15 +276,19 @@ def _reproduce(
     keep: Annotated[
         bool, typer.Option("--keep", help="Work in the committed results; with --check record what passed.")
     ] = False,
+    decide: Annotated[
+        bool, typer.Option("--decide", help="More runs of what is undecided, the cheapest claim first.")
+    ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import run_reproduce
+    from .reproduction.command import Mode, run_reproduce
 
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
     part = {"item": item, "data": data}
     wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
-    run_reproduce(papers, part, wish, to=to, resume=resume, keep=keep, show=show, check=check, share=share)
+    how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
+    run_reproduce(papers, part, wish, how)
 
 
 @app.command("compare")
@@ -209,7 +299,9 @@ def _compare(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), or a folder or pattern of them."
         ),
     ],
-    target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
+    ] = None,
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
@@ -223,7 +315,10 @@ def _compare(
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
+    ] = None,
     effort: Annotated[
         str | None, typer.Option(help="quick, normal, thorough, or a number of work units; normal without --time.")
     ] = None,
@@ -237,6 +332,19 @@ def _compare(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the promised interval.")] = 0.95,
     groups: Annotated[str | None, typer.Option(help="Column whose equal cells stay in one fold.")] = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column by whose cells the page tells costs apart; may be repeated.", autocompletion=_complete_column
+        ),
+    ] = None,
+    current: Annotated[
+        str | None, typer.Option(help="Column with the decisions of today's rule, to compare with; not learned from.")
+    ] = None,
+    show_rows: Annotated[
+        bool,
+        typer.Option("--show-rows", help="Show the cells of the costliest mistakes on the page, not their rows only."),
+    ] = False,
     text: Annotated[list[str] | None, typer.Option(help="A column of texts; may be repeated.")] = None,
     category: Annotated[list[str] | None, typer.Option(help="A column of categories; may be repeated.")] = None,
     date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
@@ -249,6 +357,7 @@ def _compare(
         bool, typer.Option("--overwrite", help="Replace an earlier report and model instead of keeping them.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, tables or advice.")] = False,
 ) -> None:
     """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
     from .comparison.command import run_compare
@@ -260,6 +369,7 @@ def _compare(
     settings: dict[str, Any] = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs}
     settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
+    settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
     raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
@@ -270,7 +380,8 @@ def _predict(
     file: Annotated[str, typer.Argument(help="New rows with the same columns: a file, folder or pattern; or -.")],
     format: Annotated[str | None, typer.Option(help="Format of the rows; else from the name. Needed for -.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write: .csv, .tsv, .jsonl or .parquet; otherwise to standard output.")
+        Path | None,
+        typer.Option(help="Where to write: .csv, .tsv, .jsonl, .parquet or .arrow; otherwise to standard output."),
     ] = None,
     id: Annotated[str | None, typer.Option(help="A column that names the rows; it is written first.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to write as well; may be repeated.")] = None,
@@ -326,16 +437,203 @@ def _predict(
     run_predict(model, file, options)
 
 
+@app.command("story")
+def _story(
+    name: Annotated[
+        str | None, typer.Argument(help="A name that `steelyard story` prints; without one they are listed.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The short form: less data, a few seconds.")] = False,
+    to: Annotated[Path | None, typer.Option(help="Folder for picture and numbers; else steelyard-story/NAME.")] = None,
+) -> None:
+    """Tell a whole scene on real or generated data: one picture and its numbers."""
+    from .stories.command import list_stories, tell_story
+
+    if name is None:
+        list_stories()
+    else:
+        tell_story(name, quick=quick, to=to)
+
+
 @app.command("demo")
 def _demo(
     time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, tables or advice.")] = False,
 ) -> None:
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
     from .comparison.command import run_demo
 
-    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out))
+    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out, as_json=as_json, quiet=quiet))
+
+
+@app.command("serve")
+def _serve(
+    data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
+    bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8321,
+    host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
+    behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
+    tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
+) -> None:
+    """Serve projects over HTTP: rows are decided at once, labels are asked for within the budget.
+
+    Exit codes: 0 stopped, 3 the log does not replay, 4 another server holds the folder, 70 a commit failed: start it
+    again, it goes on from the log.
+    """
+    _need_serve()
+    from .service.command import run_serve
+
+    raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
+
+
+def _need_serve() -> None:
+    from .validation.values import require
+
+    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client"):
+        require(module, why="steelyard serve", extra="serve")
+
+
+service_app = typer.Typer(name="service", help="Projects of `steelyard serve`.", no_args_is_help=True)
+app.add_typer(service_app)
+_DATA = typer.Option(help="The folder of the projects.")
+
+
+@service_app.command("new")
+def _service_new(
+    project: Annotated[str, typer.Argument(help="Small letters, digits and hyphens.")],
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    settings: Annotated[Path | None, typer.Option(help="A JSON file with all settings.")] = None,
+    sample: Annotated[Path | None, typer.Option(help="A CSV file whose columns are guessed instead.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    shown: Annotated[list[str] | None, typer.Option(help="A column to show, not to learn from; repeatable.")] = None,
+    classes: Annotated[str | None, typer.Option(help="All labels, the negative one first.")] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=10,fp=1 or 10:1.")] = None,
+    budget: Annotated[int | None, typer.Option(min=0, help="Labels that may be asked for in all.")] = None,
+    expected_rows: Annotated[int | None, typer.Option(min=1, help="Rows the budget should last for.")] = None,
+    update: Annotated[str | None, typer.Option(help='An update rule, e.g. "AROW(r=10)".')] = None,
+    query: Annotated[str | None, typer.Option(help="A query rule.")] = None,
+    pace: Annotated[bool, typer.Option("--pace/--no-pace", help="Scale the query rule to the budget.")] = True,
+    question: Annotated[str | None, typer.Option(help="What people are asked.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
+) -> None:
+    """Make a project and print a token for each role, this once."""
+    _need_serve()
+    from .service.command import run_new, settings_from
+
+    given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
+    given |= {"query": query, "pace": pace, "question": question, "seed": seed}
+    run_new(data, project, settings_from(settings, sample, ignore or [], shown or [], given), as_json)
+
+
+@service_app.command("push")
+def _service_push(
+    file: Annotated[str, typer.Argument(help="A CSV file with a header, or - for standard input.")],
+    project: Annotated[str, typer.Option(help="The project.")],
+    url: Annotated[str, typer.Option(help="Address of the service.")] = "http://127.0.0.1:8321",
+    token: Annotated[str | None, typer.Option(help="A producer's token; else STEELYARD_TOKEN.")] = None,
+    id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="A column whose numbers are names, such as 007; may be repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where decisions go, as JSON lines; else standard output.")] = None,
+    patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that is away.")] = 60.0,
+) -> None:
+    """Send rows and write their decisions; sent again, a file goes on where it stopped."""
+    _need_serve()
+    from .files import check_paths, write_atomically
+    from .service.command import run_push
+
+    sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
+    sent |= {"texts": text or [], "patience": patience}
+    if out is None:
+        raise typer.Exit(run_push(file, out=sys.stdout, **sent))
+    check_paths(inputs={"the input": sys.stdin.buffer if file == "-" else file}, outputs={"--out": out})
+    with write_atomically(out) as whole:
+        lines = io.TextIOWrapper(whole, encoding="utf-8", write_through=True)
+        code = run_push(file, out=lines, **sent)
+        lines.detach()  # the writer closes it
+    raise typer.Exit(code)
+
+
+@service_app.command("token")
+def _service_token(
+    project: Annotated[str, typer.Option(help="The project; _service for metrics.")] = "_service",
+    role: Annotated[str, typer.Option(help="owner, annotator, producer or reader.")] = "reader",
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; for ever otherwise.")] = None,
+    revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
+) -> None:
+    """Make a token of one project and one role, or revoke one; also while the service runs."""
+    _need_serve()
+    from .service.command import run_token
+
+    run_token(data, project, role, days, revoke)
+
+
+@service_app.command("verify")
+def _service_verify(
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
+    head: Annotated[str | None, typer.Option(help="A head SEQ:CHAIN that was noted elsewhere.")] = None,
+) -> None:
+    """Compute every decision and table again from the log alone; exit code 0 if all agrees, else 3."""
+    _need_serve()
+    from .service.command import run_verify
+
+    raise typer.Exit(run_verify(data, project, head))
+
+
+@service_app.command("backup")
+def _service_backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+) -> None:
+    """Copy the database, also while the service runs, and verify the copy."""
+    _need_serve()
+    from .service.command import run_backup
+
+    raise typer.Exit(run_backup(data, file))
+
+
+@service_app.command("restore")
+def _service_restore(
+    file: Annotated[Path, typer.Argument(help="A file that `backup` wrote.")],
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+) -> None:
+    """Put a backup into an empty folder, and verify it."""
+    _need_serve()
+    from .service.command import run_restore
+
+    raise typer.Exit(run_restore(file, data))
+
+
+@service_app.command("export")
+def _service_export(
+    project: Annotated[str, typer.Option(help="The project.")],
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+) -> None:
+    """Write every decision with its row and label as JSON lines."""
+    _need_serve()
+    from .service.command import run_export
+
+    run_export(data, project, sys.stdout)
+
+
+@service_app.command("unit")
+def _service_unit(
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = 8321,
+) -> None:
+    """Print a systemd unit that restarts the service whenever it ends."""
+    _need_serve()
+    from .service.command import unit_text
+
+    typer.echo(unit_text(data, port))
 
 
 def main() -> None:
@@ -403,3 +701,7 @@ _ADVICE = {
 def _show_warning(message: Warning | str, *rest: Any, **also: Any) -> None:
     """A warning is one line, too."""
     typer.echo(f"steelyard: warning: {printable(message)}", err=True)
+
+
+if __name__ == "__main__":
+    main()

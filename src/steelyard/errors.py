@@ -1,7 +1,11 @@
-"""The exceptions and warnings of Steelyard. Each also derives from the built-in a caller would expect."""
+"""The exceptions and warnings of Steelyard. Each also derives from the built-in a caller would expect.
+
+Tested in ``tests/unit/data/test_fetch.py``.
+"""
 
 __all__ = [
     "ChecksumError",
+    "ClusterLost",
     "CostsError",
     "CostsWarning",
     "CoverageWarning",
@@ -55,6 +59,10 @@ class DataNotFoundError(SteelyardError, FileNotFoundError):
 
 class ChecksumError(SteelyardError, OSError):
     """A file whose content is not the one the catalogue describes."""
+
+
+class ClusterLost(SteelyardError, ConnectionError):  # noqa: N818  # an event, as in its message
+    """A cluster that cannot be reached, or went away before the work was done; what was done is kept."""
 
 
 class MissingDependencyError(SteelyardError, ImportError):

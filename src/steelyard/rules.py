@@ -1,4 +1,7 @@
-"""A rule is a value: its parameters, each declared with its range, and nothing hidden."""
+"""A rule is a value: its parameters, each declared with its range, and nothing hidden.
+
+Tested in ``tests/property/test_online.py``.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +153,18 @@ class Rule:
             domain.validate(name, getattr(self, name))
 
     def numbers(self, owner: type[Rule]) -> list[float]:
-        """The parameters that ``owner`` declares, as the fields of its kernel's struct take them."""
+        """The parameters that a class declares, as the fields of its kernel's struct take them.
+
+        Parameters
+        ----------
+        owner : type
+            The class of the rule, or a base of it.
+
+        Returns
+        -------
+        list of float
+            In the order of the declaration.
+        """
         return [domain.number(getattr(self, name)) for name, domain in owner.domains().items()]
 
     def _owner(self, method: str) -> type[Rule]:

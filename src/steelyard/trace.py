@@ -1,4 +1,7 @@
-"""What a stream leaves behind: plain columns, no behaviour."""
+"""What a stream leaves behind: plain columns, no behaviour.
+
+Tested in ``tests/unit/evaluate/test_estimates.py``.
+"""
 
 from __future__ import annotations
 

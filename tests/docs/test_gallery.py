@@ -1,12 +1,14 @@
 """Every file of the gallery runs; those whose data are not at hand are skipped by name."""
 
 import ast
+import json
 import runpy
 from pathlib import Path
 
 import pytest
 
 from steelyard import DataNotFoundError
+from steelyard.stories import STORIES
 
 GALLERY = Path(__file__).parents[2] / "examples"
 
@@ -27,3 +29,12 @@ def test_the_example_runs(path: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_example_has_a_title_for_the_site(path: Path) -> None:
     title, rule = (ast.get_docstring(ast.parse(path.read_text())) or "\n").splitlines()[:2]
     assert rule == "=" * len(title)
+
+
+def test_every_story_has_its_kept_picture_and_numbers_of_the_whole_form() -> None:
+    for name in STORIES:
+        folder = GALLERY.parent / "docs" / "stories" / name
+        assert (folder / f"{name}.png").stat().st_size < 200_000
+        numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
+        assert numbers["story"] == name
+        assert numbers["quick"] is False

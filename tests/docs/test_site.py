@@ -78,5 +78,18 @@ def test_every_kept_benchmark_and_verdict_is_on_the_site() -> None:
     shown_pages = papers.pages(ROOT)
     for folder in sorted((ROOT / "papers").glob("[0-9]*-*")):
         for row in papers.rows_of(folder / "results" / "verdicts.csv"):
-            claim = f"| {papers.cell(row['claim'])} | {row['verdict']} |"
+            claim = f"{papers.cell(row['claim'])}: **{row['verdict']}**"
             assert claim in shown_pages[f"papers/{folder.name[:3]}.md"]
+
+
+def test_pages_of_papers_hold_no_pictures_and_show_those_that_are_kept() -> None:
+    shown, images = papers.pages(ROOT), papers.pictures(ROOT)
+    for name, text in shown.items():
+        assert len(text.encode()) < 400_000, name
+        for target in re.findall(r"\]\((pictures/[^)]+)\)", text):
+            assert f"papers/{target}" in images, target
+    front = shown["papers/index.md"]
+    for folder in sorted((ROOT / "papers").glob("[0-9]*-*")):
+        words = [row["verdict"] for row in papers.rows_of(folder / "results" / "verdicts.csv")]
+        counts = " | ".join(str(words.count(word)) for word in papers.WORDS)
+        assert f"| [{folder.name[:3]}]({folder.name[:3]}.md) | {counts} |" in front

@@ -52,6 +52,8 @@ def test_native_rounds_equal_the_template_bit_for_bit(variant, seed, costs, miss
     general.fit(X, y, weight)
     assert native.stop_reason_ == general.stop_reason_
     np.testing.assert_array_equal(native.estimator_weights_, general.estimator_weights_)
+    np.testing.assert_array_equal(native.normalisers_, general.normalisers_)
+    assert native.error_bound_ == general.error_bound_
     for ours, theirs in zip(native.estimators_, general.estimators_, strict=True):
         for field in fields(ours.tree_):
             np.testing.assert_array_equal(getattr(ours.tree_, field.name), getattr(theirs.tree_, field.name))
@@ -67,6 +69,8 @@ def test_costs_per_example_take_the_same_path(seed, rows):
     native.fit(X, y, costs=rows)
     general.fit(X, y, costs=rows)
     np.testing.assert_array_equal(native.estimator_weights_, general.estimator_weights_)
+    np.testing.assert_array_equal(native.normalisers_, general.normalisers_)
+    assert native.error_bound_ == general.error_bound_
 
 
 def test_four_hundred_rounds_with_weights_that_underflow():

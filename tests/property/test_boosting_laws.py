@@ -79,7 +79,7 @@ def test_half_of_the_new_weight_lies_on_the_wrong_examples(D, c, right):
     columns = rules.adac2(c)
     pro, contra, _ = rules.balance(D, columns, right)
     alpha = 0.5 * np.log(pro / contra)  # the law holds whichever side is heavier
-    after = rules.reweighted(D, columns, right, alpha, 1.0)
+    after, _ = rules.reweighted(D, columns, right, alpha, 1.0)
     assert after[right].sum() == pytest.approx(0.5, rel=1e-9)
     assert after.sum() == pytest.approx(1)
 
@@ -131,12 +131,12 @@ def test_four_hundred_rounds_of_steep_costs_end_well(name):
 
 
 def test_weights_that_underflow_to_zero_do_no_harm():
-    # no hypothesis is ever wrong about the dear class only, so its weight grows until the other's is exactly zero
+    # no hypothesis is ever wrong about the costly class only, so its weight grows until the other's is exactly zero
     columns = rules.adac2(np.array([1e-3, 1e-3, 1.0, 1.0]))
     D, right = np.full(4, 0.25), np.array([True, True, True, False])
     for _ in range(400):
         pro, contra, _ = rules.balance(D, columns, right)
-        D = rules.reweighted(D, columns, right, max(rules.vote(pro, contra), 0.01), 1.0)
+        D, _ = rules.reweighted(D, columns, right, max(rules.vote(pro, contra), 0.01), 1.0)
     assert D[:2].tolist() == [0, 0]
     assert D.sum() == pytest.approx(1)
 

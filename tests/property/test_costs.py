@@ -100,8 +100,8 @@ def test_cheapest_with_costs_per_example(rows) -> None:
     miss, alarm, p = np.array(rows).T
     answers = Costs.binary(fn=miss, fp=alarm, classes=["no", "yes"]).decide(np.column_stack([1 - p, p]))
     for answer, m, a, chance in zip(answers, miss, alarm, p, strict=True):
-        dear, cheap = (chance * m, (1 - chance) * a) if answer == "no" else ((1 - chance) * a, chance * m)
-        assert dear <= cheap * (1 + 1e-12)
+        costly, cheap = (chance * m, (1 - chance) * a) if answer == "no" else ((1 - chance) * a, chance * m)
+        assert costly <= cheap * (1 + 1e-12)
 
 
 @few

@@ -177,9 +177,9 @@ def test_adaptive_costs_look_at_the_past_only(stream: tuple[Any, Any, int], upda
     model = OnlineCostClassifier(update, costs=AdaptiveBalanced(), fit_intercept=constant)
     trace = model.run(X, y)
     before = np.array([np.bincount(y[:i], minlength=K) for i in range(len(y))])
-    dear = (before.max(axis=1) + 1) / (before[np.arange(len(y)), y] + 1)
+    costly = (before.max(axis=1) + 1) / (before[np.arange(len(y)), y] + 1)
     given = OnlineCostClassifier(update, fit_intercept=constant)
-    same_trace(trace, given.run(X, y, costs=dear[:, None] * (np.arange(K) != y[:, None])))
+    same_trace(trace, given.run(X, y, costs=costly[:, None] * (np.arange(K) != y[:, None])))
     np.testing.assert_array_equal(model.coef_, given.coef_)
 
 
@@ -234,8 +234,8 @@ class StridesInPython(UpdateRule):
     def __init__(self, rule: UpdateRule) -> None:
         self.rule = rule
 
-    def class_step(self, lack: ClassInput) -> float:
-        return self.rule.class_step(lack)
+    def class_step(self, inputs: ClassInput) -> float:
+        return self.rule.class_step(inputs)
 
 
 class InPython(QueryRule):
@@ -244,8 +244,8 @@ class InPython(QueryRule):
     def __init__(self, rule: QueryRule) -> None:
         self.rule = rule
 
-    def query_probability(self, glance: QueryInput) -> float:
-        return self.rule.query_probability(glance)
+    def query_probability(self, inputs: QueryInput) -> float:
+        return self.rule.query_probability(inputs)
 
 
 def same_state(a: OnlineCostClassifier, b: OnlineCostClassifier) -> None:

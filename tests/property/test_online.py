@@ -99,7 +99,9 @@ def bits(model: OnlineClassifier) -> bytes:
     return arrays + repr(state["counts"]).encode()
 
 
-@pytest.mark.parametrize("cls", public_rules.public(Rule), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls", [*public_rules.public(UpdateRule), *public_rules.public(QueryRule)], ids=lambda cls: cls.__name__
+)
 def test_every_public_rule_has_a_kernel_and_checks_its_parameters(cls: type[Rule]) -> None:
     cls().validate()
     assert cls().kernel() is not None  # type: ignore[attr-defined]
@@ -308,8 +310,8 @@ def test_after_the_budget_the_average_answers(stream: tuple[Any, Any], limit: in
 
 def test_a_rule_of_ones_own_runs_in_python() -> None:
     class Decaying(UpdateRule):
-        def step(self, seen: UpdateInput) -> Step:
-            return Step(keep=0.9, add=0.1 * seen.y)
+        def step(self, inputs: UpdateInput) -> Step:
+            return Step(keep=0.9, add=0.1 * inputs.y)
 
     X, y = np.eye(3), np.array([1, 0, 1])
     model = OnlineClassifier(Decaying()).fit(X, y)

@@ -115,38 +115,38 @@ def test_the_loop_does_what_the_papers_say(
 
 @quick
 @given(doubts, st.sampled_from([0.3, 1.0, 1e9]), st.sampled_from([0.6, 0.9]))
-def test_steps_reach_what_they_promise(doubt: SecondOrderInput, C: float, eta: float) -> None:
+def test_steps_reach_what_they_promise(inputs: SecondOrderInput, C: float, eta: float) -> None:
     phi = NormalDist().inv_cdf(eta)
 
     def after(second_order_step: SecondOrderStep) -> tuple[float, float]:
         """Margin and deviation of this example after the turn of a whole matrix."""
-        variance = doubt.variance / (1 + second_order_step.gain * doubt.variance)
-        return doubt.margin() + abs(second_order_step.add) * doubt.variance, math.sqrt(variance)
+        variance = inputs.variance / (1 + second_order_step.gain * inputs.variance)
+        return inputs.margin() + abs(second_order_step.add) * inputs.variance, math.sqrt(variance)
 
-    second_order_step = AROW(C).second_order_step(doubt)
+    second_order_step = AROW(C).second_order_step(inputs)
     margin, _ = after(second_order_step)
     if second_order_step.add:  # the gradient of the objective is zero: the hinge left over is alpha r / cost
-        assert 1 - margin == pytest.approx(abs(second_order_step.add) * C / doubt.cost, rel=1e-9, abs=1e-12)
-    second_order_step = SCW1(C, eta).second_order_step(doubt)
+        assert 1 - margin == pytest.approx(abs(second_order_step.add) * C / inputs.cost, rel=1e-9, abs=1e-12)
+    second_order_step = SCW1(C, eta).second_order_step(inputs)
     margin, deviation = after(second_order_step)
-    if second_order_step.add and abs(second_order_step.add) < C * doubt.cost:  # exactly as sure as was asked for
+    if second_order_step.add and abs(second_order_step.add) < C * inputs.cost:  # exactly as sure as was asked for
         assert margin == pytest.approx(phi * deviation, rel=1e-6, abs=1e-9)
-    assert abs(second_order_step.add) <= C * doubt.cost
-    second_order_step = SCW2(C, eta).second_order_step(doubt)
+    assert abs(second_order_step.add) <= C * inputs.cost
+    second_order_step = SCW2(C, eta).second_order_step(inputs)
     margin, deviation = after(second_order_step)
     if second_order_step.add:  # the loss left over is alpha / (2 C cost)
-        left = abs(second_order_step.add) / (2 * C * doubt.cost)
+        left = abs(second_order_step.add) / (2 * C * inputs.cost)
         assert phi * deviation - margin == pytest.approx(left, rel=1e-6, abs=1e-9)
 
 
 @quick
 @given(public_rules.drawn(SecondOrderRule), doubts)
-def test_turns_go_the_right_way(rule: SecondOrderRule, doubt: SecondOrderInput) -> None:
-    add, gain, _ = rule.second_order_step(doubt)
-    assert add * doubt.y >= 0
+def test_turns_go_the_right_way(rule: SecondOrderRule, inputs: SecondOrderInput) -> None:
+    add, gain, _ = rule.second_order_step(inputs)
+    assert add * inputs.y >= 0
     assert gain >= 0
     assert (add == 0) == (gain == 0)
-    assert rule.second_order_step(doubt._replace(score=100 * doubt.y)) == SecondOrderStep()
+    assert rule.second_order_step(inputs._replace(score=100 * inputs.y)) == SecondOrderStep()
 
 
 @quick
@@ -226,8 +226,8 @@ def test_parameters_are_checked(rule: SecondOrderRule, complaint: str) -> None:
 
 def test_a_second_order_rule_of_ones_own_runs_in_python() -> None:
     class Halving(SecondOrderRule):
-        def second_order_step(self, doubt: SecondOrderInput) -> SecondOrderStep:
-            return SecondOrderStep(add=doubt.y, gain=1.0)
+        def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
+            return SecondOrderStep(add=inputs.y, gain=1.0)
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             return {}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .._native import query_kernel
 from ..rules import Count, Interval, Rule, parameter, positive, rule
+from ..validation.docstrings import documented
 from ..validation.values import invalid
 
 __all__ = [
@@ -48,12 +49,12 @@ class QueryRule(Rule):
     ``native/queries.hpp`` of the same name, with its parameters as fields.
     """
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """Probability in [0, 1] with which the label is asked for while the budget lasts.
 
         Parameters
         ----------
-        glance : QueryInput
+        inputs : QueryInput
             Score, answer and round.
 
         Returns
@@ -76,7 +77,7 @@ class AskAll(QueryRule):
     1.0
     """
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """Always 1."""
         return 1.0
 
@@ -99,7 +100,7 @@ class AskRandom(QueryRule):
 
     rate: float = parameter(0.1, Interval(at_most=1.0), "The probability of a query.")
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """The rate."""
         return self.rate
 
@@ -114,9 +115,9 @@ class AskUncertain(QueryRule):
 
     c: float = positive(0.1, "How near, in units of the score.")
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """1 near the boundary, else 0."""
-        return 1.0 if abs(glance.score) <= self.c else 0.0
+        return 1.0 if abs(inputs.score) <= self.c else 0.0
 
 
 @rule
@@ -129,9 +130,9 @@ class AskSymmetric(QueryRule):
 
     c: float = positive(0.1, "The score at which every second label is asked for.")
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """Falls with the distance from the boundary."""
-        return self.c / (abs(glance.score) + self.c)
+        return self.c / (abs(inputs.score) + self.c)
 
 
 @rule
@@ -148,10 +149,10 @@ class AskAsymmetric(QueryRule):
     )
     c_neg: float = positive(0.1, "The same where the score is negative.")
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """Falls with the distance from the boundary, on each side in its own way."""
-        c = self.c_pos if glance.score >= 0 else self.c_neg
-        return c / (abs(glance.score) + c)
+        c = self.c_pos if inputs.score >= 0 else self.c_neg
+        return c / (abs(inputs.score) + c)
 
 
 @rule
@@ -166,11 +167,12 @@ class AskPredictedPositive(QueryRule):
 
     first: int = parameter(0, Count(), "Rounds in which every label is asked for.")
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """1 at the start and for positive predictions."""
-        return 1.0 if glance.t < self.first or glance.positive else 0.0
+        return 1.0 if inputs.t < self.first or inputs.positive else 0.0
 
 
+@documented({"rule": ("QueryRule", "The rule whose probability is raised; ``AskUncertain()`` by default.")})
 @rule
 class AskAtLeast(QueryRule):
     """Another rule with an audit floor: its probability, but never less than ``floor``.
@@ -186,15 +188,15 @@ class AskAtLeast(QueryRule):
     rule: QueryRule = field(default_factory=lambda: AskUncertain())
 
     def validate(self) -> None:
-        """Complain about a floor outside (0, 1] or something that is no rule."""
+        """Raise unless the floor is in (0, 1] and the rule is one."""
         super().validate()
         if not isinstance(self.rule, QueryRule) or isinstance(self.rule, AskAtLeast):
             raise invalid("rule", "be a query rule without a floor of its own", self.rule)
         self.rule.validate()
 
-    def query_probability(self, glance: QueryInput) -> float:
+    def query_probability(self, inputs: QueryInput) -> float:
         """The greater of the two."""
-        return max(self.floor, self.rule.query_probability(glance))
+        return max(self.floor, self.rule.query_probability(inputs))
 
     def kernel(self) -> Any:
         """That of the inner rule; the loop keeps the floor."""

@@ -1,6 +1,8 @@
 """What does answer k cost? One value for pairs, matrices and per-example costs; nothing about learning.
 
 Cost matrices are always ``C[true, predicted]``; a negative cost is a gain.
+
+Tested in ``tests/unit/costs/test_costs.py``.
 """
 
 from __future__ import annotations
@@ -50,12 +52,19 @@ class Costs:
 
     Parameters
     ----------
-    classes : the labels; None for costs made without labels, which take the sorted labels of the data they first meet
-    matrix : C[true, predicted]; a negative cost is a gain
-    positive : the class that sensitivity, ``fn`` and ``ratio()`` speak of; by default the last of two classes as they
-        were listed (a dict lists its classes sorted)
-    currency : printed after every amount
-    abstain, abstain_label : price and name of the answer that decides nothing, see :meth:`with_abstain`
+    classes : ndarray or None
+        The labels; None for costs made without labels, which take the sorted labels of the data they first meet.
+    matrix : ndarray of shape (K, K) or None
+        C[true, predicted]; a negative cost is a gain.
+    positive : label or None
+        The class that sensitivity, ``fn`` and ``ratio()`` speak of; by default the last of two classes as they were
+        listed (a dict lists its classes sorted).
+    currency : str or None
+        Printed after every amount.
+    abstain : float or None
+        Price of the answer that decides nothing, see :meth:`with_abstain`.
+    abstain_label : label
+        Its name.
 
     Examples
     --------
@@ -549,7 +558,7 @@ class Costs:
         assert self.matrix is not None
         return np.asarray(self.matrix.sum(axis=1))
 
-    def class_means(self, y: LabelsLike, sample_weight: Floats | None = None) -> Costs:
+    def class_means(self, y: LabelsLike, sample_weight: ArrayLike | None = None) -> Costs:
         """One matrix for all examples: these costs, or the mean of each true class where they differ by example.
 
         Parameters

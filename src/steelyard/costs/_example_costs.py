@@ -1,4 +1,7 @@
-"""Costs that differ from example to example."""
+"""Costs that differ from example to example.
+
+Tested in ``tests/unit/costs/test_costs.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostsError
+from ..validation.arrays import check_sample_weight
 from ..validation.types import ArrayLike, Floats, LabelsLike
 from ..validation.values import check_number, invalid
 from ._costs import Costs, pair_of
@@ -21,6 +25,15 @@ class ExampleCosts(Costs):
     """Costs that differ from example to example: ``rows`` (n, K) for known truths, or full ``matrices`` (n, K, K).
 
     Has a length and can be indexed by rows, so scikit-learn slices it along with X in folds and pipelines.
+
+    Parameters
+    ----------
+    classes, matrix, positive, currency, abstain, abstain_label : as for Costs
+        See :class:`Costs`; there is no ``matrix``.
+    rows : ndarray of shape (n, K) or None
+        Cost of every answer to every example, whose truth is known.
+    matrices : ndarray of shape (n, K, K) or None
+        One matrix for every example.
     """
 
     rows: Floats | None = None
@@ -84,7 +97,7 @@ class ExampleCosts(Costs):
         """Not defined: the costs differ from example to example."""
         raise invalid("costs", "be the same for all examples for class_costs()", repr(self), USE_TABLE, CostsError)
 
-    def class_means(self, y: LabelsLike, sample_weight: Floats | None = None) -> Costs:
+    def class_means(self, y: LabelsLike, sample_weight: ArrayLike | None = None) -> Costs:
         """One matrix for all examples: the (weighted) mean cost of every answer for each true class.
 
         Parameters
@@ -94,7 +107,7 @@ class ExampleCosts(Costs):
         """
         bound = self.bind(y)
         table, codes = bound.per_example(y), bound.encode(y)
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight + np.finfo(float).tiny
+        weight = check_sample_weight(sample_weight, len(codes)) + np.finfo(float).tiny
         means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(self.n_classes)]
         abstain = None if self.abstain is None else float(np.mean(self.abstain))
         return Costs(bound.classes, np.array(means), bound.positive, self.currency, abstain, self.abstain_label)

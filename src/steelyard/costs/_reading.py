@@ -1,4 +1,7 @@
-"""Labels and numbers of costs: reading and checking."""
+"""Labels and numbers of costs: reading and checking.
+
+Tested in ``tests/unit/costs/test_reading.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Costs as text and as HTML."""
+"""Costs as text and as HTML.
+
+Tested in ``tests/unit/costs/test_costs.py``.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CostsError
 from ..validation.arrays import check_labels
+from ..validation.docstrings import documented
 from ..validation.types import FrameLike, LabelsLike
 from ..validation.values import check_choice, check_number, invalid
 from ._costs import Costs
@@ -41,6 +42,7 @@ CostsLike: TypeAlias = Costs | CostRule | Mapping[Any, Any] | ArrayLike | FrameL
 """What parameters named ``costs`` take: :class:`Costs`, a rule, C[true, predicted], ``{class: cost}`` or a frame."""
 
 
+@documented()
 @dataclass(frozen=True)
 class Balanced:
     """Weigh sensitivity by ``eta_pos`` and specificity by the rest: rho = eta_p T_n / (eta_n T_p). Paper 000, prop. 1.
@@ -51,8 +53,6 @@ class Balanced:
     ----------
     eta_pos : float
         Weight of sensitivity, in (0, 1).
-    positive : label or None
-        The positive class; by default the one the costs name, else the last of two.
 
     Examples
     --------

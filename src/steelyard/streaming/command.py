@@ -127,6 +127,7 @@ class _Pass:
         self.session, self.log, self.console = session, log, console
         self.state, self.sync = places.state, places.sync
         self.logged = True  # false while decisions are learned from and not yet written
+        self.taken = False  # whether there is anything to save that the file has not
 
     def run(self, chunks: Iterator[Dataset], positive: str | None) -> None:
         """Take every chunk; what is done is kept if one of them fails."""
@@ -155,7 +156,7 @@ class _Pass:
             raise
         finally:
             try:
-                if session.rounds and self.logged:
+                if self.taken and self.logged:
                     self.save()
             finally:
                 self.log.close()
@@ -164,7 +165,7 @@ class _Pass:
         """Learn a chunk and log it."""
         session, start = self.session, self.session.rounds
         trace = session.take(part, positive)
-        self.logged = False
+        self.logged, self.taken = False, True
         if start == 0 and self.state is not None and self.log.is_file:
             session.newborn(self.log.mark).save(self.state)  # so that a log never lies there without a state
         self.log.write(start, trace, session.labels)

@@ -1,4 +1,7 @@
-"""A stream in progress: what was learned, what it cost so far, and its file."""
+"""A stream in progress: what was learned, what it cost so far, and its file.
+
+Tested in ``tests/unit/streaming/test_many_classes.py``.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ class Session:
     def newborn(self, mark: LogMark) -> Session:
         """This stream as it was before its first row, with the labels and columns that its rows have shown since."""
         model = clone(self.learner).start(self.learner.n_features_in_, np.arange(len(self.labels)))
-        made = Session(lambda labels: model, RecordEncoder(self.encoder.scale, self.encoder.hash_bits), self.labels)
+        made = Session(lambda labels: model, self.encoder.unused(), self.labels)
         made.mark = mark
         return made
 
@@ -99,13 +102,13 @@ class Session:
         """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
         if chunk.y is None:
             raise invalid("--target", "name the column of labels", None)
-        before = copy.copy(self.encoder.scaler), self.encoder.columns, self.model, self.labels, self.counts
+        before = copy.copy(self.encoder), self.model, self.labels, self.counts
         try:
             if self.model is None:
                 self._begin(infer_classes(chunk.y, positive))
             return self._taken(chunk)
         except BaseException:
-            self.encoder.scaler, self.encoder.columns, self.model, self.labels, self.counts = before
+            self.encoder, self.model, self.labels, self.counts = before
             raise
 
     def _taken(self, chunk: Dataset) -> Trace:
@@ -165,13 +168,25 @@ class Session:
 
     @classmethod
     def load(cls, path: Path) -> Session:
-        """Go on from a file written by :meth:`save`."""
+        """Go on from a file written by :meth:`save`, or from an online learner that was saved by itself."""
         state = load_model(path)
+        if isinstance(state, (OnlineClassifier, OnlineCostClassifier)):
+            return cls.of_learner(state)
         if not isinstance(state, StreamState):
-            raise StateError(f"{path} must be a state of steelyard stream; it holds a {type(state).__name__}.")
+            rule = "must be a state of steelyard stream or an online learner"
+            raise StateError(f"{path} {rule}; it holds a {type(state).__name__}.")
         made = cls(lambda labels: state.learner, state.encoder, state.labels)
         made.counts, made.mark = ConfusionCounts(state.counts), LogMark.from_dict(state.log, path)
         return made
+
+    @classmethod
+    def of_learner(cls, learner: Learner) -> Session:
+        """A stream that goes on with a learner from Python: rows as they are, its own labels, no log yet."""
+        labels, coded = tuple(learner.classes_.tolist()), learner.coded()
+        encoder = RecordEncoder("none")
+        if hasattr(learner, "feature_names_in_"):
+            encoder.begin([str(name) for name in learner.feature_names_in_])
+        return cls(lambda _: coded, encoder, labels)
 
 
 def same(label: Any, wanted: Any) -> bool:

@@ -1,4 +1,7 @@
-"""From the options of ``steelyard stream`` to a new session, or to one that goes on as it began."""
+"""From the options of ``steelyard stream`` to a new session, or to one that goes on as it began.
+
+Tested in ``tests/unit/streaming/test_many_classes.py``.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ class StreamSettings:
     seed: int = 0
     scale: str = "auto"
     hash_bits: int | None = None
+    text: tuple[str, ...] = ()
+    url: tuple[str, ...] = ()
 
 
 def new_session(settings: StreamSettings) -> Session:
@@ -50,7 +55,11 @@ def new_session(settings: StreamSettings) -> Session:
             raise invalid("--threshold", "be left out where there are more than two labels", settings.threshold)
         return OnlineCostClassifier(CSOGD1() if update is None else update, **rest)
 
-    return Session(make, RecordEncoder(settings.scale, settings.hash_bits), classes)
+    return Session(make, _encoder(settings), classes)
+
+
+def _encoder(settings: StreamSettings) -> RecordEncoder:
+    return RecordEncoder(settings.scale, settings.hash_bits, text=settings.text, url=settings.url)
 
 
 def resume_session(session: Session, settings: StreamSettings, state: Path) -> Session:
@@ -62,6 +71,8 @@ def resume_session(session: Session, settings: StreamSettings, state: Path) -> S
             *(new_session(s).make(session.labels) for s in (settings, StreamSettings())),
         )
     )
+    for found, encoder in ((had, session.encoder), (wanted, _encoder(settings)), (default, _encoder(StreamSettings()))):
+        found |= {name: getattr(encoder, name) for name in ("scale", "hash_bits", "text", "url")}
     labels = list(map(str, session.labels))
     had |= {"classes": labels, "positive": labels[-1]}
     default |= {"classes": None, "positive": None}

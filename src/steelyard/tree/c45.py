@@ -21,7 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._native import TreeOptions, TreeTable
 from ..evaluate.classifier_mixin import CostClassifierMixin
-from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.arrays import (
+    check_labels,
+    check_same_length,
+    check_sample_weight,
+    in_class_order,
+    unchanged_on_error,
+)
+from ..validation.docstrings import documented
 from ..validation.values import check_count, check_flag, check_number, invalid
 from . import export
 from .encoding import Encoding, encode
@@ -49,16 +56,28 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    min_obj : weight (> 0) that at least two branches of a split must hold. Weights count as objects: a weight of 2 is
-        two equal rows, so weights that sum to 1 give no split.
-    confidence : in (0, 0.5], of the error estimate that prunes; smaller prunes more.
-    unpruned : True keeps the tree as grown (and collapsed).
-    collapse : True drops splits that save no training error.
-    raising : True lets pruning replace a node by its largest branch.
-    binary_nominal : True asks for one category against the rest.
-    nominal : numbers or names of nominal columns. Columns of strings, booleans and categoricals are nominal anyway.
-    max_depth : largest number of questions on a path, None for any.
+    min_obj : float above 0
+        Weight that at least two branches of a split must hold. Weights count as objects: a weight of 2 is two equal
+        rows, so weights that sum to 1 give no split.
+    confidence : float in (0, 0.5]
+        Of the error estimate that prunes; smaller prunes more.
+    unpruned : bool
+        Keep the tree as grown (and collapsed).
+    collapse : bool
+        Drop splits that save no training error.
+    raising : bool
+        Let pruning replace a node by its largest branch.
+    binary_nominal : bool
+        Ask for one category against the rest.
+    nominal : sequence of int or str, or None
+        Positions or names of nominal columns. Columns of strings, booleans and categoricals are nominal anyway.
+    max_depth : int or None
+        Largest number of questions on a path; any if None.
+    classes : sequence of labels or None
+        All labels in the order in which ties between classes are decided, the first wins; sorted if None.
 
+    Examples
+    --------
     >>> tree = C45Classifier().fit([["dry", 1], ["dry", 2], ["wet", 1], ["wet", 3]] * 2, [0, 0, 1, 1] * 2)
     >>> print(tree.export_text())
     x0 = dry: 0 (4)
@@ -76,6 +95,7 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         binary_nominal: bool = False,
         nominal: Sequence[int | str] | None = None,
         max_depth: int | None = None,
+        classes: LabelsLike | None = None,
     ) -> None:
         self.min_obj = min_obj
         self.confidence = confidence
@@ -85,21 +105,16 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.binary_nominal = binary_nominal
         self.nominal = nominal
         self.max_depth = max_depth
+        self.classes = classes
 
     def fit(self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None) -> C45Classifier:
         """Grow and prune a tree."""
         with unchanged_on_error(self):
             return self.fit_prepared(self.prepare(X, y), sample_weight)
 
+    @documented()
     def prepare(self, X: MatrixLike, y: LabelsLike) -> Prepared:
         """Encode and sort the data once, for several calls of ``fit_prepared`` with other weights or parameters.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
 
         Returns
         -------
@@ -107,11 +122,14 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The data, encoded and sorted.
         """
         classes, found = check_labels(y)
+        if self.classes is not None:
+            classes, found = in_class_order(classes, found, self.classes)
         matrix, encoding = encode(self, X, self.nominal)
         check_same_length(X=matrix, y=found)
         codes: NDArray[np.int32] = found.astype(np.int32)
         return Prepared(encoding, classes, codes, TreeTable(matrix, encoding.nominal, codes, len(classes)))
 
+    @documented()
     def fit_prepared(self, prepared: Prepared, sample_weight: ArrayLike | None = None) -> C45Classifier:
         """Grow and prune a tree on data from ``prepare``.
 
@@ -119,8 +137,6 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         prepared : Prepared
             What :meth:`prepare` gave.
-        sample_weight : array-like of shape (n,) or None
-            Weight of every row; 1 if None.
 
         Returns
         -------
@@ -208,13 +224,9 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return export.as_rules(self.tree_, self.encoding_, self.classes_)
 
+    @documented()
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the tree with matplotlib; returns the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or None
-            Where to draw; a new figure if None.
 
         Returns
         -------

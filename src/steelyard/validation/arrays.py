@@ -215,6 +215,21 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
     return classes, codes.astype(np.intp, copy=False)
 
 
+def in_class_order(classes: NDArray[Any], codes: NDArray[np.intp], order: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Classes of ``check_labels`` and their codes in an order a user gives, which names every class once."""
+    given = np.asarray(order)
+    if given.ndim != 1 or len(np.unique(given)) != len(given):
+        raise invalid("classes", "name every class once", order)
+    place = [np.flatnonzero(classes == label) for label in given]
+    chosen = np.array([int(found[0]) for found in place if len(found)], dtype=np.intp)
+    if len(chosen) != len(classes):
+        left = np.setdiff1d(np.arange(len(classes)), chosen)
+        raise invalid("classes", f"name all classes of y, {classes.tolist()}", order, f"Add {classes[left[0]]!r}.")
+    rank = np.empty(len(classes), dtype=np.intp)
+    rank[chosen] = np.arange(len(chosen))
+    return classes[chosen], rank[codes]
+
+
 def check_column(name: str, values: Any) -> NDArray[Any]:
     """A flat array; a table of one column becomes one with scikit-learn's warning."""
     from sklearn.utils.validation import column_or_1d

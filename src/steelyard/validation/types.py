@@ -1,4 +1,7 @@
-"""Names for the kinds of arguments that public functions take; nothing is imported at run time beyond numpy."""
+"""Names for the kinds of arguments that public functions take; nothing is imported at run time beyond numpy.
+
+Tested in ``tests/unit/validation/test_arrays.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Checks of numbers, choices and flags, and the wording of every error about user input.
 
 Form of every message: ``{what} must {rule}; got {value!r}. {what to do}``. Not even numpy is imported.
+
+Tested in ``tests/unit/validation/test_arrays.py``.
 """
 
 from __future__ import annotations

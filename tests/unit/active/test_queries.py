@@ -16,7 +16,7 @@ from steelyard import (
 
 
 @pytest.mark.parametrize(
-    ("rule", "glance", "query_probability"),
+    ("rule", "inputs", "query_probability"),
     [
         (AskAll(), QueryInput(3.0, True, 0), 1.0),
         (AskFirst(), QueryInput(-3.0, False, 99), 1.0),
@@ -35,9 +35,9 @@ from steelyard import (
         (AskAtLeast(0.2, AskSymmetric(0.1)), QueryInput(0.3, True, 0), 0.25),
     ],
 )
-def test_chances(rule: QueryRule, glance: QueryInput, query_probability: float) -> None:
+def test_chances(rule: QueryRule, inputs: QueryInput, query_probability: float) -> None:
     rule.validate()
-    assert rule.query_probability(glance) == pytest.approx(query_probability, rel=1e-15)
+    assert rule.query_probability(inputs) == pytest.approx(query_probability, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_rule_is_a_value() -> None:
 
 def test_a_subclass_with_another_meaning_leaves_the_kernel() -> None:
     class Never(AskSymmetric):
-        def query_probability(self, glance: QueryInput) -> float:
+        def query_probability(self, inputs: QueryInput) -> float:
             return 0.0
 
     class Renamed(AskSymmetric):

@@ -57,7 +57,7 @@ def test_costs_may_know_more_classes_than_the_labels_have() -> None:
         (lambda: Costs.binary(fn=float("nan"), fp=1), "costs must be finite; got nan"),
         (lambda: Costs.binary(fn=float("inf"), fp=1), "costs must be finite; got inf"),
         (lambda: Costs.binary(fn=0, fp=0), "costs must hold a cost or a gain; got 'only zeros'"),
-        (lambda: Costs.binary(fn="dear", fp=1), "fn must hold numbers; got 'dear'"),
+        (lambda: Costs.binary(fn="costly", fp=1), "fn must hold numbers; got 'costly'"),
         (lambda: Costs.binary(fn=[1, 2], fp=[1, 2, 3]), "fn, fp, tp and tn must be numbers or arrays of one length"),
         (lambda: Costs.binary(fn=1, fp=1, classes=["a", "b", "c"]), "classes must name two classes for a cost pair"),
         (

@@ -124,7 +124,7 @@ def test_a_model_refers_rows_to_a_person() -> None:
         (lambda: Costs.zero_one(["a", "abstain"]).with_abstain(1), "label of abstaining must be none of the classes"),
         (lambda: Costs.binary(fn=1, fp=1).with_abstain(1).bind(["a", "abstain"]), "be none of the classes"),
         (lambda: GAIN.with_abstain(float("nan")), "the price of abstaining must be a finite number"),
-        (lambda: GAIN.with_abstain("dear"), "the price of abstaining must hold numbers"),
+        (lambda: GAIN.with_abstain("costly"), "the price of abstaining must hold numbers"),
         (lambda: GAIN.with_abstain(1, label=""), "the label of abstaining must be a text"),
         (lambda: Costs.binary(fn=[1, 2], fp=1).with_abstain([1, 2, 3]), "one for each of the 2 rows; got '3 numbers'"),
         (lambda: Costs.binary(fn=1, fp=1, currency=""), "currency must be a text such as 'EUR'"),

@@ -149,3 +149,38 @@ def test_shown_as_text_and_html() -> None:
     found = sy.Estimate(0.25, 0.02, 7.5, 10, 100, "hajek")
     assert str(found) == "0.25 ± 0.02 (10 labels of 100 rounds, worth 7.5)"
     assert "<b>0.25</b> ± 0.02" in found._repr_html_()
+
+
+@pytest.mark.parametrize("method", ["hajek", "horvitz_thompson"])
+@pytest.mark.parametrize("shown", ["push", "push_and_query"])
+def test_queried_rounds_alone_say_the_same(method: str, shown: str) -> None:
+    rng = np.random.default_rng(4)
+    y, predicted, chance = rng.integers(0, 2, 400), rng.integers(0, 2, 400), rng.uniform(0.1, 1.0, 400)
+    queried = rng.random(400) < chance
+    trace = sy.Trace(chance, predicted, queried, chance, y)
+    alone = sy.Trace(*(column[queried] for column in trace))
+    for measure in (sy.mean_cost, sy.f_score):
+        given = {"method": method, "shown": shown, "classes": [0, 1]}
+        assert sy.estimate(measure, alone, rounds=400, **given) == sy.estimate(measure, trace, **given)  # type: ignore[arg-type]
+
+
+def test_rounds_that_do_not_fit_are_refused() -> None:
+    trace = sy.Trace(CHANCE, PREDICTED, np.ones(8, dtype=bool), np.full(8, 0.5), Y)
+    with pytest.raises(sy.InvalidInputError, match="rounds must be a whole number >= 8"):
+        sy.estimate(sy.mean_cost, trace, rounds=7)
+    with pytest.raises(sy.InvalidInputError, match="hold queried rounds alone"):
+        sy.estimate(sy.mean_cost, trace._replace(queried=np.arange(8) > 0), rounds=9)
+    with pytest.raises(sy.NotEstimableError, match="deterministic rule"):
+        sy.estimate(sy.mean_cost, trace._replace(query_probability=np.ones(8)), rounds=9)
+
+
+def test_the_interval_is_students() -> None:
+    found = sy.Estimate(0.5, 0.1, 11.0, 20, 100, "hajek").interval(0.9)
+    assert (found.value, found.confidence, found.method) == (0.5, 0.9, "Student")
+    assert found.high - 0.5 == pytest.approx(0.1 * 1.812461, rel=1e-6)  # the 0.95 quantile for 10 degrees, from tables
+    assert 0.5 - found.low == pytest.approx(found.high - 0.5)
+    assert "90% Student" in found._repr_html_()
+    with pytest.raises(sy.InvalidInputError, match="level must"):
+        sy.Estimate(0.5, 0.1, 11.0, 20, 100, "hajek").interval(1.0)
+    with pytest.raises(sy.NotEstimableError, match="more than one label"):
+        sy.Estimate(0.5, 0.1, 1.0, 1, 100, "hajek").interval()

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from steelyard import (
+    AROW,
     CSOGD2,
     AskAsymmetric,
     AskAtLeast,
@@ -23,6 +24,7 @@ from steelyard import (
     cli,
 )
 from steelyard.models.parsing import query_rule
+from steelyard.models.records import RecordEncoder
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(157, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
@@ -177,3 +179,28 @@ def test_a_bad_row_keeps_the_state_of_the_chunk_before(table: Path, tmp_path: Pa
     whole = tmp_path / "whole.jsonl"
     run(table, "--target", "outcome", *RULES, *COSTS, "--decisions", whole, "--quiet")
     assert out.read_bytes() == whole.read_bytes()
+
+
+def test_texts_are_read_word_by_word(tmp_path: Path) -> None:
+    path, log = tmp_path / "rows.csv", tmp_path / "log.jsonl"
+    notes = [
+        f"please {'pay the late fee' if bad else 'meet us'} at {hour}"
+        for bad, hour in zip(Y == "bad", X[:, 0], strict=True)
+    ]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["note", "n", "outcome"])
+        writer.writerows([note, repr(float(n)), label] for note, n, label in zip(notes, X[:, 1], Y, strict=True))
+    options = [path, "--target", "outcome", "--classes", "good,bad", "--hash-bits", "14", "--update", "AROW"]
+    state = tmp_path / "s.steelyard"
+    assert run(*options, "--text", "note", "--decisions", log, "--state", state).exit_code == 0
+    encoder = RecordEncoder(hash_bits=14, text=["note"]).begin(["note", "n"])
+    model = OnlineClassifier(AROW()).start(2**14, [0, 1])
+    for line, note, n, label in zip(lines(log), notes, X[:, 1].tolist(), Y, strict=True):
+        row = encoder.one({"note": note, "n": n})
+        assert model.decide(row).score == line["score"]
+        model.learn(row, int(label == "bad"))
+    with pytest.raises(InvalidInputError, match="--text must stay"):
+        run(*options, "--text", "n", "--state", state)
+    with pytest.raises(InvalidInputError, match="--url must name a column of texts; got 'n'"):
+        run(*options, "--url", "n")

@@ -1,0 +1,25 @@
+"""The shell completes the columns of the file named before."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def completed(words: str, folder: Path) -> list[str]:
+    asked = {"_STEELYARD_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", "from steelyard.cli import main; main()"],
+        env=os.environ | asked,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.split()
+
+
+def test_columns_of_the_file_and_nothing_of_one_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "loans.csv").write_text("amount,age,status\n1,2,bad\n")
+    assert completed("steelyard compare loans.csv --target a", tmp_path) == ["amount", "age"]
+    assert completed("steelyard compare nothing.csv --target a", tmp_path) == []
