@@ -54,10 +54,7 @@ class ComparisonData:
     @cached_property
     def cost_table(self) -> NDArray[np.float64]:
         """What each answer costs on each row, (n, K)."""
-        if isinstance(self.costs, ExampleCosts):
-            return self.costs.per_example(self.y)
-        assert self.costs.matrix is not None
-        return np.asarray(self.costs.matrix[self.codes])
+        return np.asarray(self.costs.cost_rows(self.codes))
 
     def decide(self, proba: NDArray[Any]) -> NDArray[np.intp]:
         """The code of the cheapest expected answer for each row, by the row's own costs where these are known."""

@@ -431,8 +431,23 @@ class Costs:
             Columns as in ``classes``.
         """
         bound = self.bind(y)
-        assert bound.matrix is not None
-        return bound.matrix[bound.encode(y)]
+        return bound.cost_rows(bound.encode(y))
+
+    def cost_rows(self, codes: NDArray[np.intp]) -> Floats:
+        """The same as ``per_example`` for labels that are encoded already.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n,)
+            Positions of the labels in ``classes``.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Columns as in ``classes``.
+        """
+        assert self.matrix is not None
+        return self.matrix[codes]
 
     def encode(self, y: LabelsLike) -> NDArray[np.intp]:
         """Position of every label in ``classes``; a label without costs is an error that names it.

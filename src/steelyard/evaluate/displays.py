@@ -75,12 +75,6 @@ class _CurveDisplay:
         ----------
         y_score : array-like of shape (n,)
             Scores, higher for the positive class, or probabilities where the curve needs them.
-        name : str or None
-            Name in the legend.
-        line : mapping
-            Passed on to matplotlib's ``plot``.
-        **given : Any
-            Further parameters of the measure, such as ``costs`` and ``positive``.
 
         Returns
         -------
@@ -110,12 +104,6 @@ class _CurveDisplay:
         ----------
         estimator : estimator
             A fitted classifier.
-        name : str or None
-            Name in the legend.
-        line : mapping
-            Passed on to matplotlib's ``plot``.
-        **given : Any
-            Further parameters of the measure, such as ``costs`` and ``positive``.
 
         Returns
         -------
@@ -129,11 +117,6 @@ class _CurveDisplay:
     @documented()
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
-
-        Parameters
-        ----------
-        **line : Any
-            Passed on to matplotlib's ``plot``.
 
         Returns
         -------

@@ -32,16 +32,14 @@ Matrix = NDArray[np.float32] | NDArray[np.float64]
 
 NATIVE = {"linear": 0, "poly": 1, "rbf": 2, "perceptron": 3}  # the order of KernelKind in native/gram.hpp
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+_GAMMA = 'Of "rbf" and "poly". None and "scale" are 1 / (d var(X)), 1 / d where X is constant; "auto" is 1 / d.'
 KERNEL = {  # what the parameters of kernels mean, for ``documented``
     "kernel": (
         '{"perceptron", "rbf", "linear", "poly", "precomputed"} or callable',
         "``-|x - z|``; ``exp(-gamma |x - z|^2)``; ``xz``; ``(gamma xz + coef0)^degree``; X is the matrix already; or\n"
         "a function of two matrices of rows.",
     ),
-    "gamma": (
-        'float above 0, "scale", "auto" or None',
-        'Of "rbf" and "poly". None and "scale" are 1 / (d var(X)), 1 / d where X is constant; "auto" is 1 / d.',
-    ),
+    "gamma": ('float above 0, "scale", "auto" or None', _GAMMA),
     "degree": ("int, at least 0", 'Exponent of "poly".'),
     "coef0": ("float", 'Constant term of "poly".'),
     "dtype": ('{"float32", "float64"}', "Precision of kernel values."),

@@ -279,11 +279,14 @@ class Model:
         rows = known_columns(table, self.columns)
         given = self._row_costs(table, costs, typical)
         agreed = self.costs if given is None else given
+        proba = self._probabilities(rows)
+        expected = agreed.expected(proba)
+        if self.uses_row_costs:  # decides by these very numbers
+            return Weighed(expected.argmin(axis=1), expected, proba, agreed)
         decisions = self._decisions(rows, given)
         at = {label: k for k, label in enumerate(agreed.answers.tolist())}
         decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
-        proba = self._probabilities(rows)
-        return Weighed(decided, agreed.expected(proba), proba, agreed)
+        return Weighed(decided, expected, proba, agreed)
 
     def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.

@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
+_OF_QUERIES = ("budget", "seed")  # of a setting: what the stream of two classes inside looks after
+
+
 class MulticlassConfig(NamedTuple):
     """Everything but the rules that is fixed for the life of a stream."""
 
@@ -64,17 +67,8 @@ class MulticlassStream:
         kernel = update.class_kernel()
         self.native = kernel is not None and query.kernel() is not None
         asking = StreamConfig(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
-        self.stream: Any = CostStream(
-            stream=native_stream(asking, query),
-            n_features=setting.n_features,
-            rule=kernel,
-            costs=setting.costs,
-            negative=setting.negative,
-            fit_intercept=setting.fit_intercept,
-            averaging=setting.averaging,
-            odds=setting.odds,
-            positive=setting.positive,
-        )
+        own = {name: value for name, value in setting._asdict().items() if name not in _OF_QUERIES}
+        self.stream: Any = CostStream(stream=native_stream(asking, query), rule=kernel, **own)
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 

@@ -201,12 +201,13 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
-    from sklearn.utils.multiclass import check_classification_targets
+    if labels.dtype.kind not in "USb":  # texts and truth values are always classes; the check sorts them once more
+        from sklearn.utils.multiclass import check_classification_targets
 
-    try:
-        check_classification_targets(labels)
-    except (TypeError, ValueError) as error:
-        raise invalid(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
+        try:
+            check_classification_targets(labels)
+        except (TypeError, ValueError) as error:
+            raise invalid(name, "hold labels of classes", labels[:5].tolist(), str(error)) from error
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:

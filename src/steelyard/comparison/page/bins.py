@@ -109,7 +109,7 @@ def _groups(answers: NDArray[np.intp], keys: Floats | None) -> list[NDArray[np.i
     """Rows bin by bin: by their answer, then cut again and again at the median of the widest key."""
     most = min(MOST_BINS, max(1, len(answers) // _ROWS_A_BIN))
     groups: list[NDArray[np.intp]] = []
-    for answer in np.unique(answers):
+    for answer in np.flatnonzero(np.bincount(answers)):
         rows = np.flatnonzero(answers == answer)
         share = max(1, most * len(rows) // len(answers))
         groups += [rows] if keys is None else _cut(rows, keys, share)

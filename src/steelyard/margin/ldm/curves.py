@@ -44,10 +44,8 @@ class RhoMetrics:
     ----------
     accuracy : ndarray
         Share of right answers.
-    tpr : ndarray
-        Recall of the class that sorts last.
-    tnr : ndarray
-        Recall of the other class.
+    tpr, tnr : ndarray
+        Recall of the class that sorts last, and of the other class.
     g_mean : ndarray
         Square root of the product of both recalls.
     """
@@ -86,10 +84,8 @@ class RhoCurves:
     ----------
     rho : ndarray
         Where the model was fitted.
-    train : RhoMetrics
-        On the training rows.
-    test : RhoMetrics or None
-        On the test rows.
+    train, test : RhoMetrics
+        On the training and on the test rows; ``test`` may be None.
     """
 
     rho: Floats

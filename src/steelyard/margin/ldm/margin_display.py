@@ -58,8 +58,6 @@ class MarginDisplay:
         ----------
         model : CSLDMClassifier
             Fitted.
-        name : str or None
-            Name in the legend.
 
         Returns
         -------
@@ -88,10 +86,6 @@ class MarginDisplay:
         ----------
         model : CSLDMClassifier
             Fitted.
-        name : str or None
-            Name in the legend.
-        **line : Any
-            Passed on to matplotlib's ``plot``.
 
         Returns
         -------
@@ -103,11 +97,6 @@ class MarginDisplay:
     @documented()
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw one step curve a class.
-
-        Parameters
-        ----------
-        **line : Any
-            Passed on to matplotlib's ``plot``.
 
         Returns
         -------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._native import Forest
 from ...files import Fields
+from ...validation.types import Floats
 
 __all__ = [
     "CATEGORICAL",
@@ -26,6 +27,8 @@ __all__ = [
 CATEGORICAL, MISSING_LEFT, NAN_IS_ZERO, ZERO_IS_MISSING = 1, 2, 4, 8  # forest::Flag
 DEEPEST = 10_000
 _FLAGS = 15
+Ints: TypeAlias = NDArray[np.int32]
+Places: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +40,15 @@ class Nodes:
     whose bits are ``words[set_ends[s - 1] : set_ends[s]]``. ``values`` holds a row for every leaf, in their order.
     """
 
-    column: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
+    column: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
     flags: NDArray[np.uint8]
-    tree_ends: NDArray[np.int64]
-    set_ends: NDArray[np.int64]
+    tree_ends: Places
+    set_ends: Places
     words: NDArray[np.uint32]
-    values: NDArray[np.float64]
+    values: Floats
 
     @classmethod
     def joined(cls, trees: Sequence[Nodes]) -> Nodes:
@@ -96,19 +99,7 @@ class Nodes:
 
     def native(self, n_features: int, n_outputs: int) -> Forest:
         """The same for the kernel."""
-        return Forest(
-            column=self.column,
-            threshold=self.threshold,
-            left=self.left,
-            right=self.right,
-            flags=self.flags,
-            tree_ends=self.tree_ends,
-            set_ends=self.set_ends,
-            words=self.words,
-            values=self.values,
-            n_features=n_features,
-            n_outputs=n_outputs,
-        )
+        return Forest(**vars(self), n_features=n_features, n_outputs=n_outputs)
 
 
 def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, of_classes: bool) -> Nodes:
