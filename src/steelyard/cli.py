@@ -493,7 +493,7 @@ def _serve(
 def _need_serve() -> None:
     from .validation.values import require
 
-    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client"):
+    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -44,6 +44,7 @@ MOST_QUESTIONS = 20
 _COUNT = msgspec.json.Decoder(SentCount)
 _OUTCOME = msgspec.json.Decoder(SentOutcome)
 _CHANGES = msgspec.json.Decoder(dict[str, Any])
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
@@ -52,10 +53,11 @@ class Api:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self._page_refused: Handler | None = None
         self._openapi = msgspec.json.encode(openapi())
 
-    def app(self) -> Starlette:
-        """The application behind the entrance."""
+    def app(self, pages: Sequence[Route] = (), refused: Handler | None = None) -> Starlette:
+        """The application behind the entrance; ``refused`` answers a browser that asks for what is not there."""
         handlers: dict[tuple[str, str], Callable[..., Awaitable[Response]]] = {
             ("POST", "questions/next"): self.next_questions,
             ("POST", "questions/{item}/renew"): self.renew,
@@ -83,7 +85,8 @@ class Api:
                 routes.append(Route(route.path, self._guarded(route, handler), methods=[route.method]))
         hot = ("/decide", "/decide/batch", "/answers")  # which the entrance answers itself
         routes += [Route(r.path, self._wrong_method, methods=["POST"]) for r in ROUTES if r.path.endswith(hot)]
-        return Starlette(routes=routes, exception_handlers={HTTPException: self._refused})
+        self._page_refused = refused
+        return Starlette(routes=[*routes, *pages], exception_handlers={HTTPException: self._refused})
 
     def _guarded(self, route: RouteInfo, handler: Callable[..., Awaitable[Response]]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -92,7 +95,7 @@ class Api:
                     response = await handler(request)
                 else:
                     slug = request.path_params.get("project", SERVICE)
-                    grant = self.runtime.allow(request.scope["headers"], slug, route.roles)
+                    grant = self.runtime.allow(request.scope["headers"], slug, route.roles, route.method)
                     if slug != SERVICE:
                         await self.runtime.loaded(slug)
                     response = await handler(request, grant)
@@ -108,6 +111,8 @@ class Api:
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if self._page_refused is not None and "text/html" in request.headers.get("accept", ""):
+            return await self._page_refused(request, error)
         status = 405 if error.status_code == 405 else 404
         words = ("wrong_method", "the method must fit") if status == 405 else ("not_found", "the address must exist")
         self.runtime.metrics.statuses[status] += 1
@@ -294,6 +299,8 @@ class Api:
 
     async def metrics(self, request: Request, grant: Grant) -> Response:
         """Prometheus metrics."""
+        if not grant.token:
+            raise RefusedError(401, "no_token", "the request must carry a token of _service; it does not.")
         text = self.runtime.metrics.text(self.runtime.writer)
         return Response(text, media_type="text/plain; version=0.0.4", headers=_HEADERS)
 

@@ -21,6 +21,7 @@ from ..validation.values import invalid
 from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
 from .guess import guess_columns, is_number, read_csv
+from .people import first_owner
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
@@ -49,10 +50,10 @@ def run_serve(
     data.mkdir(parents=True, exist_ok=True)
     try:
         with hold(data):
-            service = Service(data, bind(address, port), names=tuple(known))
-            scheme = "https" if tls else "http"
-            place = service.url.replace("http", scheme, 1)
-            asyncio.run(service.serve(tls=tls, ready=lambda: print(f"serving {data} at {place}", flush=True)))
+            secure = tls is not None or proxy is not None
+            service = Service(data, bind(address, port), names=tuple(known), secure=secure, proxied=proxy is not None)
+            place = service.url if proxy is None else proxy.rstrip("/")
+            asyncio.run(service.serve(tls=tls, ready=lambda: _say_ready(data, service.url, place)))
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
@@ -60,6 +61,19 @@ def run_serve(
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
     return 0
+
+
+def _say_ready(data: Path, url: str, place: str) -> None:
+    """Where it is reached; and as long as nobody can log in as its owner, a link that does so once."""
+    print(f"serving {data} at {url}", flush=True)
+    store = SQLiteStore(data)
+    try:
+        with store.connection:
+            code = first_owner(store, at=Clock().now())
+    finally:
+        store.close()
+    if code is not None:
+        print(f"the first owner's link (once, within 15 minutes): {place}/login#{code}", flush=True)
 
 
 def run_new(data: Path, slug: str, settings: ProjectSettings, as_json: bool) -> None:

@@ -146,3 +146,10 @@ class SetJob(Job):
 @dataclass
 class ExpireJob(Job):
     """Close the questions whose time is over."""
+
+
+@dataclass
+class StoreJob(Job):
+    """A change outside any project's log: people, sessions, a new project. ``act`` gets the store and the time."""
+
+    act: Callable[[Any, int], Any] = lambda store, at: None
