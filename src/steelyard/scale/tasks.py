@@ -37,7 +37,7 @@ def run_tasks(
     work: str,
     on_done: Done,
 ) -> list[Any]:
-    """The results of all tasks, in their order. The first failure takes back those that have not begun."""
+    """The results of all tasks, in their order. The first failure takes back those that have not started."""
     places: dict[Future[Any], int] = {}
     results: list[Any] = [None] * len(arguments)
     done = 0
