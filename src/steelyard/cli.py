@@ -50,7 +50,7 @@ def _complete_column(incomplete: str) -> list[str]:
     try:
         file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
         names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # a shell that completes must not be told of errors
+    except Exception:  # completion must print no errors
         return []
     return [str(name) for name in names if str(name).startswith(incomplete)]
 

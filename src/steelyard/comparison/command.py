@@ -116,7 +116,7 @@ def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still told and saved."""
+    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still shown and saved."""
     caught: list[int] = []
 
     def note(number: int, frame: Any) -> None:

@@ -144,9 +144,7 @@ def read_data(
     if len(classes) < 2:
         raise invalid("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
     if len(labels) < FEWEST_ROWS:
-        raise invalid(
-            "X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few."
-        )
+        raise invalid("X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "So few rows decide nothing.")
     counts = np.bincount(codes)
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = classes.tolist()[int(counts.argmin())]

@@ -118,8 +118,8 @@ def _frame(spec: CostSpec, taken: dict[str, Any]) -> Any:
     """The cost columns that were taken out of the rows, if the costs name any."""
     missing = [name for name in spec.columns.values() if name not in taken]
     if missing:
-        advice = "Name columns with --fn-cost-column and --fp-cost-column."
-        raise invalid("--costs", "give numbers", missing[0], advice, CostsError)
+        hint = "Name columns with --fn-cost-column and --fp-cost-column."
+        raise invalid("--costs", "give numbers", missing[0], hint, CostsError)
     if not spec.columns:
         return None
     library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)

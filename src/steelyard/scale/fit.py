@@ -111,8 +111,8 @@ def fit_parts(
     if sample is not None:
         return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
     if not hasattr(model, "partial_fit"):
-        advice = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
-        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, advice)
+        hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)
     check_lanes(model, check_count("lanes", lanes))
     listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
     job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), on_bad_part)

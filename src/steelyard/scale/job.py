@@ -18,7 +18,7 @@ import numpy as np
 
 from .._version import __version__
 from ..data import Parts
-from ..data.part_files import Part
+from ..data.part_files import PartFile
 from ..errors import StateError
 from ..files import lock_file, write_atomically
 from ..online import NUMERICS, OnlineClassifier, OnlineCostClassifier
@@ -94,17 +94,17 @@ class Job:
         return {"kind": "steelyard job/2", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
-def restore_part(about: Mapping[str, Any]) -> Part:
+def restore_part(about: Mapping[str, Any]) -> PartFile:
     """A part from its names."""
     keys = tuple((name, value) for name, value in about["keys"])
     filesystem = None
     if about["protocol"] is not None:
         fsspec = require("fsspec", extra="scale", why="Reading parts at a URL")
         filesystem = fsspec.filesystem(about["protocol"])
-    return Part(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
+    return PartFile(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
 
 
-def part_entry(part: Part) -> dict[str, Any]:
+def part_entry(part: PartFile) -> dict[str, Any]:
     """A part by its names alone."""
     protocol = None if part.filesystem is None else part.filesystem.protocol
     protocol = protocol[0] if isinstance(protocol, (tuple, list)) else protocol
@@ -130,7 +130,7 @@ class WorkFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder for this process alone; a second one is told who holds it."""
+        """The folder for this process alone; for a second one the error names the holder."""
         self.path.mkdir(parents=True, exist_ok=True)
         owner = self.path / "owner.json"
         try:
@@ -212,8 +212,8 @@ class WorkFolder:
                 raise
             arrays = learner.state()["arrays"]
             needed = sum(np.asarray(array).nbytes for array in arrays.values())
-            advice = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
-            raise OSError(errno.ENOSPC, advice, os.fspath(path)) from error
+            hint = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
+            raise OSError(errno.ENOSPC, hint, os.fspath(path)) from error
 
     def note(self, path: Path, about: Any) -> None:
         """Plain values beside a file."""

@@ -39,7 +39,7 @@ def run_tasks(
     before: int = 0,
     total: int | None = None,
 ) -> list[Any]:
-    """The results of all tasks, in their order. The first failure takes back those that have not begun.
+    """The results of all tasks, in their order. The first failure takes back those that have not started.
 
     ``before`` and ``total`` count the tasks of earlier stages and of all.
     """

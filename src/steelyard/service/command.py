@@ -44,8 +44,8 @@ def run_serve(
 ) -> int:
     """Serve a folder until it is stopped; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
-        advice = "Add --tls CERT KEY, or --behind-proxy https://name."
-        raise invalid("--bind", "be a loopback address where nothing encrypts", address, advice)
+        hint = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
     known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
     data.mkdir(parents=True, exist_ok=True)
     try:
