@@ -22,12 +22,12 @@ from ..validation.arrays import take_rows
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Sweep, Task, ThreeGaussians
 from .recipe import Recipe, build
 from .results import Results, Run
-from .searches import SearchedCosts, Tuned
+from .searches import ChosenOnce, SearchedCosts, Tuned
 
 PROTOCOLS: dict[str, Callable[..., RunProtocol]] = {
     kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)
 }
-PROTOCOLS |= {kind.__name__: kind for kind in (Tuned, SearchedCosts)}
+PROTOCOLS |= {kind.__name__: kind for kind in (Tuned, SearchedCosts, ChosenOnce)}
 
 
 @dataclass(frozen=True)
