@@ -456,7 +456,7 @@ def _story(
 
 @app.command("demo")
 def _demo(
-    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
+    time: Annotated[float, typer.Option(min=1, help="Ceiling in seconds of CPU time.")] = 20.0,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
