@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .access import SERVICE
+from .label import label_routes
 from .login import Login
 from .pages import page, page_route, runtime_of, static, visitor
 from .runtime import Runtime
@@ -18,6 +19,7 @@ def site_routes(runtime: Runtime) -> list[Route]:
         Route("/static/{digest}/{name}", static),
         page_route("/", start),
         *Login(runtime).routes(),
+        *label_routes(),
     ]
 
 
