@@ -140,8 +140,8 @@ class DecisionLog:
         if not mark.name:
             if existing == "append":
                 return self._whole_lines(path, size), False
-            advice = "Give another file, --append to add to it, or --overwrite."
-            raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", advice)
+            hint = "Give another file, --append to add to it, or --overwrite."
+            raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", hint)
         stamp = _stamp_of(path)
         unproven = mark.bytes == 0 and stamp is None  # no byte that a digest could vouch for
         if unproven and not (path.name == mark.name and _are_decisions(_tail(path, 0), rounds, self.as_csv)):
@@ -252,8 +252,8 @@ class DecisionLog:
             self._handle = None
 
 
-def _refusal(path: Path, rule: str, got: str, advice: str = "Give another file, or --overwrite.") -> StateError:
-    return StateError(f"--decisions {path} must {rule}; got {got}. Nothing was written. {advice}")
+def _refusal(path: Path, rule: str, got: str, hint: str = "Give another file, or --overwrite.") -> StateError:
+    return StateError(f"--decisions {path} must {rule}; got {got}. Nothing was written. {hint}")
 
 
 def _is_regular(path: Path) -> bool:

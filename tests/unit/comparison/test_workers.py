@@ -16,7 +16,7 @@ from steelyard.comparison.data import read_data
 from steelyard.comparison.evaluation import Evaluation, Work, evaluate
 from steelyard.comparison.fold import FoldRunner
 from steelyard.comparison.registry import portfolio
-from steelyard.comparison.schedule import Plan, Unit
+from steelyard.comparison.schedule import Effort, Unit
 from steelyard.comparison.workers import WorkerPool
 
 PLANTED = textwrap.dedent(
@@ -72,7 +72,7 @@ def compared(everyone: list[Candidate], interrupted: Any = lambda: False, **limi
             interrupted=interrupted,
             cost_of=lambda unit, result: 0.0,
         )
-        return evaluate(data, everyone, work, judged, Plan(None, None, 0))
+        return evaluate(data, everyone, work, judged, Effort(None, None, 0))
     finally:
         pool.close()
 
@@ -110,10 +110,13 @@ def test_repeats_deal_the_folds_out_anew_and_equal_in_workers() -> None:
     runner = FoldRunner(data, 3)
     assert not np.array_equal(runner.judged(60).fold, runner.judged(60, 1).fold)
     pool = WorkerPool(data, 3, 1, 30.0)
+    before = time.process_time()
     try:
         ((_, found),) = pool.run([(Unit(0, 60, 2, 1), FIRST)], lambda: True, lambda c: False)
     finally:
         pool.close()
+    here = time.process_time() - before
+    assert pool.cpu_beside() > here + 0.1, "importing the learners' libraries takes a worker longer than that"
     here = runner.run(Unit(0, 60, 2, 1), FIRST)
     assert isinstance(found, FoldResult)
     assert isinstance(here, FoldResult)
