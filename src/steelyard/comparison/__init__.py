@@ -105,7 +105,8 @@ class Comparison(ComparisonViews):
             return None
         rows = max(1, len(self.runs.judged.rows) // max(1, self.runs.judged.n_folds))
         blend, single = (1e6 * run.predict_seconds / rows for run in (self.best, self.alternative))
-        return f"{self.alternative.name} answered 1,000 rows in {single:.3g} ms, the blend in {blend:.3g} ms."
+        times = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (single, blend))
+        return "{} answered 1,000 rows in {} ms, the blend in {} ms.".format(self.alternative.name, *times)
 
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""

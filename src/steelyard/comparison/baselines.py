@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -94,6 +95,11 @@ def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     return model.fit(X, y, **weight, **given), rounds
 
 
+def _lightgbm_ordered(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    """Codes of categories are split like numbers: few rows then tell more where their order means something."""
+    return _lightgbm(params, replace(rows, categories=()), weighted)
+
+
 def _as_floats(X: Any) -> Any:
     """Rows as LightGBM reads them without a copy of its own: arrays of floats, or CSR."""
     return X if hasattr(X, "indptr") else np.ascontiguousarray(X, dtype=np.float64)
@@ -158,6 +164,7 @@ BASELINES: dict[str, Kind] = {
     "extra_trees": Kind(partial(_forest, ExtraTreesClassifier), "coded"),
     "forest": Kind(partial(_forest, RandomForestClassifier), "coded"),
     "lightgbm": Kind(_lightgbm, "coded"),
+    "lightgbm_ordered": Kind(_lightgbm_ordered, "coded"),
     "hist_boosting": Kind(_hist_boosting, "coded", dense=True),
     "catboost": Kind(_catboost, "coded", dense=True, requires="catboost", savable=False),
     "xgboost": Kind(_xgboost, "coded", requires="xgboost", savable=False),

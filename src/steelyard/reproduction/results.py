@@ -188,6 +188,9 @@ class Results:
             return found
         text = path.read_text(encoding="utf-8", errors="replace")
         first, *lines = text.split("\n")
+        if not lines:  # not even its first line was finished
+            found.notes.append(f"{path.name}, line 1 is cut off: the file is begun anew.")
+            return found
         found.header = next(csv.reader([first]), [])
         if tuple(found.header[: len(FIXED)]) != FIXED or found.header[-1] != "checksum":
             raise StateError(f"{path} is not of this version's format: it must start with {', '.join(FIXED)}.")

@@ -22,12 +22,12 @@ from ..validation.arrays import take_rows
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Sweep, Task, ThreeGaussians
 from .recipe import Recipe, build
 from .results import Results, Run
-from .searches import GridStream, SearchedCosts
+from .searches import ChosenOnce, GridStream, SearchedCosts
 
 PROTOCOLS: dict[str, Callable[..., RunProtocol]] = {
     kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)
 }
-PROTOCOLS |= {"Tuned": GridStream, "SearchedCosts": SearchedCosts}
+PROTOCOLS |= {"Tuned": GridStream, "SearchedCosts": SearchedCosts, "ChosenOnce": ChosenOnce}
 
 
 @dataclass(frozen=True)

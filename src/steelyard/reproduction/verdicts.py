@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from .comparisons import (
     word_of,
 )
 from .sequential import LEVEL, LookSchedule
+from .steadiness import compare_deviations
 from .tables import Line, Source, mean_and_std
 
 AVERAGE = "average"  # the name of the data set that a row of averages stands for
@@ -90,27 +91,22 @@ def _gain(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -
     return _judged(claim, lines, found, plan, lower=_lower(claim))
 
 
-def _steadier(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
-    """One learner varies less from run to run than another: the test of Pitman and Morgan for paired values."""
+def _steadier(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
+    """One learner varies less from run to run than another."""
     cells = {(line.data, line.measure, line.learner): line for line in lines}
-    parts, sides = [], []
     places = dict.fromkeys((line.data, line.measure) for line in lines)
-    for data, measure in places:
-        for up in claim["better"]:
-            for down in claim["worse"]:
-                a, b = cells.get((data, measure, up)), cells.get((data, measure, down))
-                common = _common(a, b) if a is not None and b is not None else []
-                if a is None or b is None or len(common) < 4:
-                    continue
-                x, y = (np.array([line.values[r] for r in common]) for line in (a, b))
-                r = float(np.corrcoef(x + y, x - y)[0, 1])  # negative where x varies less
-                t = r * math.sqrt((len(common) - 2) / max(1 - r * r, 1e-12))
-                less, more = float(stats.t.cdf(t, len(common) - 2)), float(stats.t.sf(t, len(common) - 2))
-                parts.append(f"{data} {measure} {up} {x.std(ddof=1):.3g} against {y.std(ddof=1):.3g}, p = {less:.2g}")
-                sides.append(-1 if more < LEVEL / max(1, len(places)) else 1 if less < LEVEL else 0)
-    if not sides:
+    found = []
+    for place in places:
+        for up, down in product(claim["better"], claim["worse"]):
+            a, b = cells.get((*place, up)), cells.get((*place, down))
+            if a is not None and b is not None:
+                found.append(compare_deviations(" ".join((*place, up)), a, b, plan, of=len(places)))
+    there = [each for each in found if each is not None]
+    parts = [f"{b.label}: {b.mean:.3g} times the other's [{b.low:.3g}, {b.high:.3g}], {b.runs} runs" for b in there]
+    if not there:
         return ClaimResult(UNTESTABLE, "fewer than four common runs")
-    return ClaimResult(word_of(sides), f"deviations from run to run: {'; '.join(parts)}")
+    result = _together(there, parts)
+    return replace(result, reason=f"deviations from run to run: {result.reason}")
 
 
 def _judged(
@@ -293,6 +289,7 @@ LOOKED_AT: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line], LookSchedul
     "ratio": _ratio,
     "difference": _difference,
     "quantity": _quantity,
+    "steadier": _steadier,
 }
 ONCE_ONLY: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line]], ClaimResult]] = {
     "agrees": agrees,
@@ -301,6 +298,5 @@ ONCE_ONLY: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line]], ClaimResul
     "counts": counts,
     "improvement": improvement,
     "ranks": _ranks,
-    "steadier": _steadier,
 }
 KINDS = (*LOOKED_AT, *ONCE_ONLY, "untestable")

@@ -80,9 +80,18 @@ class Job:
         """The positions of the parts of a lane: by index, never by worker."""
         return list(range(lane, len(self.files), self.lanes))
 
+    def stages(self, turn: int) -> list[list[int]]:
+        """The lanes of a pass that may run side by side, stage after stage.
+
+        In the first pass the first lane is learned before the others, which go on from what it knows: without it each
+        would learn its rows from nothing with large steps, and features with rare large values cost much more.
+        """
+        every = list(range(self.lanes))
+        return [every] if turn or self.lanes == 1 else [every[:1], every[1:]]
+
     def described(self) -> dict[str, Any]:
         """The job as its file holds it."""
-        return {"kind": "steelyard job/1", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
+        return {"kind": "steelyard job/2", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
 def restore_part(about: Mapping[str, Any]) -> PartFile:
@@ -159,13 +168,19 @@ class WorkFolder:
         if found is None:
             raise StateError(f"{self.path} must hold job.json; it does not.")
         written, kind = found.pop("versions", None), found.pop("kind", None)
-        if (kind, written) != ("steelyard job/1", versions() | {"numerics": str(NUMERICS)}):
+        if (kind, written) != ("steelyard job/2", versions() | {"numerics": str(NUMERICS)}):
             raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
         return Job(**found)
 
     def lane(self, turn: int, lane: int) -> Path:
         """Where a lane leaves what it learned in a pass."""
         return self.path / f"pass-{turn:03}-lane-{lane:05}.steelyard"
+
+    def beginning(self, turn: int, job: Job, lane: int) -> Path | None:
+        """What a lane goes on from: the pass before, or in the first pass the first lane; None for a new learner."""
+        if turn:
+            return self.merged(turn - 1)
+        return None if lane in job.stages(0)[0] else self.lane(0, 0)
 
     def keep_partial(self, turn: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
         """Keep what a lane knows after some parts. Their number stands in the name, so the two cannot come apart."""

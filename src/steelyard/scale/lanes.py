@@ -56,8 +56,10 @@ def _resumed(work: WorkFolder, job: Job, turn: int, lane: int) -> tuple[Learner,
     if partial is not None:
         noted = work.noted(partial)
         return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
-    before = load_learner(work.merged(turn - 1)) if turn else None
-    return begin_lane(new_learner(job) if before is None else before, job.lanes), [], 0
+    before = work.beginning(turn, job, lane)
+    if before is None:
+        return new_learner(job), [], 0
+    return begin_lane(load_learner(before), len(job.stages(turn)[-1])), [], 0
 
 
 def new_learner(job: Job) -> Learner:

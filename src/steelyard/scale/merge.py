@@ -54,7 +54,7 @@ def with_belief(learner: Any, belief: Belief, counts: Sequence[int]) -> Any:
 
 
 def begin_lane(learner: Learner, lanes: int) -> Learner:
-    """What a lane starts from: the weights so far, and its share of their precision. It counts its own rows.
+    """What one of several lanes starts from: the weights so far, and its share of their precision. It counts its rows.
 
     Giving each lane the whole prior and taking it away again afterwards diverges from the second pass on.
     """

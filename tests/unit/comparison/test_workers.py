@@ -110,10 +110,13 @@ def test_repeats_deal_the_folds_out_anew_and_equal_in_workers() -> None:
     runner = FoldRunner(data, 3)
     assert not np.array_equal(runner.judged(60).fold, runner.judged(60, 1).fold)
     pool = WorkerPool(data, 3, 1, 30.0)
+    before = time.process_time()
     try:
         ((_, found),) = pool.run([(Unit(0, 60, 2, 1), FIRST)], lambda: True, lambda c: False)
     finally:
         pool.close()
+    here = time.process_time() - before
+    assert pool.cpu_beside() > here + 0.1, "importing the learners' libraries takes a worker longer than that"
     here = runner.run(Unit(0, 60, 2, 1), FIRST)
     assert isinstance(found, FoldResult)
     assert isinstance(here, FoldResult)

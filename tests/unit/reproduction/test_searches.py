@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AskAsymmetric, Balanced, OnlineClassifier, Perceptron, tune_stream
-from steelyard.reproduction.protocols import Task
-from steelyard.reproduction.searches import GridStream, SearchedCosts
+from steelyard.reproduction.protocols import Holdout, Task
+from steelyard.reproduction.searches import ChosenOnce, GridStream, SearchedCosts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -62,3 +64,27 @@ def test_costs_are_searched_once_and_used_on_every_split(monkeypatch: pytest.Mon
     assert max(one[name] for name in protocol.extra_measures) == 1.0
     monkeypatch.setattr("steelyard.search.cost_search.CostSearchCV.fit", lambda *a: pytest.fail("searched again"))
     assert protocol.one(task, learner, 0).values == one
+
+
+def test_parameters_are_chosen_on_the_first_training_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One search for all runs, which sees no row outside that part."""
+    grid = {"max_depth": [1, 2, 5]}
+    tree = {"use": "sklearn.tree.DecisionTreeClassifier", "random_state": 0}
+    learner = {"name": "t", "use": "sklearn.model_selection.GridSearchCV", "estimator": tree, "param_grid": grid}
+    protocol = ChosenOnce(runs=3, seed=5)
+    task = Task(X, Y, measures=({"use": "sklearn.metrics.accuracy_score", "name": "right"},))
+    seen = []
+    fit = GridSearchCV.fit
+    monkeypatch.setattr(GridSearchCV, "fit", lambda self, rows, y: (seen.append((rows, y)), fit(self, rows, y))[1])
+    values = [protocol.one(task, learner, run).values["right"] for run in range(3)]
+    first, _ = Holdout(3, 0.5, seed=5).split(Y, 0)
+    ((rows, labels),) = seen
+    assert np.array_equal(rows, X[first])
+    assert np.array_equal(labels, Y[first])
+    best = fit(GridSearchCV(DecisionTreeClassifier(random_state=0), grid), X[first], Y[first]).best_params_
+    for run, value in enumerate(values):
+        fit_on, test_on = Holdout(3, 0.5, seed=5).split(Y, run)
+        model = DecisionTreeClassifier(random_state=0, **best).fit(X[fit_on], Y[fit_on])
+        assert value == pytest.approx(model.score(X[test_on], Y[test_on]))
+    protocol.one(Task(X.copy(), Y.copy(), measures=task.measures), learner, 0)  # as another process would see them
+    assert len(seen) == 1

@@ -73,3 +73,18 @@ def test_wrong_words_are_rare_however_often_one_looks(gain: float, wrong: str) -
     assert words.count(wrong) <= 10
     assert gain != 0.0 or words.count("undecided") >= 190  # of no difference both words are wrong
     assert gain != 1.0 or words.count("holds") == 200
+
+
+@pytest.mark.parametrize("plan", [LookSchedule.ONCE, LookSchedule.AFTER])
+def test_wrong_words_are_rare_over_all_truths(plan: LookSchedule) -> None:
+    """200 recipes each of no difference, a small, a large and a reversed one, with the paper's ten runs and further."""
+    rng = np.random.default_rng(3)
+    wrong = dict.fromkeys((0.0, 0.2, 1.0, -0.3), 0)
+    for gain in wrong:
+        true = {"holds"} if gain > 0 else {"fails"} if gain < 0 else set()
+        for _ in range(200):
+            a, b = rng.normal(gain, 1, 80), rng.normal(0, 1, 80)
+            word = weigh(BETTER, [line("A", a, 10), line("B", b, 10)], plan).word
+            wrong[gain] += word not in true | {"undecided"}
+    assert sum(wrong.values()) <= 0.05 * 800
+    assert wrong[1.0] == 0
