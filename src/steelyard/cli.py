@@ -50,7 +50,7 @@ def _complete_column(incomplete: str) -> list[str]:
     try:
         file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
         names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # a shell that completes must not be told of errors
+    except Exception:  # completion must print no errors
         return []
     return [str(name) for name in names if str(name).startswith(incomplete)]
 
@@ -493,7 +493,7 @@ def _serve(
 def _need_serve() -> None:
     from .validation.values import require
 
-    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client"):
+    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
 
 
@@ -573,6 +573,23 @@ def _service_token(
     from .service.command import run_token
 
     run_token(data, project, role, days, revoke)
+
+
+@service_app.command("person")
+def _service_person(
+    name: Annotated[str | None, typer.Argument(help="Who; without it, everybody is listed.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the role; _service for all of them.")] = None,
+    role: Annotated[str | None, typer.Option(help="owner, annotator, producer or reader.")] = None,
+    take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
+    active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
+) -> None:
+    """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
+    _need_serve()
+    from .service.command import run_person
+
+    run_person(data, name, project, role, take=take, active=active, url=url)
 
 
 @service_app.command("verify")

@@ -73,12 +73,13 @@ def _compare_file(
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
     X, y, taken = read_data(file, target, named, keep=keep_cost_columns)
-    priced = read_costs(costs, y, positive, taken, cost_columns)
+    classes = np.unique(y)
+    priced = read_costs(costs, classes, positive, taken, cost_columns)
     console = Console(stderr=as_json, quiet=quiet)
     if named and not keep_cost_columns:
         said = f"Not learned from, since they hold costs: {', '.join(named)}. --keep-cost-columns learns from them too."
         console.print(printable(said), highlight=False, markup=False)
-    labels = np.unique(y).tolist()
+    labels = classes.tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
         console.print(printable(said), highlight=False, markup=False)
@@ -93,7 +94,7 @@ def _compare_file(
             X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
         )
         result = replace(result, source=file.name, target=target)
-        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive), show_rows)
+        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, classes, positive), show_rows)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
         return _INTERRUPTED if result.interrupted or interrupted() else 0
@@ -115,7 +116,7 @@ def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still told and saved."""
+    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still shown and saved."""
     caught: list[int] = []
 
     def note(number: int, frame: Any) -> None:

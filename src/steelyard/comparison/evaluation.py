@@ -15,7 +15,7 @@ from .cache import FoldResult, UnitCache
 from .candidates import Candidate
 from .data import ComparisonData
 from .fold import Judged
-from .schedule import Plan, Unit, count_survivors, rungs
+from .schedule import Effort, Unit, count_survivors, rungs
 from .tuning import near
 from .workers import Failed, Outcome, Results, Task
 
@@ -219,7 +219,9 @@ class Work:
         return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows, repeat), {})) == wanted]
 
 
-def evaluate(data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Plan) -> Evaluation:
+def evaluate(
+    data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Effort
+) -> Evaluation:
     """Run the plan and gather what came of it; Ctrl-C keeps what is done."""
     able = [c for c in everyone if c.unable(data) is None][: plan.settings]
     work.everyone = list(able)
@@ -241,7 +243,7 @@ def evaluate(data: ComparisonData, everyone: Sequence[Candidate], work: Work, ju
     return Evaluation(data, part, tuple(entries), work.done, work.planned, work.cpu_used, interrupted, work.stopped)
 
 
-def _run_plan(data: ComparisonData, work: Work, judged: Folds, plan: Plan) -> None:
+def _run_plan(data: ComparisonData, work: Work, judged: Folds, plan: Effort) -> None:
     chosen = list(range(len(work.everyone)))
     ladder = rungs(len(data.codes))
     for rung, rows in enumerate(ladder):

@@ -18,7 +18,7 @@ def recommend(
     rare: dict[int, float],
     size: int | None = None,
 ) -> list[str]:
-    """The advice, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
+    """The hint, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
     said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
     said += _rare_classes(evaluation.problem, rare)
@@ -74,7 +74,7 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
         count, label = int((data.codes == k).sum()), data.classes[k]
         said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
-            said.append(f"What class {label!s} will cost cannot be told from {count} rows.")
+            said.append(f"What class {label!s} will cost cannot be estimated from {count} rows.")
     return said
 
 

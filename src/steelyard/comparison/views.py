@@ -164,8 +164,8 @@ class ComparisonViews:
         return ax
 
     def _page_source(self) -> PageSource:
-        told = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
-        return PageSource(self.runs, self.best, *told, self.source, self.target, self.segments)
+        shown = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
+        return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def __repr__(self) -> str:
         spread = (self.promise.high - self.promise.low) / 2

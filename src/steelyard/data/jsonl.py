@@ -155,9 +155,9 @@ class _Fields:
         for number, record in part:
             for name in record:
                 if name not in known:
-                    advice = "Give all fields with features=, or leave this one out with drop=."
+                    hint = "Give all fields with features=, or leave this one out with drop=."
                     raise file_error(
-                        self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), advice
+                        self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), hint
                     )
         return tuple(self._column(name, part) for name in self.names)
 

@@ -192,6 +192,6 @@ def _limited(where: str, batches: Iterable[Any], max_bytes: int | None) -> Itera
     for batch in batches:
         total += batch.nbytes
         if max_bytes is not None and total > max_bytes:
-            advice = "Pass max_bytes= if the file is trusted and memory allows."
-            raise file_error(where, None, f"at most {max_bytes:,} bytes of decoded columns", "more", advice)
+            hint = "Pass max_bytes= if the file is trusted and memory allows."
+            raise file_error(where, None, f"at most {max_bytes:,} bytes of decoded columns", "more", hint)
         yield batch

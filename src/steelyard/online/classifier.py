@@ -19,7 +19,7 @@ from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
-from ._live import LiveStreamMixin
+from ._row_by_row import LiveStreamMixin
 from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
 from .sparse_row import plain_row
@@ -284,16 +284,16 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
 
     def _learn_example(self, x: Any, y: Any, cost: float | None, sample_weight: float) -> None:
         engine, positive = self._stream, self._truth(y)
-        value, whole = 1.0, cost is not None
+        value, absolute = 1.0, cost is not None
         if cost is not None:
             value = check_number("cost", cost, at_least=0)
         if sample_weight != 1.0:
             value *= self._weight(sample_weight)
         learned = None
         if engine.kernel is not None:
-            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, whole)
+            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, absolute)
         if not learned:
-            engine.learn(one_row(self, x), positive, value, whole)
+            engine.learn(one_row(self, x), positive, value, absolute)
 
     def _stated_costs(self, setting: StreamConfig, costs: Any) -> StreamConfig:
         return setting._replace(costs=class_costs(costs, None, self.classes_))

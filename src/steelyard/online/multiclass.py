@@ -21,7 +21,6 @@ from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._live import LiveStreamMixin
 from ._multiclass_stream import (
     Floats,
     MulticlassConfig,
@@ -30,6 +29,7 @@ from ._multiclass_stream import (
     cheapest_answers,
     check_multiclass_update,
 )
+from ._row_by_row import LiveStreamMixin
 from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
 from .sparse_row import plain_row
@@ -110,7 +110,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         """Learn afresh from one pass over the rows in their order."""
         with unchanged_on_error(self):
             self.__dict__.pop("_stream", None)
-            self._learn(X, y, None, costs, sample_weight, whole=True)
+            self._learn(X, y, None, costs, sample_weight, known_whole=True)
         return self
 
     def partial_fit(
@@ -124,7 +124,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
     ) -> Self:
         """Go on learning. The first part names all ``classes`` unless it has them."""
         with unchanged_on_error(self):
-            self._learn(X, y, classes, costs, sample_weight, whole=False)
+            self._learn(X, y, classes, costs, sample_weight, known_whole=False)
         return self
 
     @documented()
@@ -154,7 +154,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
             Score, prediction, query and truth of every round.
         """
         with unchanged_on_error(self):
-            return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
+            return self._learn(X, y, classes, costs, sample_weight, known_whole=True, draws=draws)
 
     def start(self, n_features: int, classes: LabelsLike) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet.
@@ -177,7 +177,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         return self
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, whole: bool, draws: Any = None
+        self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, known_whole: bool, draws: Any = None
     ) -> Trace:
         new = not hasattr(self, "_stream")
         rows = check_stream_rows(self, X, reset=new)
@@ -186,7 +186,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         found, codes = check_labels(labels)
         known = found if classes is None else np.unique(np.asarray(classes))
         if new:
-            self._begin(rows.shape[1], known, labels if whole else None)
+            self._begin(rows.shape[1], known, labels if known_whole else None)
         elif classes is not None and not np.array_equal(known, self.classes_):
             raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         positions = np.array([self._codes.get(label, -1) for label in found.tolist()], dtype=np.int64)

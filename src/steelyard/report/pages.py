@@ -81,14 +81,10 @@ class Page:
 
     Parameters
     ----------
-    template : str
-        File name of the template.
-    context : mapping
-        Its values.
-    scripts : sequence of str
-        Names of scripts, in their order.
-    styles : sequence of str
-        Names of style sheets beside the shared ones.
+    template, context : str and mapping
+        File name of the template, and its values.
+    scripts, styles : sequence of str
+        Names of scripts, in their order, and of style sheets beside the shared ones.
     """
 
     template: str

@@ -53,9 +53,10 @@ def fit_parts(
 ) -> Any:
     """Fit an estimator on more rows than memory holds, here or on a cluster, with the same bits.
 
-    Parts go to lanes by their index; a lane is one sequential pass; lanes are merged by a binary tree in their order.
-    So the bits depend on the parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is
-    ``fit`` on the concatenated rows, bit for bit.
+    Parts go to lanes by their index; a lane is one sequential pass. In the first pass the first lane learns alone and
+    the others go on from what it knows; lanes are merged by a binary tree in their order. So the bits depend on the
+    parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is ``fit`` on the concatenated
+    rows, bit for bit.
 
     Parameters
     ----------
@@ -110,8 +111,8 @@ def fit_parts(
     if sample is not None:
         return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
     if not hasattr(model, "partial_fit"):
-        advice = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
-        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, advice)
+        hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)
     check_lanes(model, check_count("lanes", lanes))
     listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
     job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), on_bad_part)
@@ -171,13 +172,23 @@ def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Prog
 
 def _run_pass(folder: WorkFolder, job: Job, turn: int, executor: Executor, progress: Progress) -> dict[str, Any]:
     names = [f"lane {lane} ({_named(job, lane)})" for lane in range(job.lanes)]
-    given = [(os.fspath(folder), turn, lane) for lane in range(job.lanes)]
     progress.begin(f"pass {turn + 1} of {job.passes}", job.lanes)
-    done = run_tasks(
-        executor, run_lane, given, names=names, kind="lanes", work=os.fspath(folder), on_done=progress.step
-    )
-    before = load_learner(folder.merged(turn - 1)) if turn and job.lanes > 1 else None
-    learned = [load_learner(folder.lane(turn, lane)) for lane in range(job.lanes)]
+    done: list[dict[str, Any]] = []
+    for stage in job.stages(turn):
+        done += run_tasks(
+            executor,
+            run_lane,
+            [(os.fspath(folder), turn, lane) for lane in stage],
+            names=[names[lane] for lane in stage],
+            kind="lanes",
+            work=os.fspath(folder),
+            on_done=progress.step,
+            before=len(done),
+            total=job.lanes,
+        )
+    beginning = folder.beginning(turn, job, job.lanes - 1)
+    before = load_learner(beginning) if beginning is not None and job.lanes > 1 else None
+    learned = [load_learner(folder.lane(turn, lane)) for lane in job.stages(turn)[-1]]
     folder.save(merge_lanes(learned, before), folder.merged(turn))
     about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}
     folder.note(folder.merged(turn), about)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._version import __version__
 from ..data import Parts
-from ..data.part_files import Part
+from ..data.part_files import PartFile
 from ..errors import StateError
 from ..files import lock_file, write_atomically
 from ..online import NUMERICS, OnlineClassifier, OnlineCostClassifier
@@ -80,22 +80,31 @@ class Job:
         """The positions of the parts of a lane: by index, never by worker."""
         return list(range(lane, len(self.files), self.lanes))
 
+    def stages(self, turn: int) -> list[list[int]]:
+        """The lanes of a pass that may run side by side, stage after stage.
+
+        In the first pass the first lane is learned before the others, which go on from what it knows: without it each
+        would learn its rows from nothing with large steps, and features with rare large values cost much more.
+        """
+        every = list(range(self.lanes))
+        return [every] if turn or self.lanes == 1 else [every[:1], every[1:]]
+
     def described(self) -> dict[str, Any]:
         """The job as its file holds it."""
-        return {"kind": "steelyard job/1", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
+        return {"kind": "steelyard job/2", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
-def restore_part(about: Mapping[str, Any]) -> Part:
+def restore_part(about: Mapping[str, Any]) -> PartFile:
     """A part from its names."""
     keys = tuple((name, value) for name, value in about["keys"])
     filesystem = None
     if about["protocol"] is not None:
         fsspec = require("fsspec", extra="scale", why="Reading parts at a URL")
         filesystem = fsspec.filesystem(about["protocol"])
-    return Part(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
+    return PartFile(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
 
 
-def part_entry(part: Part) -> dict[str, Any]:
+def part_entry(part: PartFile) -> dict[str, Any]:
     """A part by its names alone."""
     protocol = None if part.filesystem is None else part.filesystem.protocol
     protocol = protocol[0] if isinstance(protocol, (tuple, list)) else protocol
@@ -121,7 +130,7 @@ class WorkFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder for this process alone; a second one is told who holds it."""
+        """The folder for this process alone; for a second one the error names the holder."""
         self.path.mkdir(parents=True, exist_ok=True)
         owner = self.path / "owner.json"
         try:
@@ -159,13 +168,19 @@ class WorkFolder:
         if found is None:
             raise StateError(f"{self.path} must hold job.json; it does not.")
         written, kind = found.pop("versions", None), found.pop("kind", None)
-        if (kind, written) != ("steelyard job/1", versions() | {"numerics": str(NUMERICS)}):
+        if (kind, written) != ("steelyard job/2", versions() | {"numerics": str(NUMERICS)}):
             raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
         return Job(**found)
 
     def lane(self, turn: int, lane: int) -> Path:
         """Where a lane leaves what it learned in a pass."""
         return self.path / f"pass-{turn:03}-lane-{lane:05}.steelyard"
+
+    def beginning(self, turn: int, job: Job, lane: int) -> Path | None:
+        """What a lane goes on from: the pass before, or in the first pass the first lane; None for a new learner."""
+        if turn:
+            return self.merged(turn - 1)
+        return None if lane in job.stages(0)[0] else self.lane(0, 0)
 
     def keep_partial(self, turn: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
         """Keep what a lane knows after some parts. Their number stands in the name, so the two cannot come apart."""
@@ -197,8 +212,8 @@ class WorkFolder:
                 raise
             arrays = learner.state()["arrays"]
             needed = sum(np.asarray(array).nbytes for array in arrays.values())
-            advice = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
-            raise OSError(errno.ENOSPC, advice, os.fspath(path)) from error
+            hint = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
+            raise OSError(errno.ENOSPC, hint, os.fspath(path)) from error
 
     def note(self, path: Path, about: Any) -> None:
         """Plain values beside a file."""

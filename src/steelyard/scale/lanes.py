@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Dataset, Parts
-from ..data.part_files import Part
+from ..data.part_files import PartFile
 from ..errors import DataFileError, DataNotFoundError, InvalidInputError, SteelyardError
 from ..validation.values import invalid
 from .job import KINDS, Job, Learner, WorkFolder, load_learner
@@ -28,7 +28,7 @@ UNREADABLE = (DataFileError, DataNotFoundError)
 def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
     """Learn one lane of one pass, or go on where it stopped; what it learned stands in the folder afterwards.
 
-    The task of a worker: it is told names alone, and doing it twice does no harm.
+    The task of a worker: it gets names alone, and doing it twice does no harm.
     """
     work = WorkFolder(folder)
     job, done = work.job(), work.lane(turn, lane)
@@ -56,8 +56,10 @@ def _resumed(work: WorkFolder, job: Job, turn: int, lane: int) -> tuple[Learner,
     if partial is not None:
         noted = work.noted(partial)
         return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
-    before = load_learner(work.merged(turn - 1)) if turn else None
-    return begin_lane(new_learner(job) if before is None else before, job.lanes), [], 0
+    before = work.beginning(turn, job, lane)
+    if before is None:
+        return new_learner(job), [], 0
+    return begin_lane(load_learner(before), len(job.stages(turn)[-1])), [], 0
 
 
 def new_learner(job: Job) -> Learner:
@@ -118,7 +120,7 @@ def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[s
     return Parts.of_files(kept, parts.format), left_out
 
 
-def named_error(error: SteelyardError, part: Part, start: int) -> SteelyardError:
+def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardError:
     """The usual sentence, and where the rows stand."""
     where = f"It is about {part.path}; its rows are counted from row {start} of the part."
     kind = type(error)
@@ -132,8 +134,8 @@ def rows_of(chunk: Dataset) -> Any:
     """Rows of numbers; text has to be left out or turned into numbers first."""
     if chunk.nominal:
         names = ", ".join(list(chunk.nominal)[:5])
-        advice = "Leave them out with drop=, or turn them into numbers first."
-        raise invalid("parts", "hold columns of numbers", f"text in {names}", advice)
+        hint = "Leave them out with drop=, or turn them into numbers first."
+        raise invalid("parts", "hold columns of numbers", f"text in {names}", hint)
     return chunk.X if not hasattr(chunk.X, "to_numpy") else chunk.X.to_numpy()
 
 

@@ -51,11 +51,11 @@ class _Loss:
         job: Job,
         executor: Executor,
         costs: tuple[float, float],
-        intercept: bool,
+        fit_intercept: bool,
         max_passes: int,
     ) -> None:
         self.folder, self.job, self.executor, self.costs = folder, job, executor, costs
-        self.intercept, self.left = intercept, max_passes
+        self.fit_intercept, self.left = fit_intercept, max_passes
         self.best = np.inf
         self.best_weights: Floats | None = None
 
@@ -84,7 +84,7 @@ class _Loss:
             sums = _load(_sums_place(self.folder, key, i))
             value += float(sums[0])
             gradient += sums[1:]
-        if not self.intercept:
+        if not self.fit_intercept:
             gradient[-1] = 0.0
         if value < self.best:
             self.best, self.best_weights = value, weights.copy()

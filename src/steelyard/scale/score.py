@@ -172,7 +172,9 @@ def sum_tables(folder: WorkFolder, parts: int) -> Tables:
         place = folder.path / f"_tables-{position:06}.steelyard"
         with reading(place):
             total += (
-                Fields(read_container(place)).wholes("tables", shape[0] * shape[1], low=0, high=1 << 62).reshape(shape)
+                Fields(read_container(place))
+                .integers("tables", shape[0] * shape[1], low=0, high=1 << 62)
+                .reshape(shape)
             )
     return total
 

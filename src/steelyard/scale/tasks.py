@@ -36,11 +36,16 @@ def run_tasks(
     kind: str,
     work: str,
     on_done: Done,
+    before: int = 0,
+    total: int | None = None,
 ) -> list[Any]:
-    """The results of all tasks, in their order. The first failure takes back those that have not begun."""
+    """The results of all tasks, in their order. The first failure takes back those that have not started.
+
+    ``before`` and ``total`` count the tasks of earlier stages and of all.
+    """
     places: dict[Future[Any], int] = {}
     results: list[Any] = [None] * len(arguments)
-    done = 0
+    done = before
     try:
         for i, given in enumerate(arguments):
             places[executor.submit(task, *given)] = i
@@ -51,7 +56,7 @@ def run_tasks(
     except BaseException as error:
         for future in places:
             future.cancel()
-        explained = _explained(error, executor, places, names, f"{done} of {len(arguments)} {kind}", work)
+        explained = _explained(error, executor, places, names, f"{done} of {total or len(arguments)} {kind}", work)
         if explained is error:
             raise
         raise explained from error

@@ -15,7 +15,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
-from ..evaluate import get_scorer, get_scorer_names
+from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
 from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
@@ -67,8 +67,8 @@ def _class_named(name: str, classes: NDArray[Any]) -> int:
     return names.index(name)
 
 
-# The two measures of the paper on class numbers that need no checking: the public ones, which read and check labels,
-# would take as long as a fit.
+# The two measures of the paper on class numbers that need no checking: to read and check labels would take as long as a
+# fit. The formulas are those of the public measures.
 
 
 def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
@@ -77,25 +77,23 @@ def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp
 
 def g_mean(confusion: NDArray[np.intp]) -> float:
     """Geometric mean of the recalls of the classes that occur, as ``g_mean_score``. Eq. (39)."""
-    present = confusion.sum(axis=1)
-    recalls = np.diag(confusion)[present > 0] / present[present > 0]
-    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
+    sums = np.stack([np.diag(confusion), confusion.sum(axis=1)]).astype(np.float64)
+    return float(g_mean_score.form.finalize(sums[:, sums[1] > 0].ravel(), lambda: 0))
 
 
 def f_measure(confusion: NDArray[np.intp], k: int) -> float:
     """F of class ``k``, as ``f_score``; 0 if it is never answered. Eq. (38)."""
-    hits = confusion[k, k]
-    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
+    return float(f_score.form.finalize(confusion.ravel().astype(np.float64), lambda: k))
 
 
 class Objective:
     """The fitness of cost vectors for one estimator on one set of splits."""
 
     def __init__(
-        self, candidate: Candidate, measure: Measure, X: Any, y: NDArray[Any], splits: list[Split], n_jobs: int | None
+        self, candidate: CostCandidate, measure: Measure, X: Any, y: NDArray[Any], cv: list[Split], n_jobs: int | None
     ) -> None:
         self.candidate, self.measure = candidate, measure
-        self.X, self.y, self.splits, self.n_jobs = X, y, splits, n_jobs
+        self.X, self.y, self.cv, self.n_jobs = X, y, cv, n_jobs
         self.codes = np.searchsorted(candidate.classes, y)
         self.population = self._population()
         self.known: dict[bytes, float] = {}
@@ -103,8 +101,8 @@ class Objective:
     def _population(self) -> Population | None:
         """The quick way to the same answers, where there is one."""
         plain = self.candidate.parameter == "costs" and self.measure.of_answers is not None
-        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.splits]):
-            return Population(self.candidate.estimator, self.X, self.y, self.splits)
+        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.cv]):
+            return Population(self.candidate.estimator, self.X, self.y, self.cv)
         return None
 
     def __call__(self, vectors: list[Floats]) -> Floats:
@@ -112,14 +110,14 @@ class Objective:
         unit = {c.tobytes(): c for c in map(normalised, vectors)}
         new = [key for key in unit if key not in self.known]
         values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._one)(unit[key], cut) for key in new for cut in range(len(self.splits))
+            delayed(self._one)(unit[key], cut) for key in new for cut in range(len(self.cv))
         )
-        means = np.reshape(values, (len(new), len(self.splits))).mean(axis=1)
+        means = np.reshape(values, (len(new), len(self.cv))).mean(axis=1)
         self.known.update(zip(new, means.tolist(), strict=True))
         return np.array([self.known[normalised(c).tobytes()] for c in vectors])
 
     def _one(self, costs: Floats, cut: int) -> float:
-        train, held = self.splits[cut]
+        train, held = self.cv[cut]
         if self.population is not None:
             assert self.measure.of_answers is not None
             return self.measure.of_answers(self.codes[held], self.population.answers(costs, cut))
@@ -128,7 +126,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CostCandidate:
     """The estimator whose class costs are searched."""
 
     estimator: Any
@@ -137,7 +135,7 @@ class Candidate:
 
     def with_costs(self, costs: Floats) -> Any:
         """The estimator with these class costs, not yet fitted."""
-        return clone(self.estimator).set_params(**{self.parameter: class_costs(self.classes, costs)})
+        return clone(self.estimator).set_params(**{self.parameter: costs_by_class(self.classes, costs)})
 
 
 def normalised(costs: Floats) -> Floats:
@@ -145,7 +143,7 @@ def normalised(costs: Floats) -> Floats:
     return np.asarray(costs / costs.max())
 
 
-def class_costs(classes: NDArray[Any], costs: Floats) -> Costs:
+def costs_by_class(classes: NDArray[Any], costs: Floats) -> Costs:
     """A cost vector as costs."""
     return Costs.from_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
 

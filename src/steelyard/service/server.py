@@ -23,7 +23,9 @@ from .asgi import Entrance
 from .clock import Clock
 from .deadline import DeadlineProtocol
 from .jobs import ExpireJob, RefusedError
+from .pages import page_refused
 from .runtime import Runtime
+from .site import site_routes
 from .sqlite import DATABASE, SQLiteStore, open_database
 from .writer import Writer
 
@@ -32,6 +34,19 @@ KEEP_ALIVE = 75
 STOP_SECONDS = 10
 EXPIRE_EVERY = 60.0
 BUSY_MS = 50
+_UVICORN: dict[str, Any] = {
+    "http": DeadlineProtocol,
+    "ws": "none",
+    "lifespan": "off",
+    "log_config": None,
+    "access_log": False,
+    "proxy_headers": False,  # else X-Forwarded-For is believed from loopback
+    "server_header": False,
+    "date_header": False,
+    "limit_concurrency": MOST_CONNECTIONS,
+    "timeout_keep_alive": KEEP_ALIVE,
+    "timeout_graceful_shutdown": STOP_SECONDS,
+}
 
 
 class FolderInUseError(StateError):
@@ -85,12 +100,21 @@ class Service:
     """A data folder being served."""
 
     def __init__(
-        self, folder: Path, sock: socket.socket, *, names: tuple[str, ...] = (), clock: Clock | None = None
+        self,
+        folder: Path,
+        sock: socket.socket,
+        *,
+        names: tuple[str, ...] = (),
+        clock: Clock | None = None,
+        secure: bool = False,
+        proxied: bool = False,
     ) -> None:
         self.folder, self.sock, self.clock = folder, sock, clock or Clock()
+        self.secure, self.proxied = secure, proxied
         address, port = sock.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        self.url = f"http://{shown}:{port}"
+        self.port = port
+        self.url = f"{'https' if secure and not proxied else 'http'}://{shown}:{port}"
         self.hosts = {f"{shown}:{port}", f"localhost:{port}", *names}
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
@@ -99,10 +123,13 @@ class Service:
         """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints."""
         store = SQLiteStore(self.folder)
         writer = Writer(store, self.clock)
-        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts)
+        reached = {"port": self.port, "secure": self.secure, "proxied": self.proxied}
+        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts, **reached)
         writer.start()
         keeper = LogKeeper(store.path)
-        entrance = Entrance(self.runtime, Api(self.runtime).app())
+        app = Api(self.runtime).app(site_routes(self.runtime), page_refused)
+        app.state.runtime = self.runtime
+        entrance = Entrance(self.runtime, app)
         self.server = uvicorn.Server(self._config(entrance, tls))
         timer = asyncio.create_task(self._expire())
         if ready is not None:
@@ -120,22 +147,7 @@ class Service:
 
     def _config(self, app: Any, tls: tuple[str, str] | None) -> uvicorn.Config:
         certificate, key = tls or (None, None)
-        return uvicorn.Config(
-            app,
-            http=DeadlineProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,  # else X-Forwarded-For is believed from loopback
-            server_header=False,
-            date_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_SECONDS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
+        return uvicorn.Config(app, **_UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
 
     async def _expire(self) -> None:
         """Close questions whose time is over, while the clock can be trusted."""

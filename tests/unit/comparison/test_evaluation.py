@@ -17,7 +17,7 @@ from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import Evaluation, Work, blend_runs, evaluate
 from steelyard.comparison.fold import FoldRunner
 from steelyard.comparison.registry import candidates, portfolio
-from steelyard.comparison.schedule import Plan, Unit, assign_folds, count_survivors, read_effort, rungs
+from steelyard.comparison.schedule import Effort, Unit, assign_folds, count_survivors, read_effort, rungs
 from steelyard.comparison.workers import InProcess, WorkerPool
 from steelyard.decision.threshold import cheapest_threshold
 from steelyard.evaluate import costs_paid
@@ -60,7 +60,7 @@ def run(
     data: ComparisonData,
     everyone: list[Candidate],
     *,
-    plan: Plan | None = None,
+    plan: Effort | None = None,
     cv: int = 3,
     cache: UnitCache | None = None,
     pool: Any = None,
@@ -68,7 +68,7 @@ def run(
     interrupted: Any = lambda: False,
 ) -> Evaluation:
     runner = FoldRunner(data, cv)
-    plan = plan or Plan(None, None, 0)
+    plan = plan or Effort(None, None, 0)
     settings: dict[str, Any] = {"limit": plan.limit, "time_limit": time_limit, "interrupted": interrupted}
     pool = pool or InProcess(data, cv)
     work = Work(
@@ -174,7 +174,7 @@ def test_workers_give_what_this_process_gives() -> None:
 
 def test_effort_in_units_cuts_between_units_and_equals_that_many() -> None:
     data = numbered()
-    cut = run(data, QUICK, plan=Plan(4, None, 0))
+    cut = run(data, QUICK, plan=Effort(4, None, 0))
     assert cut.units == 4
     assert cut.cut
     assert [e.complete for e in cut.entries] == [True] + [False] * (len(QUICK) - 1)
@@ -198,7 +198,7 @@ def test_a_run_cut_by_time_is_a_run_of_that_many_units(tmp_path: Path) -> None:
         np.savez(path, proba=proba, about=np.array(f'{{"rounds": null, "times": [{taken}, 0, 0]}}'))
     by_time = run(data, QUICK, cache=cache, time_limit=2.0)
     assert 0 < by_time.units < whole.units
-    by_units = run(data, QUICK, cache=cache, plan=Plan(by_time.units, None, 0))
+    by_units = run(data, QUICK, cache=cache, plan=Effort(by_time.units, None, 0))
     assert [e.complete for e in by_time.entries] == [e.complete for e in by_units.entries]
     assert [e.stopped for e in by_time.entries] == [e.stopped for e in by_units.entries]
 

@@ -19,7 +19,7 @@ from steelyard.comparison.evaluation import CandidateRun, Work, evaluate
 from steelyard.comparison.fold import FoldRunner, Judged
 from steelyard.comparison.promise import Choice, promise
 from steelyard.comparison.registry import candidates, portfolio
-from steelyard.comparison.schedule import Plan, read_effort
+from steelyard.comparison.schedule import Effort, read_effort
 from steelyard.comparison.workers import Results, Task
 from steelyard.models.schema import read_columns
 
@@ -59,7 +59,7 @@ class NoCache:
 
 
 def timed(
-    data: ComparisonData, everyone: list[Candidate], plan: Plan, seconds: float, limit: float, beside: float = 0.0
+    data: ComparisonData, everyone: list[Candidate], plan: Effort, seconds: float, limit: float, beside: float = 0.0
 ) -> tuple[Any, Clock]:
     judged = FoldRunner(data, 5).judged
     clock = Clock(judged, len(data.classes), seconds, beside)
@@ -132,7 +132,7 @@ def test_boosting_gets_its_turn_first_and_everyone_sees_all_rows(classes: int) -
 def test_left_over_effort_goes_into_repeats_of_members_then_random_settings() -> None:
     data = some_data()
     first = portfolio()[:2]
-    result, clock = timed(data, first, Plan(None, None, 4, 2), seconds=0.01, limit=1e9)
+    result, clock = timed(data, first, Effort(None, None, 4, 2), seconds=0.01, limit=1e9)
     repeats = [unit.repeat for unit in clock.units]
     random = [unit.candidate for unit in clock.units if unit.candidate >= 2]
     assert repeats[:10] == [0] * 10

@@ -16,7 +16,7 @@ from steelyard.comparison.data import read_data
 from steelyard.comparison.evaluation import Evaluation, Work, evaluate
 from steelyard.comparison.fold import FoldRunner
 from steelyard.comparison.registry import portfolio
-from steelyard.comparison.schedule import Plan, Unit
+from steelyard.comparison.schedule import Effort, Unit
 from steelyard.comparison.workers import WorkerPool
 
 PLANTED = textwrap.dedent(
@@ -72,7 +72,7 @@ def compared(everyone: list[Candidate], interrupted: Any = lambda: False, **limi
             interrupted=interrupted,
             cost_of=lambda unit, result: 0.0,
         )
-        return evaluate(data, everyone, work, judged, Plan(None, None, 0))
+        return evaluate(data, everyone, work, judged, Effort(None, None, 0))
     finally:
         pool.close()
 

@@ -75,22 +75,26 @@ def test_one_lane_is_fit_on_all_rows(folder: Path, tmp_path: Path, model: Any, p
         assert weights(found) == weights(clone(model).fit(X, Y))
 
 
+def lane_twin(rule: Any, mean: Any, variance: Any, mine: Any, constant: bool) -> Any:
+    model = OnlineClassifier(rule, fit_intercept=constant).start(5, ["no", "yes"])
+    state = model.state()
+    state["arrays"] |= {"weights": mean[:5].copy(), "spread": variance}
+    state["arrays"]["factors"][1] = mean[5] if constant else 0.0
+    model = OnlineClassifier.from_state(state)
+    for a, b in mine:
+        model.partial_fit(X[a:b], Y[a:b])
+    arrays = model.state()["arrays"]
+    return np.array([*arrays["weights"], *([arrays["factors"][1]] if constant else [])]), arrays["spread"]
+
+
 def twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
-    """The divided prior as it reads: precisions add up, weights are their mean by precision."""
+    """The first lane alone, then the divided prior as it reads: precisions add, weights are their mean by precision."""
     d = 5 + constant
-    mean, variance = np.zeros(d), np.ones(d)
-    for _ in range(passes):
-        found = []
-        for lane in range(lanes):
-            model = OnlineClassifier(rule, fit_intercept=constant).start(5, ["no", "yes"])
-            state = model.state()
-            state["arrays"] |= {"weights": mean[:5].copy(), "spread": variance * lanes}
-            state["arrays"]["factors"][1] = mean[5] if constant else 0.0
-            model = OnlineClassifier.from_state(state)
-            for a, b in list(itertools.pairwise(CUTS))[lane::lanes]:
-                model.partial_fit(X[a:b], Y[a:b])
-            arrays = model.state()["arrays"]
-            found.append(([*arrays["weights"], *([arrays["factors"][1]] if constant else [])], arrays["spread"]))
+    mine = [list(itertools.pairwise(CUTS))[lane::lanes] for lane in range(lanes)]
+    mean, variance = lane_twin(rule, np.zeros(d), np.ones(d), mine[0], constant)
+    for turn in range(passes):
+        others = mine[1:] if turn == 0 else mine
+        found = [lane_twin(rule, mean, variance * len(others), one, constant) for one in others]
         precision = [sum(1.0 / s[j] for _, s in found) for j in range(d)]
         mean = np.array([sum(w[j] / s[j] for w, s in found) / precision[j] for j in range(d)])
         variance = 1.0 / np.array(precision)

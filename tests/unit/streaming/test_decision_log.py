@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import cli
+from steelyard import CSOGD2, OnlineClassifier, cli
 from steelyard.files import lock_file
 from steelyard.streaming.decision_log import DecisionLog, LogMark
 from steelyard.streaming.session import Session
@@ -133,6 +133,42 @@ def test_an_edited_log_is_refused(stream: Any, tmp_path: Path, edit: Any) -> Non
     before = contents(tmp_path)
     assert stream("p1.csv", "--state", "s", "--decisions", "log.jsonl")[0] == 2
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("missing.csv", "--decisions", "log.jsonl", "--overwrite"),
+        ("p1.csv", "--decisions", "log.jsonl", "--overwrite", "--drop", "z"),
+        ("p1.csv", "--decisions", "log.jsonl", "--overwrite", "--target", "b"),
+        ("empty.csv", "--decisions", "log.jsonl", "--overwrite"),
+        ("empty.csv", "--decisions", "new.jsonl"),
+        ("wide.csv", "--state", "s", "--decisions", "log.jsonl"),
+        ("wide.csv", "--state", "s", "--decisions", "log.jsonl", "--overwrite"),
+        ("wide.csv", "--state", "s", "--decisions", "new.jsonl"),
+        ("wide.csv", "--state", "s"),
+        ("wide.csv", "--state", "s", "--decisions", "."),
+    ],
+)
+def test_a_run_that_is_refused_at_its_first_rows_touches_nothing(
+    stream: Any, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    assert stream("p0.csv", "--state", "s", "--decisions", "log.jsonl")[0] == 0
+    with Path("log.jsonl").open("a") as file:
+        file.write("a note of the auditor\n")  # would be cut by a run that goes on
+    Path("wide.csv").write_text("a,b,c,y\n1,2,3,0\n3,2,1,1\n")
+    Path("empty.csv").write_text("a,b,y\n")
+    before = contents(tmp_path)
+    assert stream(*arguments)[0] == 2
+    assert contents(tmp_path) == before
+
+
+def test_a_learner_goes_on_with_a_log_and_is_a_state_that_knows_it(stream: Any) -> None:
+    OnlineClassifier(CSOGD2()).fit(RNG.normal(size=(9, 2)), [0, 1, 0, 1, 0, 1, 0, 1, 0]).save("s")
+    assert stream("p0.csv", "--state", "s", "--decisions", "log.jsonl", "--chunk", "7")[0] == 0
+    assert rows_of("log.jsonl") == [*range(9, 49)]
+    assert stream("p1.csv", "--state", "s", "--decisions", "log.jsonl")[0] == 0
+    assert rows_of("log.jsonl") == [*range(9, 89)]
 
 
 def test_a_log_that_was_rotated_away_starts_anew_with_its_header(stream: Any) -> None:

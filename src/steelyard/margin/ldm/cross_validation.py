@@ -22,7 +22,7 @@ from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, CVLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import check_choice, invalid
 from ..kernels import KERNEL, Gamma
-from .dual import Examples, Floats, Solution
+from .dual import DualSolution, Examples, Floats
 from .estimator import LDM, CSLDMClassifier, KernelChoice
 from .inputs import Ready, TrainingRows, overflow_named, read_fit, read_settings, training_rows
 
@@ -166,7 +166,7 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         data = self._data(ready)
         codes = np.searchsorted(ready.classes, labels)
         place = np.full(len(codes), -1)  # of every given row among those of positive weight
-        place[slice(None) if ready.kept is None else ready.kept] = np.arange(len(ready.examples.sign))
+        place[slice(None) if ready.positions is None else ready.positions] = np.arange(len(ready.examples.sign))
         total = np.zeros(tuple(len(grid) for grid in grids))
         folds = check_folds(self.cv, np.zeros(len(codes)), codes)
         for train, test in folds:
@@ -246,11 +246,11 @@ def solve_boxes(
     *,
     tol: float = FOLD_TOL,
     sweeps: int = FOLD_SWEEPS,
-) -> list[Solution]:
+) -> list[DualSolution]:
     """Every box of the grid on one H, in the order of ``product(lambda2s, Cs, rhos)``, each from its neighbour."""
-    found: list[Solution] = []
+    found: list[DualSolution] = []
     for lambda2 in lambda2s:
-        starts: dict[float, Solution | None] = dict.fromkeys(rhos)
+        starts: dict[float, DualSolution | None] = dict.fromkeys(rhos)
         for C, rho in product(Cs, rhos):
             box = examples.box(C, lambda2, rho)
             solution = problem.solve(

@@ -22,10 +22,10 @@ from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
 from ..kernels import KERNEL, Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
-from .dual import Examples, Floats, Solution, refine
+from .dual import DualSolution, Examples, Floats, refine
 from .inputs import (
+    LDMSettings,
     Ready,
-    Settings,
     TrainingRows,
     check_in_range,
     overflow_named,
@@ -154,8 +154,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 else:
                     self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
             self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
-            if ready.spec.kernel == "precomputed" and ready.kept is not None:
-                self.support_ = ready.kept[self.support_]
+            if ready.spec.kernel == "precomputed" and ready.positions is not None:
+                self.support_ = ready.positions[self.support_]
         return self
 
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
@@ -185,10 +185,10 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Where Newton stalls, its weights are better than its certificate: recalls do not need the interior point.
         solver = "newton" if ready.solver == "newton" and not few else self.solver
 
-        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
+        def nearly(problem: Any, examples: Examples, rho: float, start: DualSolution | None) -> DualSolution:
             return ready.solve(problem, solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
 
-        def from_scratch(problem: Any, examples: Examples, rho: float, _: Solution | None) -> Solution:
+        def from_scratch(problem: Any, examples: Examples, rho: float, _: DualSolution | None) -> DualSolution:
             return ready.solve(problem, solver, examples, rho, None, ready.settings.tol)
 
         def advantage(solve: Solve) -> Advantage:
@@ -261,8 +261,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The stream so far, copied so that a failed call leaves it alone; else one that starts at what is learned."""
         if hasattr(self, "stream_"):
             if len(self.stream_.weights) != width:
-                advice = "Call fit to begin anew."
-                raise invalid("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
+                hint = "Call fit to begin anew."
+                raise invalid("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, hint)
             return copy.deepcopy(self.stream_)
         if not hasattr(self, "coef_"):
             return PairSgd.start(np.zeros(width), average_from=count)
@@ -306,7 +306,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bounded = weight * (margins < 1.0 - AT_THE_HINGE)
         self.bounded_share_ = np.array([bounded[part].sum() / weight[part].sum() for part in (~positive, positive)])
 
-    def _warn_unless_converged(self, found: Solution, settings: Settings) -> None:
+    def _warn_unless_converged(self, found: DualSolution, settings: LDMSettings) -> None:
         if not found.certificate.holds(settings.tol):
             relative = found.certificate.gap / found.certificate.scale
             warnings.warn(

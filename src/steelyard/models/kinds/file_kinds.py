@@ -92,7 +92,7 @@ def _write_state(state: StreamState, write: Write) -> Node:
 
 def _check_state(fields: Fields) -> State:
     labels = fields.classes()
-    counts = fields.wholes("counts", "classes", "classes", low=0, high=1 << 53)
+    counts = fields.integers("counts", "classes", "classes", low=0, high=1 << 53)
     log = fields.param("log")
     if not isinstance(log, dict) or any(isinstance(value, (dict, list)) for value in log.values()):
         fields.refuse("log", "is plain values", log)
