@@ -18,6 +18,7 @@ def site_routes(runtime: Runtime) -> list[Route]:
     return [
         Route("/static/{digest}/{name}", static),
         page_route("/", start),
+        page_route("/new", new),
         *Login(runtime).routes(),
         *label_routes(),
     ]
@@ -32,3 +33,10 @@ async def start(request: Request) -> Response:
         if roles:
             found.append({"slug": head.slug, "roles": sorted(roles), "snapshot": await runtime.loaded(head.slug)})
     return page(request, "start.html", projects=found, service=SERVICE)
+
+
+async def new(request: Request) -> Response:
+    """A new project from a file; for owners of the service."""
+    session, runtime = visitor(request), runtime_of(request)
+    runtime.allow_session(request.scope["headers"], session, SERVICE, ("owner",), request.method)
+    return page(request, "new.html")
