@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from .access import SERVICE
 from .login import Login
+from .owner import owner_routes
 from .pages import page, page_route, runtime_of, static, visitor
 from .runtime import Runtime
 
@@ -18,6 +19,7 @@ def site_routes(runtime: Runtime) -> list[Route]:
         Route("/static/{digest}/{name}", static),
         page_route("/", start),
         *Login(runtime).routes(),
+        *owner_routes(),
     ]
 
 
