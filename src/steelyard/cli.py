@@ -586,6 +586,23 @@ def _service_token(
     run_token(data, project, role, days, revoke)
 
 
+@service_app.command("person")
+def _service_person(
+    name: Annotated[str | None, typer.Argument(help="Who; without it, everybody is listed.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the role; _service for all of them.")] = None,
+    role: Annotated[str | None, typer.Option(help="owner, annotator, producer or reader.")] = None,
+    take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
+    active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
+) -> None:
+    """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
+    _need_serve()
+    from .service.command import run_person
+
+    run_person(data, name, project, role, take=take, active=active, url=url)
+
+
 @service_app.command("verify")
 def _service_verify(
     data: Annotated[Path, _DATA] = Path("steelyard-service"),

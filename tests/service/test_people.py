@@ -11,6 +11,7 @@ from service_server import ThreadedServer, Visitor, call, code_for, make_person,
 from steelyard.errors import InvalidInputError
 from steelyard.service.access import IDLE, LONGEST
 from steelyard.service.clock import Clock
+from steelyard.service.command import run_person, run_verify
 from steelyard.service.login import TRIES, Tries, local_path
 from steelyard.service.people import LINK, add_person, first_owner, hash_password, make_link, people, set_password
 from steelyard.service.projects import create_project
@@ -194,3 +195,67 @@ def test_pages_have_their_headers_and_files_are_kept(served):
     assert call(served.url, "GET", path.replace("tokens.css", "..%2Fpages.py"))[0] == 404
     status, headers, _ = call(served.url, "GET", "/p/p/label?x=1", headers={"Accept": "text/html"})
     assert status in (303, 404)
+
+
+def test_an_owner_adds_people_and_gives_roles(served, folder):
+    ann = visit(served, folder, served.owner)
+    status, _, made = ann.send("POST", "/v1/people", {"name": "bob"})
+    assert status == 201
+    code = made["link"].partition("#")[2]
+    entered = call(served.url, "POST", "/login/link", body={"code": code}, headers={"Origin": served.url})
+    bob = Visitor(served.url, entered[1]["set-cookie"].partition(";")[0])
+    assert bob.page("/p/p/label")[0] == 404  # no membership
+    assert bob.send("GET", "/v1/people")[0] == 404
+    path = f"/v1/people/{made['person']}"
+    assert bob.send("POST", f"{path}/role", {"project": "_service", "role": "owner"})[0] == 404
+    status, _, everybody = ann.send("POST", f"{path}/role", {"project": "p", "role": "annotator"})
+    assert {one["name"]: one["roles"] for one in everybody["people"]} == {
+        "ann": {"_service": ["owner"]},
+        "bob": {"p": ["annotator"]},
+    }
+    assert bob.page("/")[0] == 303  # a new role ends the sessions before it
+    bob = visit(served, folder, made["person"])
+    assert b">p<" in bob.page("/")[2]
+    assert bob.send("POST", "/v1/p/questions/next", {})[0] == 204
+    assert bob.send("GET", "/v1/p/settings")[0] == 403
+    assert ann.send("POST", "/v1/people", {"name": "bob"})[0] == 422
+    assert ann.send("POST", "/v1/people", {"name": "token 1"})[0] == 422
+    assert ann.send("POST", f"{path}/role", {"project": "p", "role": "king"})[0] == 422
+    assert ann.send("POST", "/v1/people/99/link")[0] == 422
+    assert ann.send("POST", f"{path}/active", {"active": False})[0] == 200
+    assert bob.page("/")[0] == 303
+    own = f"/v1/people/{served.owner}"
+    said = ann.send("POST", f"{own}/active", {"active": False})
+    assert (said[0], "keep an owner" in said[2]["message"]) == (422, True)
+    assert ann.send("POST", f"{own}/role", {"project": "_service", "role": "owner", "given": False})[0] == 422
+    assert ann.page("/people")[0] == 200
+    assert run_verify(folder, "_service", None) == 0
+
+
+def test_an_own_password(served, folder):
+    ann, other = visit(served, folder, served.owner), visit(served, folder, served.owner)
+    assert ann.send("POST", "/password", {"new": "short"})[0] == 422
+    assert ann.send("POST", "/password", {"new": PASSWORD}, headers={"X-CSRF-Token": None})[0] == 403
+    assert ann.send("POST", "/password", {"new": PASSWORD}, headers={"Origin": "null"})[0] == 403
+    assert ann.send("POST", "/password", {"new": PASSWORD})[0] == 204
+    assert (ann.page("/")[0], other.page("/")[0]) == (200, 303)
+    assert ann.send("POST", "/password", {"new": PASSWORD + "2", "old": "wrong"})[0] == 403
+    assert log_in(served, "ann", PASSWORD)[0] == 303
+
+
+def test_people_by_command(folder, capsys):
+    make_service(folder)
+    run_person(folder, "bob", "p", "annotator", take=False, active=None, url="https://desk.example/")
+    link = capsys.readouterr().out.strip()
+    assert link.startswith("https://desk.example/login#")
+    with ThreadedServer(folder) as server:
+        code = link.partition("#")[2]
+        assert call(server.url, "POST", "/login/link", body={"code": code}, headers={"Origin": server.url})[0] == 204
+    run_person(folder, None, None, None, take=False, active=None, url="")
+    assert capsys.readouterr().out == "bob  annotator of p\n"
+    run_person(folder, "bob", "p", "annotator", take=True, active=False, url="")
+    assert capsys.readouterr().out == ""
+    run_person(folder, None, None, None, take=False, active=None, url="")
+    assert capsys.readouterr().out == "bob  no role  may not log in\n"
+    with pytest.raises(InvalidInputError, match="together"):
+        run_person(folder, "bob", "p", None, take=False, active=None, url="")

@@ -26,7 +26,7 @@ from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
 from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
-from .people import first_owner
+from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
@@ -163,6 +163,34 @@ def run_token(data: Path, project: str, role: str, days: int | None, revoke: str
         print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
     finally:
         store.close()
+
+
+def run_person(
+    data: Path, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
+) -> None:
+    """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
+    store, now = open_store(data), Clock().now()
+    try:
+        if name is None:
+            for one in people(store):
+                held = ", ".join(f"{role} of {slug}" for slug, roles in one.roles.items() for role in roles)
+                print(f"{one.name}  {held or 'no role'}{'' if one.active else '  may not log in'}")
+            return
+        with store.connection:
+            known = {one.name: one.id for one in people(store)}
+            person = known[name] if name in known else add_person(store, name, at=now)
+            if (project is None) != (role is None):
+                raise invalid("--project and --role", "be given together", project or role)
+            if project is not None and role is not None:
+                give_role(store, person, project, role, given=not take, at=now)
+            if active is not None:
+                set_active(store, person, active, at=now)
+            code = None if take or active is False else make_link(store, person, at=now)
+    finally:
+        store.close()
+    if code is not None:
+        print(f"{url.rstrip('/')}/login#{code}")
+        print(f"logs {name} in once, within 15 minutes", file=sys.stderr)
 
 
 def run_verify(data: Path, project: str | None, noted: str | None) -> int:

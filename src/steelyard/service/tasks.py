@@ -174,7 +174,8 @@ def _one_answer(project: Project, job: AnswerJob, item: int, label: str | None, 
     body = Answer(label=_code(project, label), seconds=seconds, settled=made.settled, learned=made.learned)
     project.emit(body, item=item, actor=job.actor)
     project.touch(item)
-    return AnswerReply(item, seq, label, made.learned is not None, False)
+    shown = state.settings.labels[state.questions[item].answer] if state.settings.show_decision else None
+    return AnswerReply(item, seq, label, made.learned is not None, False, shown)
 
 
 def _code(project: Project, label: str) -> int:
