@@ -470,6 +470,9 @@ def _demo(
 
 @app.command("serve")
 def _serve(
+    sample: Annotated[
+        str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
+    ] = None,
     data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
     bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
         "127.0.0.1"
@@ -478,6 +481,8 @@ def _serve(
     host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
     behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
     tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve made-up card payments that label themselves.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="With --demo: the folder to begin in, or to go on in.")] = None,
 ) -> None:
     """Serve projects over HTTP: rows are decided at once, labels are asked for within the budget.
 
@@ -485,8 +490,14 @@ def _serve(
     again, it goes on from the log.
     """
     _need_serve()
-    from .service.command import run_serve
+    from .service.command import run_demo, run_serve
 
+    if demo:
+        raise typer.Exit(run_demo(sample or "payments", keep, port))
+    if sample is not None or keep is not None:
+        from .validation.values import invalid
+
+        raise invalid("--demo", "be given together with a sample or --keep", False)
     raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
 
 
