@@ -45,19 +45,19 @@ class FitOptions:
     on_bad_part: str = "raise"
     rows: int = 10_000
     cluster: str | None = None
-    jobs: int | None = None
+    n_jobs: int | None = None
     quiet: bool = False
     reader: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
-def executor_for(cluster: str | None, jobs: int | None) -> Iterator[Executor | None]:
+def executor_for(cluster: str | None, n_jobs: int | None) -> Iterator[Executor | None]:
     """The cluster at an address, a pool of so many processes, or None for the default."""
     if cluster is not None:
         with on_dask(cluster) as executor:
             yield executor
-    elif jobs is not None:
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    elif n_jobs is not None:
+        with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             yield pool
     else:
         yield None
@@ -72,7 +72,7 @@ def run_fit(source: str, options: FitOptions) -> None:
     labels = list(parts.count_labels(**reading))
     costs = _costs(options, labels)
     learner = _learner(options, costs, labels)
-    with executor_for(options.cluster, options.jobs) as executor:
+    with executor_for(options.cluster, options.n_jobs) as executor:
         fitted = fit_parts(
             learner,
             parts,
@@ -144,7 +144,7 @@ def run_score(
     rows: int,
     work: Path | None,
     cluster: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Print what the decisions of a model on parts cost, with intervals."""
@@ -152,7 +152,7 @@ def run_score(
     if stated is not None and not isinstance(stated, Costs):
         raise invalid("--costs", "be numbers or a file; measures need costs that stay", costs)
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
-    with executor_for(cluster, jobs) as executor:
+    with executor_for(cluster, n_jobs) as executor:
         found = score_parts(
             model, source, measures, target=target, costs=stated, executor=executor, work=work, rows=rows, **reader
         )
