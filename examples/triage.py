@@ -70,17 +70,17 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     answers |= {name: (model.predict(X_test), model.predict(plane)) for name, model in models.items()}
     figure, axes = plt.subplots(1, 3 if quick else 4, figsize=(13, 4), layout="constrained")
     numbers: dict = {"mean cost": {}, "flu sent home as healthy": {}}
-    for ax, (name, (told, drawn)) in zip(axes, answers.items(), strict=False):
+    for ax, (name, (y_pred, drawn)) in zip(axes, answers.items(), strict=False):
         codes = (drawn[:, None] == names).argmax(axis=1).reshape(160, 160)
         ax.contourf(x.reshape(160, 160), y.reshape(160, 160), codes, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.35)
         for k, label in enumerate(names):
             shown = X_fit[y_fit == label]
             ax.scatter(*shown.T, s=6, color=plt.get_cmap("viridis")(k / 2), edgecolors="none", label=label)
-        cost = mean_cost(y_test, told, costs=ILLNESS)
+        cost = mean_cost(y_test, y_pred, costs=ILLNESS)
         ax.set(title=f"{name}: {cost:.3f} a patient", xlabel="temperature", ylabel="aches")
         numbers["mean cost"][name] = round(cost, 4)
         flu = y_test == "flu"
-        numbers["flu sent home as healthy"][name] = round(float((told[flu] == "healthy").mean()), 4)
+        numbers["flu sent home as healthy"][name] = round(float((y_pred[flu] == "healthy").mean()), 4)
     axes[0].legend(frameon=False, fontsize="small", loc="upper left")
     if not quick:
         held_out = thyroid(20)

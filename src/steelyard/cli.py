@@ -257,7 +257,7 @@ def _score(
     """Say what the decisions of a model on many files cost, with intervals."""
     from .scale.command import run_score
 
-    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "jobs": jobs, "as_json": as_json}
+    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
     run_score(model, parts, target=target, costs=costs, reader={"drop": drop} if drop else {}, **given)
 
 
@@ -296,7 +296,7 @@ def _reproduce(
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
     part = {"item": item, "data": data}
-    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)
 
@@ -450,7 +450,7 @@ def _predict(
         refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
         refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
         columns = [*([] if id is None else [id]), *(keep or ())]
-        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "jobs": jobs, "quiet": quiet}
+        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "n_jobs": jobs, "quiet": quiet}
         predict_in_parts(model, file, out=out, columns=columns, costs=costs, refused=refused, **more)
         return
     options = PredictOptions(
@@ -501,7 +501,7 @@ def _demo(
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
     from .comparison.command import run_demo
 
-    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out, as_json=as_json, quiet=quiet))
+    raise typer.Exit(run_demo(time_limit=time, n_jobs=jobs, out=out, as_json=as_json, quiet=quiet))
 
 
 @app.command("serve")

@@ -23,11 +23,11 @@ ANYWHERE = """
     Record stream_of complaint_about always_asked Tally Preparation _live _among labels_of rest_of Answers Cells
     counted recalled Classified Regressed preferring Match Judge stranger StartedSampler RUNGS Pulls bend polished
     Part _Drawer steer fault opened _Rejoined EngineRefuses Test adopt take_turn learn_later Handed OnPages
-    Checked Priced Weighed predicted splits intercept lab utils helpers misc
+    Checked Priced Weighed predicted splits intercept turn lab utils helpers misc
 """
 CALLED = """
     found keep kept part paid priced table codes read cheapest ladder finish inner pace above again whole readable
-    tell left_out typical_costs constant ask chance rng folds jobs timeout turn Problem Settings Solution
+    tell left_out typical_costs constant ask chance rng folds jobs timeout Problem Settings Solution
 """
 NEVER, VALUES = set(ANYWHERE.split()), set(CALLED.split())
 # Words that a command line or a format fixes: compare's and predict's options, the service's tables and HTTP.

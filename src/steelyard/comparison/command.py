@@ -188,7 +188,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def run_demo(*, time: float, jobs: int, out: Path, as_json: bool = False, quiet: bool = False) -> int:
+def run_demo(*, time_limit: float, n_jobs: int, out: Path, as_json: bool = False, quiet: bool = False) -> int:
     """Compare on the german credit data, where missing a bad credit costs five times as much as refusing a good one."""
     data = load_dataset("german")
     console = Console(stderr=as_json, quiet=quiet)
@@ -198,7 +198,12 @@ def run_demo(*, time: float, jobs: int, out: Path, as_json: bool = False, quiet:
     costs = Costs.binary(fn=5, fp=1)
     claim_folder(out)
     with lock_file(out), _signals() as interrupted:
-        settings: dict[str, Any] = {"time_limit": time, "n_jobs": jobs, "isolate": True, "interrupted": interrupted}
+        settings: dict[str, Any] = {
+            "time_limit": time_limit,
+            "n_jobs": n_jobs,
+            "isolate": True,
+            "interrupted": interrupted,
+        }
         result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
         result = replace(result, source="German credit data")
         _print_result(result, out, console)

@@ -53,7 +53,7 @@ def check_kept(
     data: str | None = None,
     quick: bool = False,
     hours: float | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     console: Console | None = None,
 ) -> CheckResult:
     """Compute kept runs of a paper again and compare every digit.
@@ -71,7 +71,7 @@ def check_kept(
         Leave out runs that took long when they were kept, so that learning takes less than half a minute.
     hours : float, optional
         Begin no run after this time.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     console : rich.console.Console, optional
         Where to print.
@@ -95,7 +95,7 @@ def check_kept(
         if len(some) < len(chosen[recipe.name]):
             result.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
         try:
-            _check_recipe(recipe, some, Wish(jobs=jobs, deadline=deadline), result)
+            _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:
             result.left_out[recipe.name] = str(error)
     for name, reason in result.left_out.items():

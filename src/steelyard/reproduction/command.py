@@ -72,7 +72,7 @@ def reproduce(
     runs: int | None = None,
     quick: bool = False,
     hours: float | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     place: Place | None = None,
     console: Console | None = None,
 ) -> Reproduction:
@@ -92,7 +92,7 @@ def reproduce(
         Fewer runs, and no recipe that takes long; claims are not judged on them.
     hours : float, optional
         Begin no run after this time, and say what is left.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     place : Place, optional
         Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
@@ -109,7 +109,7 @@ def reproduce(
         raise invalid("--keep", "not be combined with --quick", "--quick", "A part of a run is not a result.")
     check_requirements(recipes)
     results = place.results(paper, recipes)
-    wish = Wish(tuple(learners), runs, quick, jobs, None if hours is None else time.monotonic() + hours * 3600)
+    wish = Wish(tuple(learners), runs, quick, n_jobs, None if hours is None else time.monotonic() + hours * 3600)
     with results.locked():
         made = Reproduction([], [], {})
         for recipe in sorted(recipes, key=data_key):  # those of one data set in a row: it is loaded once
@@ -143,7 +143,12 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
 
 
 def decide(
-    paper: str, *, hours: float | None = None, jobs: int = 1, place: Place | None = None, console: Console | None = None
+    paper: str,
+    *,
+    hours: float | None = None,
+    n_jobs: int = 1,
+    place: Place | None = None,
+    console: Console | None = None,
 ) -> Reproduction:
     """Run more of what is undecided, the cheapest claim first, until looks declared beforehand decide it.
 
@@ -153,7 +158,7 @@ def decide(
         ``000`` to ``004``.
     hours : float, optional
         Begin no run after this time.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     place : Place, optional
         Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
@@ -169,7 +174,7 @@ def decide(
     recipes = find_recipes(paper)
     check_requirements(recipes)
     results = place.results(paper, recipes)
-    wish = Wish(jobs=jobs, deadline=None if hours is None else time.monotonic() + hours * 3600)
+    wish = Wish(n_jobs=n_jobs, deadline=None if hours is None else time.monotonic() + hours * 3600)
     with results.locked():
         known = {each.recipe.name: each for each in _evidence(paper, results, console)}
         decider = Decider(read_claims(recipes[0].path.parent), results, known, wish, console)
@@ -275,7 +280,7 @@ def run_reproduce(
         if mode.show:
             show_committed(paper, **part)
         elif mode.check:
-            limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
+            limits = {k: wish[k] for k in ("quick", "hours", "n_jobs")}
             found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
@@ -285,7 +290,7 @@ def run_reproduce(
             names = {k: v / paper if v is not None and several else v for k, v in folder.items()}
             place = Place(**names, keep=mode.keep)
             if mode.decide:
-                decide(paper, hours=wish["hours"], jobs=wish["jobs"], place=place)
+                decide(paper, hours=wish["hours"], n_jobs=wish["n_jobs"], place=place)
             else:
                 reproduce(paper, **part, **wish, place=place)
     if different:

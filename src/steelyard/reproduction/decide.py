@@ -128,7 +128,7 @@ class Decider:
 
     def _run(self, need: Need) -> None:
         recipe = self.evidence[need.recipe].recipe
-        wish = Wish(need.learners, need.runs, jobs=self.wish.jobs, deadline=self.wish.deadline)
+        wish = Wish(need.learners, need.runs, n_jobs=self.wish.n_jobs, deadline=self.wish.deadline)
         for note in run_recipe(recipe, self.results, wish, self.console).notes:
             self.console.print(f"[yellow]note[/] {note}")
         self.evidence[need.recipe] = Evidence.of(recipe, self.results.runs(recipe))

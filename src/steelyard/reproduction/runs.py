@@ -37,7 +37,7 @@ class Wish:
     learners: tuple[str, ...] = ()
     runs: int | None = None
     quick: bool = False
-    jobs: int = 1
+    n_jobs: int = 1
     deadline: float | None = None
 
     def runs_of(self, recipe: Recipe) -> dict[str, int]:
@@ -176,14 +176,14 @@ def outcomes(
     wish: Wish,
 ) -> Iterator[tuple[tuple[str, int], Outcome]]:
     """Do runs one after another or side by side, none started after the deadline."""
-    if wish.jobs == 1:
+    if wish.n_jobs == 1:
         for name, r in left:
             if wish.over():
                 return
             yield (name, r), protocol.one(task, learners[name], r)
         return
     calls = (delayed(_tagged)(protocol, task, learners[name], name, r) for name, r in left if not wish.over())
-    yield from Parallel(n_jobs=wish.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(calls)
+    yield from Parallel(n_jobs=wish.n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(calls)
 
 
 def _tagged(
