@@ -276,7 +276,7 @@ def run_reproduce(
             show_committed(paper, **part)
         elif mode.check:
             limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
-            found = check_kept(paper, 0.02 if mode.share is None else mode.share, **part, **limits)
+            found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
                 write_checked(papers_folder(), paper, found)

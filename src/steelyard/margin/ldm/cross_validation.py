@@ -16,11 +16,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, CVLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import check_choice, invalid
+from .._machine import SignClassifierMixin
 from ..kernels import KERNEL, Gamma
 from .dual import DualSolution, Examples, Floats
 from .estimator import LDM, CSLDMClassifier, KernelChoice
@@ -43,7 +43,7 @@ class Point(NamedTuple):
 
 
 @documented(LDM, KERNEL)
-class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifierCV(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`CSLDMClassifier` over a grid of (lambda1, lambda2, C, rho), scored on folds. Paper 004, sec. 5.2.
 
     One eigendecomposition a fold serves the whole grid: lambda1 changes only its weights, the rest only the box.
@@ -222,15 +222,8 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_rows(self, X, reset=False)
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The best model's answers."""
-        positive = self.decision_function(X) > 0
-        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return answer
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return cast("Tags", tags)

@@ -15,11 +15,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import Rows, check_rows, check_same_length, unchanged_on_error
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
+from .._machine import SignClassifierMixin
 from ..kernels import KERNEL, Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
 from .dual import DualSolution, Examples, Floats, refine
@@ -57,7 +57,7 @@ NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the rec
 
 
 @documented(LDM, KERNEL)
-class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
 
     min 1/2 |w|^2 + lambda1 variance - (lambda2 / m) sum_i theta_i gamma_i + C sum_i theta_i max(0, 1 - gamma_i), with
@@ -350,15 +350,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         two_classes(labels, self.classes_)
         return np.where(labels == self.classes_[1], scores, -scores)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The class on whose side of f = 0 each row lies."""
-        positive = self.decision_function(X) > 0
-        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return answer
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return cast("Tags", tags)
