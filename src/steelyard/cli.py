@@ -446,7 +446,7 @@ def _predict(
     if cluster is not None or jobs is not None:
         from .scale.command import predict_in_parts
 
-        refused = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
+        refused: dict[str, Any] = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
         refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
         refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
         columns = [*([] if id is None else [id]), *(keep or ())]
