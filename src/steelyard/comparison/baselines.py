@@ -21,6 +21,7 @@ _INNER_SHARE = 0.2  # of the training rows decide when boosting stops
 _MOST_ROUNDS = 600
 _PATIENCE = 30
 _FEWEST_ROUNDS = 5
+_MOST_LEAVES = 4_000  # of a tree of a forest
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
@@ -31,7 +32,9 @@ def _logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 
 def _forest(kind: type, params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    model = kind(random_state=rows.data.seed, **params)
+    """Leaves grow with the rows, so that hundreds of trees stay within the memory that a comparison may take."""
+    least = max(params["min_samples_leaf"], -(-len(rows.data.codes) // _MOST_LEAVES))
+    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least})
     return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 

@@ -47,7 +47,7 @@ class Pool(Protocol):
         ...
 
     def cpu_beside(self) -> float:
-        """CPU seconds that no unit took: starting workers, choosing, counting."""
+        """CPU seconds that no unit took: preparing, choosing, counting."""
         ...
 
 

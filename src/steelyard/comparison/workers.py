@@ -86,7 +86,7 @@ class WorkerPool:
         self._memory_limit = _MEMORY_SHARE * _physical_memory() if memory_limit is None else memory_limit
         self._interrupted = interrupted
         self._workers: list[_Worker] = []
-        self._began, self._ended_starts = time.process_time(), 0.0
+        self._began = time.process_time()
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
@@ -143,18 +143,18 @@ class WorkerPool:
             elif worker.overdue(self.cpu_limit):
                 found[index] = f"stopped (more than {self.cpu_limit:.3g} s in one fold)"
                 worker.end()
-        self._ended_starts += sum(w.start_cpu for w in self._workers if not w.alive)
         self._workers = [w for w in self._workers if w.alive]
         return found
 
     def cpu_beside(self) -> float:
-        """CPU seconds since the pool was made that no unit took: of this process, and of workers until they began."""
-        starts = self._ended_starts + sum(w.start_cpu for w in self._workers)
-        return time.process_time() - self._began + starts
+        """CPU seconds of this process since the pool was made.
+
+        Workers' imports are left out: on a machine of many cores they would use up a short time before the first unit.
+        """
+        return time.process_time() - self._began
 
     def close(self) -> None:
         """End every worker."""
-        self._ended_starts += sum(w.start_cpu for w in self._workers)
         for worker in self._workers:
             worker.end()
         self._workers = []
@@ -176,7 +176,6 @@ class _Worker:
         self._input, self.output = self._process.stdin, self._process.stdout
         self.task: int | None = None
         self.alive, self._ready = True, False
-        self.start_cpu = 0.0  # seconds that importing its libraries took
         self._send(start)
 
     def _send(self, content: bytes) -> None:
@@ -194,9 +193,8 @@ class _Worker:
         if content is None:
             self.end()
             return "stopped (its process ended)"
-        if content.startswith(_READY):
+        if content == _READY:
             self._ready = True
-            (self.start_cpu,) = struct.unpack("<d", content[len(_READY) :])
             self._since, self._cpu_before = time.monotonic(), self._cpu()
             return None
         self.task = None
@@ -286,7 +284,7 @@ def serve() -> None:
     if start is None:
         return
     runner = FoldRunner(*pickle.loads(start))
-    _write(answers, _READY + struct.pack("<d", time.process_time()))
+    _write(answers, _READY)
     while (content := _read(sys.stdin.buffer)) is not None:
         try:
             _write(answers, pickle.dumps(runner.run(*pickle.loads(content))))

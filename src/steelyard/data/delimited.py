@@ -140,8 +140,10 @@ class DelimitedReader:
         self._separator = self._find_separator(first)
         text = HeadAndRest(first, lines)
         records = split_records(self.where, text, self._separator, self.line)
-        first = next(records)
+        first = next(records, b"")
         cells = self._cells(first)
+        if not cells:
+            raise self._without_rows()
         names = self._names(cells)
         head = [] if self.header else [first]
         if self.header:
@@ -188,7 +190,10 @@ class DelimitedReader:
             if first.strip():
                 return first
             self.line += 1
-        raise file_error(self.where, None, "at least one row", "an empty file")
+        raise self._without_rows()
+
+    def _without_rows(self) -> DataFileError:
+        return file_error(self.where, None, "at least one row", "an empty file")
 
     def _find_separator(self, first: bytes) -> str:
         """The given separator, or the first of the usual ones that cuts the first line into several cells."""

@@ -262,8 +262,13 @@ def _check_depth(found: Any) -> None:
 
 
 def _inside(value: Any) -> Any:
+    """What a value holds; its texts must be such that can be written: half a surrogate cannot be."""
     if isinstance(value, dict):
+        for name in value:
+            name.encode()
         return value.values()
+    if isinstance(value, str):
+        value.encode()
     return value if isinstance(value, list) else ()
 
 

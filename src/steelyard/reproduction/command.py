@@ -281,7 +281,7 @@ def run_reproduce(
             show_committed(paper, **part)
         elif mode.check:
             limits = {k: wish[k] for k in ("quick", "hours", "n_jobs")}
-            found = check_kept(paper, 0.02 if mode.share is None else mode.share, **part, **limits)
+            found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
                 write_checked(papers_folder(), paper, found)

@@ -279,7 +279,8 @@ def _ranks(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     reversed_ = bool((stats.norm.cdf(z) < LEVEL / len(z)).any())
     reason = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(learners, ranks, strict=True))
     word = FAILS if reversed_ else HOLDS if holds else UNDECIDED
-    return ClaimResult(word, f"mean ranks over {len(table)} data sets: {reason}")
+    further = "; more data sets, not more runs, would decide" if word == UNDECIDED else ""
+    return ClaimResult(word, f"mean ranks over {len(table)} data sets: {reason}{further}")
 
 
 LOOKED_AT: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line], LookSchedule], ClaimResult]] = {

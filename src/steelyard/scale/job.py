@@ -19,12 +19,13 @@ import numpy as np
 from .._version import __version__
 from ..data import Parts
 from ..data.part_files import PartFile
-from ..errors import StateError
+from ..errors import DataFileError, DataNotFoundError, StateError
 from ..files import lock_file, write_atomically
 from ..online import NUMERICS, OnlineClassifier, OnlineCostClassifier
 from ..validation.values import require
 
 Learner = OnlineClassifier | OnlineCostClassifier
+UNREADABLE = (DataFileError, DataNotFoundError)  # what on_bad_part="skip" leaves out
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in (OnlineClassifier, OnlineCostClassifier)}
 
 
@@ -57,6 +58,10 @@ class Job:
         Learners side by side, passes over the rows, rows read at a time.
     skip : bool
         Whether parts that cannot be read are left out.
+    encoder : dict or None
+        How text is hashed and numbers are scaled; None for numbers as they are.
+    costs : dict or None
+        Which columns hold the costs of each row.
     """
 
     estimator: dict[str, Any]
@@ -71,6 +76,8 @@ class Job:
     passes: int
     rows: int
     skip: bool
+    encoder: dict[str, Any] | None = None
+    costs: dict[str, Any] | None = None
 
     def parts(self) -> Parts:
         """The parts, as they were listed."""
@@ -198,6 +205,18 @@ class WorkFolder:
 
     def _partials(self, epoch: int, lane: int) -> list[Path]:
         return sorted(self.path.glob(f"pass-{epoch:03}-lane-{lane:05}-upto-*.steelyard"))
+
+    def say_reading(self, epoch: int, lane: int, part: str) -> None:
+        """Leave word of the part that a lane is at, for whoever wants to know what ended a worker."""
+        with write_atomically(self.lane(epoch, lane).with_suffix(".reading")) as file:
+            file.write(part.encode())
+
+    def reading(self, epoch: int, lane: int) -> str:
+        """Which part a lane was at last, as the end of a sentence; empty where nobody knows."""
+        try:
+            return f", at {self.lane(epoch, lane).with_suffix('.reading').read_text()}"
+        except OSError:
+            return ""
 
     def merged(self, epoch: int) -> Path:
         """Where what all lanes know after a pass stands."""

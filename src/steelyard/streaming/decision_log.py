@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -29,6 +30,8 @@ COLUMNS = ("t", "score", "decision", "query_probability", "queried")
 EXISTING = ("refuse", "append", "overwrite")
 _EMPTY = hashlib.sha256().hexdigest()
 _STAMP = "user.steelyard.stream"  # the stream's id as an attribute of the file, where the file system has such
+_STREAM, _SHA256 = re.compile("[0-9a-f]{1,64}"), re.compile("[0-9a-f]{64}")
+_LONGEST_NAME = 4096
 _BLOCK = 1 << 20
 
 
@@ -52,9 +55,12 @@ class LogMark:
     def from_dict(cls, values: Any, path: Path) -> LogMark:
         """The mark of a state; raises StateError unless it is whole."""
         texts = ("stream", "name", "sha256")
-        sound = isinstance(values, dict) and set(values) == {*texts, "bytes"}
-        if not sound or any(type(values[name]) is not str for name in texts) or type(values["bytes"]) is not int:
+        whole = isinstance(values, dict) and set(values) == {*texts, "bytes"}
+        if not whole or any(type(values[name]) is not str for name in texts) or type(values["bytes"]) is not int:
             raise StateError(f"{path} must say which decision log belongs to it; it does not.")
+        known = _STREAM.fullmatch(values["stream"]) and _SHA256.fullmatch(values["sha256"])
+        if not known or not 0 <= values["bytes"] < 1 << 62 or len(values["name"]) > _LONGEST_NAME:
+            raise StateError(f"{path} must name its decision log by an id, a name, a length and a digest; one is none.")
         return cls(**values)
 
 
@@ -149,7 +155,11 @@ class DecisionLog:
         return mark.bytes, size > mark.bytes
 
     def _whole_lines(self, path: Path, size: int) -> int:
+        first = (",".join(COLUMNS) + "\n" if self.as_csv else '{"t": ').encode()
         with path.open("rb") as file:
+            if file.read(len(first)) != first:
+                advice = "It begins with something else. Give another file, or --overwrite."
+                raise invalid("--append", "find a decision log of the same format", str(path), advice)
             file.seek(-1, io.SEEK_END)
             if file.read(1) != b"\n":
                 raise invalid("--append", "find whole lines in the log", str(path), "Its last line has no end.")

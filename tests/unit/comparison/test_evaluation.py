@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs
+from steelyard.comparison import baselines
 from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
@@ -311,3 +312,29 @@ def test_thresholds_cost_what_was_counted() -> None:
         return float(costs_paid(y, (score >= threshold).astype(int), costs=costs).sum())
 
     assert paid(cut) == pytest.approx(min(paid(t) for t in [*np.unique(score), 2.0]))
+
+
+@pytest.mark.parametrize("kind", ["extra_trees", "forest"])
+def test_trees_of_a_forest_grow_no_larger_with_the_rows(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(baselines, "_MOST_LEAVES", 10)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    data = read_data(X, rng.integers(0, 2, 300), None)
+    params = {"n_estimators": 3, "min_samples_leaf": 2, "max_features": "sqrt"}
+    model, _ = Candidate("forest", baselines.BASELINES[kind], params).fit(X, data)
+    assert max(tree.tree_.n_leaves for tree in model.estimators_) <= 10
+    assert params["min_samples_leaf"] == 2
+
+
+def test_ordered_categories_are_split_like_numbers() -> None:
+    """Rows of two classes by the order of twelve levels: one split of numbers tells them apart."""
+    level = np.arange(240) % 12
+    frame = pd.DataFrame({"size": [f"s{k:02d}" for k in level], "other": np.arange(240) % 7})
+    data = read_data(frame, (level > 5).astype(int), None)
+    params = {"num_leaves": 2, "learning_rate": 0.1, "min_child_samples": 2}
+    found = {}
+    for kind in ("lightgbm", "lightgbm_ordered"):
+        candidate = Candidate(kind, baselines.BASELINES[kind], params)
+        model, _ = candidate.fit(candidate.new_encoder(data).fit_transform(data.X, data.codes), data, 1)
+        found[kind] = model.booster_.dump_model()["tree_info"][0]["tree_structure"]["decision_type"]
+    assert found == {"lightgbm": "==", "lightgbm_ordered": "<="}

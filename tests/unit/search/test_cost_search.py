@@ -1,7 +1,9 @@
 """CostSearchCV: samplers, measures, protocols, storage, answers and complaints."""
 
+import multiprocessing
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import optuna
@@ -90,6 +92,22 @@ def test_a_stopped_search_goes_on_as_if_it_had_not_stopped(blobs, tmp_path):
     resumed = searched(blobs, n_trials=60, **stored)
     assert [t.params for t in resumed.study_.trials] == [t.params for t in whole.study_.trials]
     np.testing.assert_array_equal(resumed.best_costs_.class_costs(), whole.best_costs_.class_costs())
+
+
+def test_an_executor_judges_as_threads_do(blobs):
+    X, y = blobs
+    expected = searched(blobs, n_trials=8, sampler="random")
+    with ThreadPoolExecutor(2) as threads:
+        found = searched(blobs, n_trials=8, sampler="random", executor=threads)
+        np.testing.assert_array_equal(history(found.study_), history(expected.study_))
+        again = clone(found)
+        assert again.executor is threads
+        np.testing.assert_array_equal(history(again.fit(X, y).study_), history(expected.study_))
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
+        found = searched(blobs, n_trials=8, sampler="random", executor=processes)
+    np.testing.assert_array_equal(history(found.study_), history(expected.study_))
+    with pytest.raises(InvalidInputError, match="executor must be"):
+        searched(blobs, executor="many")
 
 
 WORKER = """

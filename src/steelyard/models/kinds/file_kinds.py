@@ -105,7 +105,8 @@ def _build_state(state: State, parts: list[Any]) -> StreamState:
     kind = OnlineClassifier if len(state["labels"]) == 2 else OnlineCostClassifier
     if not isinstance(learner, kind) or not isinstance(encoder, RecordEncoder):
         raise StateError("must be a learner of its labels and what reads its rows; it is something else.")
-    if learner.classes_.tolist() != list(range(len(state["labels"]))):
+    learned = learner.classes_  # 0.0 and False are equal to 0
+    if learned.dtype.kind != "i" or learned.tolist() != list(range(len(state["labels"]))):
         raise StateError("must have learned the classes 0, 1, .. of its labels; it learned others.")
     return StreamState(learner, encoder, **state)
 

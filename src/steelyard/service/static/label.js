@@ -18,9 +18,9 @@ const history = []; // what was answered since the page was loaded, with its row
 
 // -- what is shown -----------------------------------------------------------------------------------------------
 
-function field({ name, kind }, value) {
+function field({ name }, value) {
   const text = value === null || value === undefined ? "" : String(value);
-  const long = kind === "text" || text.length > LONG || text.includes("\n");
+  const long = text.length > LONG || text.includes("\n");
   const none = text === "";
   const dd = make("dd", { dir: "auto", class: none ? "none" : null, tabindex: long && text.length > 400 ? "0" : null }, none ? "none" : text);
   if (dd.tabIndex === 0) dd.setAttribute("aria-label", name), dd.setAttribute("role", "group");
@@ -69,6 +69,7 @@ function drawAnswers() {
   undo.addEventListener("click", () => act("undo"));
   const all = [...buttons, skip, undo];
   const focused = [...$("answers").children].indexOf(document.activeElement);
+  if (given.positive !== null) all.sort((one, other) => other.classList.contains("positive") - one.classList.contains("positive"));
   $("answers").replaceChildren(...all);
   if (focused >= 0) (all[focused] && !all[focused].disabled ? all[focused] : $("item")).focus({ preventScroll: true });
 }
