@@ -129,7 +129,7 @@ def _compare_parts(
     given: dict[str, Any],
     settings: dict[str, Any],
 ) -> int:
-    """The same on parts: the page is that of the compared, the model the one that is cheapest on held-out parts."""
+    """The same on parts: the page is that of the sample, the model the one that is cheapest on held-out parts."""
     stated = parse_costs(costs)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file with --sample", costs)
