@@ -72,7 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--tables", default="", help="of the choosing half, comma between them; else all")
-    parser.add_argument("--without", default="", help="kinds to leave out, comma between them")
+    parser.add_argument("--without", default="", help="kinds or names to leave out, semicolon between them")
     parser.add_argument("--portion", type=float, default=float("inf"), help="start nothing after so many seconds")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -80,8 +80,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     names = sorted(tables.names("choosing"), key=lambda name: name in _LAST)
     chosen = [name for name in given.tables.split(",") if name in names] if given.tables else names
-    left_out = [KINDS[kind] for kind in given.without.split(",") if kind]
-    everyone = [c for c in settings() if c.kind not in left_out]
+    left_out = given.without.split(";")
+    kinds = [KINDS[kind] for kind in left_out if kind in KINDS]
+    everyone = [c for c in settings() if c.kind not in kinds and c.name not in left_out]
     for table in chosen:
         todo = [c for c in everyone if not path_of(given.folder, table, c.name).exists()]
         if not todo:

@@ -50,15 +50,15 @@ class Table:
 
 
 def read_tables(folder: Path) -> list[Table]:
-    """The tables that were measured to the end, with the settings that were measured on all of these."""
+    """The tables on which at least half as many settings were measured as on any, with those measured on all."""
+    every = {t: {c.name: path_of(folder, t, c.name) for c in settings()} for t in tables.names("choosing")}
+    measured = {t: {name for name, path in paths.items() if path.exists()} for t, paths in every.items()}
+    most = max(map(len, measured.values()))
+    begun = [t for t, names in measured.items() if names and 2 * len(names) >= most]
+    common = set.intersection(*(measured[t] for t in begun)) if begun else set()
     found = []
-    begun = [t for t in tables.names("choosing") if path_of(folder, t, settings()[0].name).exists()]
-    most = max((sum(path_of(folder, t, c.name).exists() for c in settings()) for t in begun), default=0)
     for name in begun:
-        paths = {c.name: path_of(folder, name, c.name) for c in settings()}
-        paths = {setting: path for setting, path in paths.items() if path.exists()}
-        if len(paths) < most:
-            continue
+        paths = {setting: path for setting, path in every[name].items() if setting in common}
         cut, data = problem_of(name)
         told = {}
         for setting, path in paths.items():

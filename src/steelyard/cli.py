@@ -446,7 +446,7 @@ def _predict(
     if cluster is not None or jobs is not None:
         from .scale.command import predict_in_parts
 
-        refused = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
+        refused: dict[str, Any] = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
         refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
         refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
         columns = [*([] if id is None else [id]), *(keep or ())]
@@ -568,6 +568,10 @@ def _service_new(
     pace: Annotated[bool, typer.Option("--pace/--no-pace", help="Scale the query rule to the budget.")] = True,
     question: Annotated[str | None, typer.Option(help="What people are asked.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
+    history: Annotated[
+        Path | None, typer.Option(help="A CSV file of labelled rows, learned before the first row.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column of the labels in the history.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
 ) -> None:
     """Make a project and print a token for each role, this once."""
@@ -576,7 +580,10 @@ def _service_new(
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    run_new(data, project, settings_from(settings, sample, ignore or [], shown or [], given), as_json)
+    ignored = [*(ignore or []), *([target] if target else [])]
+    columns = sample or (history if settings is None else None)
+    made = settings_from(settings, columns, ignored, shown or [], given)
+    run_new(data, project, made, as_json, history, target)
 
 
 @service_app.command("push")

@@ -11,6 +11,15 @@ async function axe(page) {
   return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ") + " " + (n.any[0] ? n.any[0].message : "")).join(" | ")}`);
 }
 
+// Asked again and again from outside: inside, the page's policy forbids to evaluate a string.
+async function until(page, expression, seconds = 60) {
+  const end = Date.now() + 1000 * seconds;
+  while (!(await page.evaluate(expression).catch((error) => /navigation|destroyed/.test(error.message) ? false : Promise.reject(error)))) {
+    if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${expression}`);
+    await page.waitForTimeout(50);
+  }
+}
+
 const STEPS = {
   goto: (page, url, path) => page.goto(url + path),
   press: (page, _, key) => page.keyboard.press(key),
@@ -19,7 +28,7 @@ const STEPS = {
   fill: (page, _, selector, text) => page.fill(selector, text),
   choose: (page, _, selector, value) => page.selectOption(selector, value),
   upload: (page, _, selector, file) => page.setInputFiles(selector, file),
-  wait: (page, _, expression) => page.waitForFunction(expression, null, { timeout: 60000 }),
+  wait: (page, _, expression) => until(page, expression),
   offline: (page, _, off) => page.context().setOffline(off),
   reload: (page) => page.reload(),
   eval: (page, _, expression) => page.evaluate(expression),

@@ -251,7 +251,7 @@ def test_a_killed_or_stopped_client_takes_its_tasks_along(
 def test_a_comparison_and_a_search_on_a_cluster_are_those_of_one_process() -> None:
     X = RNG.normal(size=(150, 3))
     y = (X[:, 0] + RNG.normal(size=150) > 0.3).astype(int)
-    given: Any = {"costs": [[0, 1], [5, 0]], "effort": 9, "cv": 3, "candidates": ["linear"]}
+    given: Any = {"costs": [[0, 1], [5, 0]], "effort": 6, "cv": 3, "candidates": ["logistic regression, C=1", "arow"]}
     with cluster(2) as running, on_dask(running.address) as executor:
         killed = threading.Timer(0.3, running.workers[0].kill)
         killed.start()

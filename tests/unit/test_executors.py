@@ -6,14 +6,10 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from shared_value import total
 
 from steelyard import InvalidInputError
 from steelyard.executors import InMemory, check_executor, shared, unwrap, workers_of
-
-
-def total(handle: object, at: int) -> tuple[float, int, int]:
-    value = unwrap(handle)
-    return float(value["rows"][at].sum()), id(value), os.getpid()
 
 
 def test_processes_read_a_value_once() -> None:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ..costs.spec import CostSpec
+from ..data import Parts
 from ..executors import check_executor
 from ..models.model import Model
 from ..models.storage import load_model
 from ..models.training import TrainingSummary, summarize
 from ..validation.docstrings import documented
-from ..validation.values import check_count, check_number
+from ..validation.values import check_count, check_number, invalid
 from .cache import open_cache
 from .candidates import Candidate
 from .choice import choose_winner
@@ -229,6 +230,8 @@ def compare(
     Comparison
         Leaderboard, winner, promise and warnings.
     """
+    if isinstance(X, Parts):
+        raise invalid("X", "be rows that memory holds", X, "For parts: compare_parts(parts, target, sample=100_000).")
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     check_count("cv", cv, at_least=2)

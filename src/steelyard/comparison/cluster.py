@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -38,6 +39,7 @@ class ExecutorPool:
         self, data: ComparisonData, cv: int, executor: Executor, *, interrupted: Callable[[], bool] = lambda: False
     ) -> None:
         self.cpu_limit = math.inf
+        self._began = time.process_time()
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
@@ -68,6 +70,10 @@ class ExecutorPool:
             for _, future in order[shown:]:
                 if future is not None:
                     future.cancel()
+
+    def cpu_beside(self) -> float:
+        """CPU seconds of this process since the pool was made; units report their own."""
+        return time.process_time() - self._began
 
     def _submit(self, unit: Unit, candidate: Candidate) -> Future[Any]:
         return self._executor.submit(run_unit, self._handle, unit, candidate)

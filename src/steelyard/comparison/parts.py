@@ -159,7 +159,7 @@ def compare_parts(
     priced = costs if spec is None else spec.costs(X, classes=classes.tolist())
     wanted = list(candidates) if candidates else [f"+{name}" for name in (TWO if len(classes) == 2 else MANY)]
     features = X.drop(columns=named) if named else X
-    given = {"executor": executor, "random_state": random_state, "candidates": wanted}
+    given: dict[str, Any] = {"executor": executor, "random_state": random_state, "candidates": wanted}
     compared = compare(features, y, costs=priced, **given, **settings)
     models: dict[str, Any] = {compared.winner: compared.refit()}
     seen = {compared.winner: (len(y), True)}
@@ -182,7 +182,7 @@ def compare_parts(
         encoder = getattr(fitted, "encoder_", None)
         models[name] = fitted if encoder is None else as_state(fitted, encoder, fitted.classes_.tolist())
         seen[name] = (fitted.n_rounds_, False)
-    lines = []
+    lines: list[PartsLine] = []
     for name, model in models.items():
         scored = score_parts(
             model,
@@ -217,10 +217,13 @@ TWO, MANY = ("arow", "csogd"), ("online_costs",)  # kinds of candidates that lea
 
 
 def finalists(compared: Comparison) -> list[Candidate]:
-    """The candidates that learn from parts and answered every fold."""
-    kinds = [KINDS[name] for name in (*TWO, *MANY)]
-    runs = [run for run in compared.runs.complete() if run.candidate is not None and run.candidate.kind in kinds]
-    return [run.candidate for run in sorted(runs, key=lambda run: run.cost) if run.candidate is not None]
+    """Of each kind that learns from parts, the candidate that answered every fold at least cost."""
+    found = []
+    for kind in (KINDS[name] for name in (*TWO, *MANY)):
+        runs = [run for run in compared.runs.complete() if run.candidate is not None and run.candidate.kind is kind]
+        if runs:
+            found.append(min(runs, key=lambda run: (run.cost, run.name)).candidate)
+    return [candidate for candidate in found if candidate is not None]
 
 
 def online_learner(candidate: Candidate, costs: Any, seed: int) -> OnlineClassifier | OnlineCostClassifier:

@@ -74,7 +74,7 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
         count, label = int((data.codes == k).sum()), data.classes[k]
         said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
-            said.append(f"What class {label!s} will cost cannot be estimated from {count} rows.")
+            said.append(f"What class {label!s} will cost: cannot tell from {count} rows.")
     return said
 
 

@@ -27,7 +27,7 @@ class ClusterExecutor(Executor):
     @property
     def workers(self) -> int:
         """Threads of all workers, as the cluster is now."""
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, int(sum(self.client.nthreads().values())))
 
     def share(self, value: Any) -> Any:
         """Send a value to every worker once; tasks that are given the result find the value in its place."""

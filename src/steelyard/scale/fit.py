@@ -31,6 +31,7 @@ from .progress import Progress
 from .rows import encoder_for, first_chunk, join_sums, needs_scaling, read_spec, reader_in, scale_part, spec_entry
 from .sample import fit_sample
 from .tasks import executor_or_pool, run_tasks, say_nothing
+from .trees import fit_trees, grows_on_a_cluster
 
 __all__ = ["fit_parts"]
 
@@ -66,8 +67,9 @@ def fit_parts(
 
     Parameters
     ----------
-    estimator : OnlineClassifier, OnlineCostClassifier or any with partial_fit
-        It stays as it is; a fitted copy is returned.
+    estimator : OnlineClassifier, OnlineCostClassifier, LGBMClassifier, XGBClassifier or any with partial_fit
+        It stays as it is; a fitted copy is returned. Trees need a Dask cluster and come back as an
+        ExpectedCostClassifier, calibrated on every tenth part, with ``bits_reproducible_`` False.
     parts : Parts, folder, pattern, URL or list of files
         Columns of numbers and text, or LIBSVM. Where there is text, all columns are hashed together.
     target : str, int or None
@@ -117,7 +119,7 @@ def fit_parts(
     spec = read_spec(costs)
     if spec is not None and not spec.columns:
         costs, spec = spec.costs(), None
-    if costs is not None and spec is None:
+    if costs is not None and spec is None and not grows_on_a_cluster(model):
         model.set_params(costs=costs)
     check_count("passes", passes)
     check_choice("on_bad_part", on_bad_part, ("raise", "skip"))
@@ -126,6 +128,11 @@ def fit_parts(
     reading_options = options if listed.format == "libsvm" else {**options, "target": target}
     if sample is not None:
         return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
+    if grows_on_a_cluster(model):
+        if spec is not None:
+            raise invalid("costs", "be the same for all rows for trees", spec)
+        found = list(listed.count_labels(**reading_options)) if classes is None else sorted(classes)
+        return fit_trees(model, listed, reading_options, found, costs, executor, check_count("rows", rows))
     if not hasattr(model, "partial_fit"):
         hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
         raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ ALONE = 60.0  # seconds after which somebody who took over counts as gone
 DIGEST_EVERY = 5.0
 PERSON = "simulated person"
 VISITOR = "you"
+LAST = 300  # rows whose true cost is told
 DEMOS = ("payments", "german")
 Row = tuple[dict[str, Cell], str]
 
@@ -109,6 +111,7 @@ class Demo:
         self.ended = False
         self.person = 0
         self._watched = False
+        self._known: deque[tuple[bool, float]] = deque(maxlen=LAST)  # what the rows are in truth, and what they cost
 
     async def run(self, runtime: Runtime) -> None:
         """Until it is cancelled."""
@@ -116,6 +119,8 @@ class Demo:
         await runtime.loaded(slug)
         self.person = next(one.id for one in people(runtime.store) if one.name == PERSON)
         runtime.overviews.extra[slug] = self.words
+        self.digest = await digest_of(runtime, slug)
+        print(f"goes on at {self.digest}" if runtime.snapshot(slug).rounds else f"begins at {self.digest}", flush=True)
         async with asyncio.TaskGroup() as tasks:
             for task in (self._send, self._answer, self._take_digests):
                 tasks.create_task(task(runtime))
@@ -130,9 +135,28 @@ class Demo:
         return {
             "demo_about": self.source.about,
             "demo_banner": banner,
+            "demo_truth": self.truth(),
             "demo_command": self.command,
             "demo_digest": self.digest,
         }
+
+    def truth(self) -> str:
+        """What the last rows cost in truth, which only the generator knows."""
+        if len(self._known) < LAST:
+            return ""
+        matrix, share = self.source.settings.cost_matrix(), sum(positive for positive, _ in self._known) / LAST
+        cost, constant = (
+            sum(cost for _, cost in self._known) / LAST,
+            min(share * matrix[1, 0], (1 - share) * matrix[0, 1]),
+        )
+        said = f"{cost:.2f} a row; the cheapest constant answer costs {constant:.2f}"
+        return f"In truth, which only the generator knows, the last {LAST} rows cost {said}."
+
+    def _note(self, made: list[Row], replies: list[Any]) -> None:
+        labels, matrix = self.source.settings.labels, self.source.settings.cost_matrix()
+        for (_, label), reply in zip(made, replies, strict=True):
+            true = labels.index(label)
+            self._known.append((true == 1, float(matrix[true, labels.index(reply.decision)])))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -143,14 +167,13 @@ class Demo:
         while True:
             first = runtime.snapshot(slug).rounds
             count = min(int((loop.time() - due) * RATE), int(RATE))  # what was missed while it slept is not made up for
-            made = [self.source.row(n) for n in range(first, first + count)]
+            made = [one for n in range(first, first + count) if (one := self.source.row(n)) is not None]
             rows: list[RowToDecide | RefusedError] = [
-                _to_decide(f"row {first + n}", [one[0].get(name) for name in columns])
-                for n, one in enumerate(made)
-                if one is not None
+                _to_decide(f"row {first + n}", [one[0].get(name) for name in columns]) for n, one in enumerate(made)
             ]
-            self.ended = bool(made) and not rows
-            if rows and await _tried(runtime, DecideJob(slug, 0, rows=rows, size=len(rows))):
+            self.ended = count > 0 and not rows
+            if rows and (replies := await _tried(runtime, DecideJob(slug, 0, rows=rows, size=len(rows)))) is not None:
+                self._note(made, replies)
                 due = max(due + len(rows) / RATE, loop.time() - 1.0)
             await asyncio.sleep(TICK)
 
@@ -191,8 +214,8 @@ class Demo:
 
     async def _take_digests(self, runtime: Runtime) -> None:
         while True:
-            self.digest = await digest_of(runtime, self.source.slug)
             await asyncio.sleep(DIGEST_EVERY)
+            self.digest = await digest_of(runtime, self.source.slug)
 
 
 async def digest_of(runtime: Runtime, slug: str) -> str:
@@ -214,10 +237,9 @@ def _to_decide(external: str, cells: list[Cell]) -> RowToDecide:
     return RowToDecide(cells, pack_cells(os.urandom(SALT_BYTES), cells), external)
 
 
-async def _tried(runtime: Runtime, job: Any) -> bool:
-    """Whether it was carried out; a full queue or disk, or somebody who was faster, is no reason to stop."""
+async def _tried(runtime: Runtime, job: Any) -> Any:
+    """What was answered; None for a full queue or disk, which is no reason to stop."""
     try:
-        await runtime.run(job)
+        return await runtime.run(job)
     except RefusedError:
-        return False
-    return True
+        return None

@@ -73,12 +73,32 @@ class Labelled(NamedTuple):
     rounds: int  # rows that could have been asked up to there
     trace: Trace
     reach: NDArray[np.int64]  # the same, up to each label
+    items: NDArray[np.int64]
     closed: int  # questions that got no label
+    closed_items: NDArray[np.int64]
+
+    def best(self) -> Labelled:
+        """The same up to where the labels are worth most: what is asked behind the plan stands for ever more rows.
+
+        That depends on the chances alone, not on the labels, and it ends before the next question, not at one.
+        """
+        weights = 1.0 / self.trace.query_probability
+        worth = np.cumsum(weights) ** 2 / np.cumsum(weights**2)
+        count = int(np.argmax(worth)) + 1 if len(worth) else 0
+        if count == len(worth):
+            return self
+        return self.first(count)._replace(
+            end=int(self.items[count]) - 1,
+            rounds=int(self.reach[count]) - 1,
+            closed=int(np.searchsorted(self.closed_items, self.items[count])),
+            closed_items=self.closed_items[self.closed_items < self.items[count]],
+        )
 
     def first(self, count: int) -> Labelled:
         """The same as of the label of this number."""
         cut = Trace(*(np.asarray(column)[:count] for column in self.trace))
-        return self._replace(rounds=int(self.reach[count - 1]), trace=cut, reach=self.reach[:count], closed=0)
+        cut_to = {"reach": self.reach[:count], "items": self.items[:count]}
+        return self._replace(rounds=int(self.reach[count - 1]), trace=cut, closed=0, **cut_to)
 
 
 def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
@@ -90,18 +110,20 @@ def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
     ).fetchone()
     end, rounds = (snapshot.seq, snapshot.reach) if oldest is None else (oldest[0] - 1, oldest[1] - 1)
     rows = run.execute(
-        "SELECT x.score, x.answer, x.chance, x.y, q.reach FROM training_example x"
+        "SELECT x.score, x.answer, x.chance, x.y, q.reach, x.item FROM training_example x"
         " JOIN question q ON q.project = x.project AND q.item = x.item"
         " WHERE x.project = ? AND x.y IS NOT NULL AND x.item <= ? ORDER BY x.item",
         (project, end),
     ).fetchall()
-    closed = run.execute(
-        "SELECT count(*) FROM question WHERE project = ? AND state = 2 AND item <= ?", (project, end)
-    ).get
-    columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.empty(0)] * 5
-    score, answer, chance, y, reach = columns
+    sql = "SELECT item FROM question WHERE project = ? AND state = 2 AND item <= ? ORDER BY item"
+    closed = np.array([row[0] for row in run.execute(sql, (project, end))], dtype=np.int64)
+    columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.empty(0)] * 6
+    score, answer, chance, y, reach, items = columns
     trace = Trace(score, answer.astype(np.int64), np.ones(len(rows), bool), chance, y.astype(np.int64))
-    return Labelled(end, rounds, trace, reach.astype(np.int64), closed)
+    whole = [column.astype(np.int64) for column in (reach, items)]
+    found = Labelled(end, rounds, trace, *whole, len(closed), closed)
+    left = snapshot.limit - snapshot.spent - snapshot.reserved
+    return found.best() if left <= 0 or snapshot.rounds > snapshot.settings.expected_rows else found
 
 
 def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> EstimatesReply:

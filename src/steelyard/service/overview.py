@@ -95,7 +95,7 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         latest=_latest(store, head.id, snapshot),
         words={},
     )
-    return msgspec.structs.replace(made, words=words(made, snapshot, _last_asked(store, head.id, snapshot)))
+    return msgspec.structs.replace(made, words=words(made, snapshot))
 
 
 def lasts_till(snapshot: Snapshot) -> int | None:
@@ -108,16 +108,6 @@ def lasts_till(snapshot: Snapshot) -> int | None:
         return int(t + max(settings.expected_rows - t, t // 4))
     asked = snapshot.spent + snapshot.reserved
     return t + round(left * t / asked) if asked else None
-
-
-def _last_asked(store: SQLiteStore, project: int, snapshot: Snapshot) -> int | None:
-    """The row of the last question, where rows came after it that could not be asked."""
-    if snapshot.reach >= snapshot.rounds:
-        return None
-    sql = f"{_EVENT} WHERE project = ? AND seq = (SELECT max(item) FROM question WHERE project = ?)"
-    row = store.connection.execute(sql, (project, project)).fetchone()
-    made = None if row is None else unpack(Event(*row))
-    return made.t + 1 if isinstance(made, Decide) else None
 
 
 def _people(store: SQLiteStore, project: int, head: int) -> list[PersonLine]:
@@ -167,7 +157,7 @@ def _short(cell: Any) -> str:
 # -- the same in words -----------------------------------------------------------------------------------------------
 
 
-def words(live: LiveReply, snapshot: Snapshot, last_asked: int | None) -> dict[str, str]:
+def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
     """What the page says, by place."""
     settings: ProjectSettings = snapshot.settings
     found, left = live.estimates, live.budget - live.spent - live.reserved
@@ -179,7 +169,7 @@ def words(live: LiveReply, snapshot: Snapshot, last_asked: int | None) -> dict[s
         "queue": "no question waits"
         if not live.open
         else f"{live.open:,} open, the oldest for {duration(live.oldest or 0.0)}",
-        "lasts": _lasting(live, settings, last_asked),
+        "lasts": _lasting(live, settings),
         "covers": _covered(live, snapshot),
         "cost_note": _support_in_words(found, settings),
         "saved_note": "against the cheapest constant answer",
@@ -195,7 +185,7 @@ def words(live: LiveReply, snapshot: Snapshot, last_asked: int | None) -> dict[s
 def _number(name: str, found: EstimateReply, shown: Callable[[float, float], str]) -> dict[str, str]:
     if found.value is None or found.low is None or found.high is None:
         return {name: "–", f"{name}_band": found.reason or ""}
-    spread = (found.high - found.low) / 4
+    spread = (found.high - found.low) / 16  # two digits of half its width
     low, high = shown(found.low, spread), shown(found.high, spread)
     return {name: shown(found.value, spread), f"{name}_band": f"{low} to {high}"}
 
@@ -220,9 +210,9 @@ def costliest_kind(settings: ProjectSettings) -> str:
     return f"“{labels[i]}” taken for “{labels[j]}”"
 
 
-def _lasting(live: LiveReply, settings: ProjectSettings, last_asked: int | None) -> str:
+def _lasting(live: LiveReply, settings: ProjectSettings) -> str:
     if live.budget - live.spent - live.reserved <= 0:
-        return "the budget is gone" if last_asked is None else f"gone: the numbers speak up to row {last_asked:,}"
+        return f"the budget is gone: the numbers speak up to row {live.estimates.rounds:,}"
     if live.lasts is None:
         return "nothing was asked yet"
     if live.rows >= settings.expected_rows:
@@ -232,9 +222,9 @@ def _lasting(live: LiveReply, settings: ProjectSettings, last_asked: int | None)
 
 def _covered(live: LiveReply, snapshot: Snapshot) -> str:
     found = live.estimates
-    said = f"of {found.rounds:,} of {live.rows:,} rows"
+    said = f"speaks about the first {found.rounds:,} of {live.rows:,} rows"
     waiting = snapshot.reach - found.rounds
-    if waiting:
+    if waiting and live.open:
         said += f"; {waiting:,} wait for {live.open:,} {'label' if live.open == 1 else 'labels'}"
     if found.unanswered:
         said += f"; {percent(found.unanswered, live.rows)} of the questions got no label"

@@ -105,10 +105,10 @@ def why_asked(made: Decide, settings: ProjectSettings) -> str:
     """Whether the label was asked for, and by which chance."""
     thrown = f"chance {made.chance:.3g}, draw {draw(settings.seed, made.t):.3g}"
     if made.chance == 0:
-        return "not asked: the budget was spent"
+        return "Not asked: the budget was spent"
     if not made.ask:
-        return f"not asked: {thrown}"
-    return f"asked: {thrown}, {'a sample of all rows' if made.sampled else 'near the boundary'}"
+        return f"Not asked: {thrown}"
+    return f"Asked: {thrown}, {'a sample of all rows' if made.sampled else 'near the boundary'}"
 
 
 def _happened(runtime: Runtime, event: Event, settings: ProjectSettings) -> tuple[str, str, str]:

@@ -188,7 +188,7 @@ def test_two_rows_of_a_class_among_600_keep_five_folds_and_are_told_apart() -> N
     assert result.runs.judged.n_folds == 5
     said = " ".join(result.recommendation)
     assert "2 rows of class u2r carry" in said
-    assert "What class u2r will cost cannot be told from 2 rows." in said
+    assert "What class u2r will cost: cannot tell from 2 rows." in said
 
 
 def test_cells_of_many_words_that_repeat_are_a_category() -> None:
@@ -251,7 +251,7 @@ def test_three_rows_of_a_class_run() -> None:
     result = compared(X, y.astype(str), candidates=["lightgbm", "logistic", "svm"], effort="quick")
     assert result.runs.judged.n_folds == 5
     assert not [e.name for e in result.runs.entries if e.stopped is not None]
-    assert "What class odd will cost cannot be told from 3 rows." in result.recommendation
+    assert "What class odd will cost: cannot tell from 3 rows." in result.recommendation
 
 
 def test_one_class_in_a_fold_runs() -> None:

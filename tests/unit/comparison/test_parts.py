@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard import Costs, InvalidInputError, load_model, mean_cost
-from steelyard.comparison.parts import compare_parts, split_parts
+from steelyard import Costs, InvalidInputError, compare, compare_parts, load_model, mean_cost
+from steelyard.comparison.parts import split_parts
 from steelyard.data import Parts
 
 RNG = np.random.default_rng(5)
@@ -30,11 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compared(folder: Path, **given: Any) -> Any:
     with ThreadPoolExecutor(2) as pool:
-        return compare_parts(folder, "y", sample=150, executor=pool, effort=21, cv=3, blend=False, **given)
+        return compare_parts(folder, "y", sample=150, executor=pool, effort=6, cv=3, blend=False, **given)
 
 
 def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: Path, tmp_path: Path) -> None:
-    candidates = ["linear", "arow"]
+    candidates = ["logistic regression, C=1", "arow"]
     found = compared(folder, costs=COSTS, drop=["amount"], candidates=candidates, lanes=2)
     held = split_parts(Parts(folder), 0.2, 0)[1]
     assert found.held_out == [part.name for part in held.files]
@@ -75,3 +75,5 @@ def test_the_split_depends_on_seed_and_positions_alone(folder: Path) -> None:
     assert len({split_parts(parts, 0.2, seed)[1].files[0].name for seed in range(20)}) > 2
     with pytest.raises(InvalidInputError, match="parts must be two or more"):
         compare_parts(folder / "p0.csv", "y")
+    with pytest.raises(InvalidInputError, match="For parts: compare_parts"):
+        compare(parts, "y")

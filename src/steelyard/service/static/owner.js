@@ -75,12 +75,13 @@ function options(width) {
     scales: { x: { time: false }, y: { range: (u, low, high) => [0, Math.max(high * 1.1, 0.1)] } },
     axes: [{ ...axis, label: "rows", labelSize: 20 }, axis],
     cursor: { drag: { x: false, y: false } },
+    legend: { show: false },
     series: [
       { label: "rows" },
-      { label: "cost a row", stroke: brass, width: 2.5 },
-      { label: "from", stroke: brass, width: 1, dash: [2, 3] },
-      { label: "to", stroke: brass, width: 1, dash: [2, 3] },
-      { label: "cheapest constant", stroke: quiet, width: 1.5, dash: [8, 4] },
+      { label: "cost a row", stroke: brass, width: 2.5, points: { show: false } },
+      { label: "from", stroke: brass, width: 1, dash: [2, 3], points: { show: false } },
+      { label: "to", stroke: brass, width: 1, dash: [2, 3], points: { show: false } },
+      { label: "cheapest constant", stroke: quiet, width: 1.5, dash: [8, 4], points: { show: false } },
     ],
     bands: [{ series: [3, 2], fill: token("--wash") }],
   };
@@ -103,7 +104,7 @@ async function draw() {
   }
   const last = curve.rows.length - 1;
   const waiting = curve.waiting ? ` ${count(curve.waiting)} later rows still wait for labels.` : "";
-  said.textContent = `The cost a row of all rows up to each point, with its nominal 95% band: ${curve.cost[last].toFixed(2)} at row ${count(curve.rows[last])}, where the cheapest constant costs ${curve.constant[last].toFixed(2)}.${waiting}`;
+  said.textContent = `The cost a row of all rows up to each point (line), its nominal 95% band (shaded) and the cheapest constant answer (dashed): ${curve.cost[last].toFixed(2)} at row ${count(curve.rows[last])} against ${curve.constant[last].toFixed(2)}.${waiting}`;
   const columns = [curve.rows, curve.cost, curve.low, curve.high, curve.constant];
   if (chart) chart.setData(columns);
   else {
