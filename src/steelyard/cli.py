@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
-    rich_markup_mode="markdown",  # in rich's own markup square brackets would vanish
+    rich_markup_mode=None,  # plain help: to import rich and its markdown takes several times as long as all the rest
 )
 
 
@@ -69,7 +69,7 @@ def _root(
     """
 
 
-data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
+data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app)
 
 
@@ -544,7 +544,9 @@ def _need_serve() -> None:
         require(module, why="steelyard serve", extra="serve")
 
 
-service_app = typer.Typer(name="service", help="Projects of `steelyard serve`.", no_args_is_help=True)
+service_app = typer.Typer(
+    name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(service_app)
 _DATA = typer.Option(help="The folder of the projects.")
 

@@ -129,7 +129,7 @@ def _compare_parts(
     given: dict[str, Any],
     settings: dict[str, Any],
 ) -> int:
-    """The same on parts: the page is that of the race, the model the one that is cheapest on held-out parts."""
+    """The same on parts: the page is that of the sample, the model the one that is cheapest on held-out parts."""
     stated = parse_costs(costs)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file with --sample", costs)
@@ -147,15 +147,15 @@ def _compare_parts(
     with _signals() as interrupted, executor_for(cluster, None if cluster else jobs) as executor:
         settings |= {"executor": executor, "interrupted": interrupted, "console": console, "out": out}
         result = compare_parts(file, target, costs=stated, **given, **settings)
-        race = replace(result.race, source=file.name, target=target)
-        _print_result(race, out, console, overwrite, None, show_rows, model=result)
+        compared = replace(result.compared, source=file.name, target=target)
+        _print_result(compared, out, console, overwrite, None, show_rows, model=result)
         if as_json:
             lines = [{"name": line.name, "rows": line.rows, "sampled": line.sampled} for line in result.lines]
             for line, about in zip(result.lines, lines, strict=True):
                 about |= {"mean_cost": line.cost.value, "low": line.cost.low, "high": line.cost.high}
             body = {"winner": result.winner, "held_out": result.held_out, "lines": lines}
-            sys.stdout.write(json.dumps(body | {"race": json.loads(race.to_json())}) + "\n")
-        return _INTERRUPTED if race.interrupted or interrupted() else 0
+            sys.stdout.write(json.dumps(body | {"compared": json.loads(compared.to_json())}) + "\n")
+        return _INTERRUPTED if compared.interrupted or interrupted() else 0
 
 
 def _named_columns(X: Any, taken: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
