@@ -12,10 +12,10 @@ async function axe(page) {
 }
 
 // Asked again and again from outside: inside, the page's policy forbids to evaluate a string.
-async function until(page, expression) {
-  const end = Date.now() + 60000;
+async function until(page, expression, seconds = 60) {
+  const end = Date.now() + 1000 * seconds;
   while (!(await page.evaluate(expression).catch((error) => /navigation|destroyed/.test(error.message) ? false : Promise.reject(error)))) {
-    if (Date.now() > end) throw new Error("it did not come true");
+    if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${expression}`);
     await page.waitForTimeout(50);
   }
 }

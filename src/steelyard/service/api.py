@@ -18,11 +18,13 @@ from ..validation.text import safe_cell
 from .access import SERVICE, Grant
 from .desk import Desk
 from .events import Decide, Event, Kind, unpack
+from .feed import Feeds
 from .jobs import CloseJob, Job, OutcomeJob, RefusedError, RetractJob, SetJob, SettingsReply
 from .leases import LEASE
 from .live import estimates
 from .replies import NO_STORE, body_of, json_reply, number_of, problem_reply
 from .routes import (
+    READER,
     ROUTES,
     DecisionsReply,
     EventsReply,
@@ -55,6 +57,7 @@ class Api:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self.feeds = Feeds(runtime)
         self._page_refused: Handler | None = None
         self._openapi = msgspec.json.encode(openapi())
 
@@ -68,6 +71,8 @@ class Api:
             ("POST", "outcomes"): self.outcome,
             ("GET", "summary"): self.summary,
             ("GET", "estimates"): self.estimates,
+            ("GET", "curves"): self.curves,
+            ("GET", "live"): self.live,
             ("GET", "decisions"): self.decisions,
             ("GET", "decisions/{item}"): self.decision,
             ("GET", "events"): self.events,
@@ -196,6 +201,20 @@ class Api:
     async def estimates(self, request: Request, grant: Grant) -> Response:
         """Cost a row, with its interval."""
         return json_reply(estimates(self.runtime.store, grant.project, self.runtime.snapshot(grant.slug)))
+
+    async def curves(self, request: Request, grant: Grant) -> Response:
+        """Cost a row over time."""
+        return json_reply(await self.runtime.overviews.curve(grant.slug))
+
+    async def live(self, request: Request, grant: Grant) -> Response:
+        """News of the project, until the reader goes."""
+        headers = request.scope["headers"]
+        known = request.headers.get("last-event-id", "")
+        after = int(known) if known.isascii() and known.isdigit() and len(known) <= 18 else _query(request, "after", 0)
+        count = _query(request, "count", 0) or None
+        return self.feeds.follow(
+            grant.slug, lambda: self.runtime.allow(headers, grant.slug, READER, "GET"), after=after, count=count
+        )
 
     async def decisions(self, request: Request, grant: Grant) -> Response:
         """A page of decisions."""

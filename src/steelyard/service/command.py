@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
+import tempfile
+import threading
+import webbrowser
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +24,7 @@ from ..errors import StateError
 from ..validation.values import invalid
 from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
+from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
 from .history import learned_from
 from .people import add_person, first_owner, give_role, make_link, people, set_active
@@ -45,8 +50,8 @@ def run_serve(
 ) -> int:
     """Serve a folder until it is stopped; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
-        advice = "Add --tls CERT KEY, or --behind-proxy https://name."
-        raise invalid("--bind", "be a loopback address where nothing encrypts", address, advice)
+        hint = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
     known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
     data.mkdir(parents=True, exist_ok=True)
     try:
@@ -62,6 +67,41 @@ def run_serve(
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
     return 0
+
+
+def run_demo(name: str, keep: Path | None, port: int) -> int:
+    """Serve made-up rows with a simulated person who answers; the exit code. The folder stays for the next start."""
+    source = source_of(name)
+    folder = Path(tempfile.mkdtemp(prefix="steelyard-demo-")) if keep is None else keep
+    folder.mkdir(parents=True, exist_ok=True)
+    which = "" if name == "payments" else f" {name}"
+    demo = Demo(source, f"steelyard serve --demo{which} --keep {shlex.quote(str(folder))}")
+    try:
+        with hold(folder):
+            store = SQLiteStore(folder)
+            code = prepare(store, source, at=Clock().now())
+            store.close()
+            service = Service(folder, bind("127.0.0.1", port))
+            link = f"{service.url}/login?next=/p/{source.slug}#{code}"
+            asyncio.run(service.serve(ready=lambda: _show_link(link), beside=demo.run))
+            assert service.runtime is not None
+            print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
+            print(f"it goes on at the same bit with: {demo.command}", flush=True)
+    except FolderInUseError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return IN_USE
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    return 0
+
+
+def _show_link(link: str) -> None:
+    """Print a link, and open it where there is a screen."""
+    print(f"open {link}", flush=True)
+    screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.stdout.isatty() and screen:
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
 def _say_ready(data: Path, url: str, place: str) -> None:

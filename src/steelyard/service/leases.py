@@ -23,13 +23,16 @@ class Leases:
 
     def present(self, project: str) -> frozenset[int]:
         """People seen within a day."""
-        since = time.monotonic() - DAY
+        return self.seen_within(project, DAY)
+
+    def seen_within(self, project: str, seconds: float) -> frozenset[int]:
+        """People who were handed questions, or answered, within so many seconds."""
+        since = time.monotonic() - seconds
         return frozenset(person for person, at in self._seen.get(project, {}).items() if at >= since)
 
     def share(self, project: str, count: int, waiting: int) -> int:
         """How many of the waiting questions one person may be handed."""
-        since = time.monotonic() - SEEN
-        people = sum(at >= since for at in self._seen.get(project, {}).values())
+        people = len(self.seen_within(project, SEEN))
         return max(1, min(count, waiting // max(1, people)))
 
     def take(self, project: str, person: int, items: Iterable[int], count: int, share: int | None = None) -> list[int]:

@@ -61,15 +61,15 @@ class Project:
         if row.external is not None:
             self.new_ids[row.external] = seq
         if made.ask:
-            self.touch(seq, asked=True)
+            self.touch(seq, opened_now=True)
         return seq, made
 
-    def touch(self, item: int, *, asked: bool = False) -> None:
+    def touch(self, item: int, *, opened_now: bool = False) -> None:
         """A question has changed: its rows, and the budget, are written with the next commit."""
         question, budget = self.state.questions[item], self.state.budget
         self.changes.questions[item] = question
         self.changes.budget = (budget.limit, budget.spent, budget.reserved)
-        if not asked:
+        if not opened_now:
             self.changes.answered.add(item)
         if question.state is QuestionState.SETTLED:
             row = self.state.training.kept_row(item)

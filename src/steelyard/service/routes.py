@@ -8,7 +8,8 @@ import msgspec
 
 from .._version import __version__
 from .jobs import AnswerReply, AnswersReply, DecisionReply, EventReply, Problem, SettingsReply
-from .live import EstimatesReply
+from .live import CurveReply, EstimatesReply
+from .overview import LiveReply
 from .runtime import SentAnswer, SentRow
 from .settings import ProjectSettings
 
@@ -236,6 +237,8 @@ ROUTES = (
     RouteInfo("POST", f"{V1}/outcomes", PRODUCER, "A label that came unasked.", SentOutcome, EventReply, True),
     RouteInfo("GET", f"{V1}/summary", READER, "Counts and budget.", None, SummaryReply),
     RouteInfo("GET", f"{V1}/estimates", READER, "Cost a row, with its interval.", None, EstimatesReply),
+    RouteInfo("GET", f"{V1}/curves", READER, "Cost a row over time.", None, CurveReply),
+    RouteInfo("GET", f"{V1}/live", READER, "News as server-sent events, each a LiveReply.", query=("after", "count")),
     RouteInfo("GET", f"{V1}/decisions", READER, "Decisions, by event.", None, DecisionsReply, query=("after", "limit")),
     RouteInfo("GET", f"{V1}/decisions/{{item}}", READER, "One decision.", None, LoggedDecision),
     RouteInfo("GET", f"{V1}/events", READER, "The log itself.", None, EventsReply, query=("after", "wait", "limit")),
@@ -276,7 +279,7 @@ _REFUSALS = {
 def openapi() -> dict[str, Any]:
     """OpenAPI 3.1 of all routes."""
     types = [r.body for r in ROUTES if r.body is not None] + [r.reply for r in ROUTES if r.reply is not None]
-    types += [Problem, DecisionReply, AnswerReply, ProjectSettings]
+    types += [Problem, DecisionReply, AnswerReply, ProjectSettings, LiveReply]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     found = dict(zip(map(_name, types), schemas, strict=True))
     found[_name(list[Any])] = {"type": "array", "items": _either("DecisionReply")}

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from .access import SERVICE
 from .label import label_routes
 from .login import Login
+from .owner import owner_routes
 from .pages import page, page_route, runtime_of, static, visitor
 from .runtime import Runtime
 
@@ -20,6 +21,7 @@ def site_routes(runtime: Runtime) -> list[Route]:
         page_route("/", start),
         page_route("/new", new),
         *Login(runtime).routes(),
+        *owner_routes(),
         *label_routes(),
     ]
 
