@@ -39,15 +39,15 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
 class ThreadedServer:
     """Serves until the block ends."""
 
-    def __init__(self, folder: Path, clock: Clock | None = None) -> None:
-        self.service = Service(folder, bind("127.0.0.1", 0), clock=clock)
+    def __init__(self, folder: Path, clock: Clock | None = None, beside=None) -> None:
+        self.service, self.beside = Service(folder, bind("127.0.0.1", 0), clock=clock), beside
         self.url = self.service.url
         self.clients: list[Client] = []
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.run(self.service.serve(ready=self.ready.set))
+        asyncio.run(self.service.serve(ready=self.ready.set, beside=self.beside))
 
     def __enter__(self):
         self.thread.start()
