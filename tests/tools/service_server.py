@@ -90,7 +90,7 @@ class Visitor:
 def make_person(folder: Path, name: str, roles: dict[str, str]) -> int:
     """A person with a role in each of some projects; the number."""
     store, now = SQLiteStore(folder), Clock().now()
-    with store.connection:
+    with store.transaction():
         person = add_person(store, name, at=now)
         for slug, role in roles.items():
             give_role(store, person, slug, role, given=True, at=now)
@@ -101,7 +101,7 @@ def make_person(folder: Path, name: str, roles: dict[str, str]) -> int:
 def code_for(folder: Path, person: int, clock: Clock | None = None) -> str:
     """The code of a new one-time link."""
     store = SQLiteStore(folder)
-    with store.connection:
+    with store.transaction():
         code = make_link(store, person, at=(clock or Clock()).now())
     store.close()
     return code
