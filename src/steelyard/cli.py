@@ -50,7 +50,7 @@ def _complete_column(incomplete: str) -> list[str]:
     try:
         file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
         names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # a shell that completes must not be told of errors
+    except Exception:  # completion must print no errors
         return []
     return [str(name) for name in names if str(name).startswith(incomplete)]
 
@@ -198,11 +198,15 @@ def _stream(
 
 @app.command("fit")
 def _fit(
-    parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with columns of numbers, or LIBSVM.")],
+    parts: Annotated[
+        str, typer.Argument(help="A folder, pattern or URL of files: columns of numbers and text, or LIBSVM.")
+    ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     out: Annotated[Path | None, typer.Option(help="The model file to write (.steelyard).")] = None,
     update: Annotated[str | None, typer.Option(help='An update rule, e.g. AROW or "SCW1(C=1)".')] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file.")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, balanced, or a file.")
+    ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive label of two; the last one otherwise.")] = None,
     fit_intercept: Annotated[bool, typer.Option("--fit-intercept", help="Learn an intercept.")] = False,
     lanes: Annotated[int, typer.Option(min=1, help="Learners side by side, then merged (AROW and SCW1).")] = 1,
@@ -215,6 +219,10 @@ def _fit(
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
     ] = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
+    scale: Annotated[str, typer.Option(help="standard: numbers to mean 0 and deviation 1, by a pass before.")] = "none",
+    hash_bits: Annotated[
+        int | None, typer.Option(min=1, max=30, help="Hash all columns into 2^N features; 18 where there is text.")
+    ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
@@ -225,7 +233,7 @@ def _fit(
 
     reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
-    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, reader))
+    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader))
 
 
 @app.command("score")
@@ -233,7 +241,9 @@ def _score(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with labels.")],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, or a CSV or TOML file.")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, or a CSV or TOML file.")
+    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
@@ -247,7 +257,7 @@ def _score(
     """Say what the decisions of a model on many files cost, with intervals."""
     from .scale.command import run_score
 
-    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "jobs": jobs, "as_json": as_json}
+    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
     run_score(model, parts, target=target, costs=costs, reader={"drop": drop} if drop else {}, **given)
 
 
@@ -286,7 +296,7 @@ def _reproduce(
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
     part = {"item": item, "data": data}
-    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)
 
@@ -350,6 +360,17 @@ def _compare(
     date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler where units run instead.")] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a folder: race on so many rows, then fit on all training parts and tell on held-out ones."
+        ),
+    ] = None,
+    lanes: Annotated[int, typer.Option(min=1, help="With --sample: learners side by side, then merged (AROW).")] = 1,
+    work: Annotated[
+        Path | None, typer.Option(help="With --sample: a folder that all workers share; needed on a cluster.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of folds and learners.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
@@ -371,6 +392,7 @@ def _compare(
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
+    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work}
     raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
 
@@ -406,6 +428,10 @@ def _predict(
         int | None, typer.Option(min=0, help="Most rows that may be answered with the positive class.")
     ] = None,
     chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask scheduler: an output part for each part, below the folder --out.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="The same with so many processes of this machine.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A summary as JSON on standard error.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notices on standard error.")] = False,
     safe_csv: Annotated[
@@ -417,6 +443,16 @@ def _predict(
     from .models.prediction import PredictOptions, run_predict
 
     stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    if cluster is not None or jobs is not None:
+        from .scale.command import predict_in_parts
+
+        refused: dict[str, Any] = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
+        refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
+        refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
+        columns = [*([] if id is None else [id]), *(keep or ())]
+        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "n_jobs": jobs, "quiet": quiet}
+        predict_in_parts(model, file, out=out, columns=columns, costs=costs, refused=refused, **more)
+        return
     options = PredictOptions(
         format=format,
         out=out,
@@ -456,7 +492,7 @@ def _story(
 
 @app.command("demo")
 def _demo(
-    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
+    time: Annotated[float, typer.Option(min=1, help="Ceiling in seconds of CPU time.")] = 20.0,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -465,7 +501,7 @@ def _demo(
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
     from .comparison.command import run_demo
 
-    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out, as_json=as_json, quiet=quiet))
+    raise typer.Exit(run_demo(time_limit=time, n_jobs=jobs, out=out, as_json=as_json, quiet=quiet))
 
 
 @app.command("serve")
@@ -530,6 +566,10 @@ def _service_new(
     pace: Annotated[bool, typer.Option("--pace/--no-pace", help="Scale the query rule to the budget.")] = True,
     question: Annotated[str | None, typer.Option(help="What people are asked.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
+    history: Annotated[
+        Path | None, typer.Option(help="A CSV file of labelled rows, learned before the first row.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column of the labels in the history.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
 ) -> None:
     """Make a project and print a token for each role, this once."""
@@ -538,7 +578,10 @@ def _service_new(
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    run_new(data, project, settings_from(settings, sample, ignore or [], shown or [], given), as_json)
+    ignored = [*(ignore or []), *([target] if target else [])]
+    columns = sample or (history if settings is None else None)
+    made = settings_from(settings, columns, ignored, shown or [], given)
+    run_new(data, project, made, as_json, history, target)
 
 
 @service_app.command("push")

@@ -11,11 +11,11 @@ async function axe(page) {
   return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(" ") + " " + (n.any[0] ? n.any[0].message : "")).join(" | ")}`);
 }
 
-// waitForFunction evaluates its text in the page, which the policy of our pages forbids; evaluate does not.
+// Asked again and again from outside: inside, the page's policy forbids to evaluate a string.
 async function until(page, expression, seconds = 60) {
   const end = Date.now() + 1000 * seconds;
-  while (!(await page.evaluate(expression).catch(() => false))) {
-    if (Date.now() > end) throw new Error(`not within ${seconds} s`);
+  while (!(await page.evaluate(expression).catch((error) => /navigation|destroyed/.test(error.message) ? false : Promise.reject(error)))) {
+    if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${expression}`);
     await page.waitForTimeout(50);
   }
 }

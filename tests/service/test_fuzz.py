@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 CASES = int(os.environ.get("STEELYARD_SERVICE_CASES", "1000"))
-ROLES = ("owner", "annotator", "producer", "reader", "metrics")
+ROLES = ("owner", "annotator", "producer", "reader", "metrics", "desk")
 TEXT_ROUTES = ("/v1/{project}/live", "/metrics", "/v1/{project}/export.jsonl", "/v1/{project}/export.csv")
 
 

@@ -259,3 +259,49 @@ def test_people_by_command(folder, capsys):
     assert capsys.readouterr().out == "bob  no role  may not log in\n"
     with pytest.raises(InvalidInputError, match="together"):
         run_person(folder, "bob", "p", None, take=False, active=None, url="")
+
+
+def test_behind_https_the_cookie_is_bound_to_the_host(folder):
+    make_service(folder)
+    person = make_person(folder, "ann", {"p": "annotator"})
+    with ThreadedServer(folder, secure=True, proxied=True) as server:
+        host = server.url.removeprefix("http://")
+        post = lambda origin: call(  # noqa: E731
+            server.url, "POST", "/login/link", body={"code": code_for(folder, person)}, headers={"Origin": origin}
+        )
+        assert post(f"http://{host}")[0] == 403
+        status, headers, _ = post(f"https://{host}")
+        assert status == 204
+        assert headers["set-cookie"].startswith(f"__Host-steelyard-{server.service.port}=")
+        assert "Secure" in headers["set-cookie"]
+        scope = {"headers": [(b"x-forwarded-for", b"1.1.1.1, 2.2.2.2")], "client": ("127.0.0.1", 5)}
+        assert server.service.runtime.address(scope) == "2.2.2.2"
+
+
+def test_columns_of_a_file_are_guessed(served, folder):
+    ann = visit(served, folder, served.owner)
+    text = b"id,n,c,t,u,y\n" + b"".join(
+        b"r%d,%d,k%d,some more words,https://a.example/%d,%s\n" % (i, i, i % 3, i, b"no" if i % 4 else b"yes")
+        for i in range(40)
+    )
+    status, _, said = ann.send("POST", "/v1/projects/guess", text, headers={"Content-Type": "text/csv"})
+    assert (status, said["rows"]) == (200, 40)
+    kinds = {column["name"]: column["kind"] for column in said["columns"]}
+    assert kinds == {"id": "category", "n": "number", "c": "category", "t": "text", "u": "url", "y": "category"}
+    assert {column["name"] for column in said["columns"] if column["unique"]} == {"id", "n", "u"}
+    assert said["columns"][-1]["classes"] == ["no", "yes"]  # the rarest last
+    assert [len(column["values"]) for column in said["columns"]] == [5, 5, 3, 1, 5, 2]
+    for bad in (b"", b"a,b\n", b"a,a\n1,2\n", b"a,b\n1\n", b"a\n\xff\n", b"a\n" + b"x" * 200_000 + b"\n", b"a\n\x00\n"):
+        status, _, said = ann.send("POST", "/v1/projects/guess", bad, headers={"Content-Type": "text/csv"})
+        assert (status, said["error"]) == (422, "bad_file"), bad[:20]
+    assert ann.send("POST", "/v1/projects/guess", b"a\n1\n")[0] == 415
+
+
+def test_a_project_too_large_to_begin_is_refused(served, folder):
+    ann = visit(served, folder, served.owner)
+    plain = {"classes": [f"c{i}" for i in range(50)], "columns": {"x": "category"}, "budget": 5, "expected_rows": 50}
+    said = ann.send("POST", "/v1/projects", {"project": "wide", "settings": plain | {"hash_bits": 24}})
+    assert (said[0], said[2]["where"]) == (422, "settings.hash_bits")
+    assert ann.send("POST", "/v1/projects", {"project": "Wide!", "settings": plain | {"hash_bits": 4}})[0] == 422
+    assert ann.send("POST", "/v1/projects", {"project": "wide", "settings": plain | {"hash_bits": 4}})[0] == 201
+    assert ann.send("GET", "/v1/wide/summary")[2]["rows"] == 0

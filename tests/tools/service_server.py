@@ -32,6 +32,7 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
     create_project(store, slug, settings or settings_of(), at=now)
     tokens = {role: make_token(store, slug, role, at=now) for role in ROLES}
     tokens["metrics"] = make_token(store, "_service", "reader", at=now)
+    tokens["desk"] = make_token(store, "_service", "owner", at=now)
     store.close()
     return tokens
 
@@ -39,9 +40,9 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
 class ThreadedServer:
     """Serves until the block ends."""
 
-    def __init__(self, folder: Path, clock: Clock | None = None, beside=None) -> None:
-        self.service, self.beside = Service(folder, bind("127.0.0.1", 0), clock=clock), beside
-        self.url = self.service.url
+    def __init__(self, folder: Path, clock: Clock | None = None, *, beside=None, **reached: bool) -> None:
+        self.service, self.beside = Service(folder, bind("127.0.0.1", 0), clock=clock, **reached), beside
+        self.url = self.service.url.replace("https:", "http:")  # what encrypts stands elsewhere
         self.clients: list[Client] = []
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)

@@ -18,7 +18,7 @@ def recommend(
     rare: dict[int, float],
     size: int | None = None,
 ) -> list[str]:
-    """The advice, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
+    """The hint, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
     said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
     said += _rare_classes(evaluation.problem, rare)
@@ -41,25 +41,31 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         )
     if winner.members:
         parts = sorted(winner.members, key=lambda member: -member[1])
-        shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
-        more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        return f"Use the blend of {len(parts)} candidates ({shown}{more}), weighted by how well its probabilities fit."
+        shown = "; ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
+        more = f"; and {len(parts) - 4} more" if len(parts) > 4 else ""
+        return f"Use the blend: a weighted mean of the probabilities of {len(parts)} candidates ({shown}{more})."
     singles = [s for s in lines if s.family not in ("constant", "blend")]
     cheapest = min(singles, key=lambda s: (s.mean_cost.value, s.name))
     if cheapest.mean_cost.value < best.mean_cost.value:
         return (
-            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less out "
-            f"of fold ({cheapest.mean_cost.value:.4g} against {best.mean_cost.value:.4g}) is within chance."
+            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less "
+            f"({cheapest.mean_cost.value:.4g} against {best.mean_cost.value:.4g}) is within chance."
         )
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
 def _what_it_costs(best: LeaderboardRow, promised: Promise) -> str:
-    interval = f"{promised.confidence:.0%} of the time between {promised.low:.4g} and {promised.high:.4g}"
-    cost = f"Expect to pay {promised.value:.4g} per example on {promised.rows:,} new ones, {interval}"
+    interval = f"between {promised.low:.4g} and {promised.high:.4g} with {promised.confidence:.0%} confidence"
+    cost = f"Expect to pay {promised.value:.4g} per example; the mean of {promised.rows:,} new ones will be {interval}."
     if best.family == "constant":
-        return f"{cost}."
-    return f"{cost}; out of fold it saved {best.savings.value:.0%} of what the cheapest constant answer costs."
+        return cost
+    return f"{cost} On rows it was not fitted on it cost {_beside_constant(best.savings.value)}."
+
+
+def _beside_constant(saved: float) -> str:
+    if saved < 0:
+        return f"{-saved:.0%} more than the cheapest constant answer"
+    return f"{saved:.0%} less than the cheapest constant answer"
 
 
 def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
@@ -68,7 +74,7 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
         count, label = int((data.codes == k).sum()), data.classes[k]
         said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
-            said.append(f"What class {label!s} will cost cannot be told from {count} rows.")
+            said.append(f"What class {label!s} will cost: cannot tell from {count} rows.")
     return said
 
 
@@ -91,13 +97,13 @@ def _beside_the_blend(
     single = min(alike, key=lambda s: (s.mean_cost.value, s.name))
     ours, theirs = best.mean_cost.value, single.mean_cost.value
     kept = "" if size is None else f" of {_bytes_in_words(size)}"
-    instead = f"that is one model{kept} to keep and to ask instead of {members} (--no-blend)"
+    instead = f"--no-blend gives that one model{kept} instead of {members}."
     if theirs < ours:
         return [
-            f"{single.name} alone cost less out of fold ({theirs:.4g}, the blend {ours:.4g}), but within chance, and "
-            f"the cheapest of many looks cheaper than it is; {instead}."
+            f"{single.name} alone cost less ({theirs:.4g}, the blend {ours:.4g}), but by no more than chance, and the "
+            f"cheapest of many looks cheaper than it is. {instead}"
         ]
-    return [f"The lead of the blend ({ours:.4g}) over {single.name} alone ({theirs:.4g}) is within chance; {instead}."]
+    return [f"The lead of the blend ({ours:.4g}) over {single.name} alone ({theirs:.4g}) is within chance. {instead}"]
 
 
 def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
@@ -116,7 +122,8 @@ def _how_far(evaluation: Evaluation) -> list[str]:
     if evaluation.interrupted:
         said.append("The comparison was interrupted: candidates that had not finished may be better. Resume to know.")
     elif evaluation.cut:
-        said.append(f"Cut after {evaluation.units} work units (one setting, one fold); with more it may do better.")
+        units = f"{evaluation.units} work units (one setting on one fold each)"
+        said.append(f"Cut after {units}: with more effort or time it may do better.")
     failed = [e.name for e in evaluation.entries if e.stopped is not None and e.stopped.startswith(("failed", "stop"))]
     if failed:
         said.append(f"These could not learn from the data: {_listed(failed)}.")

@@ -26,6 +26,7 @@ from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
 from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
+from .history import learned_from
 from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
@@ -49,8 +50,8 @@ def run_serve(
 ) -> int:
     """Serve a folder until it is stopped; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
-        advice = "Add --tls CERT KEY, or --behind-proxy https://name."
-        raise invalid("--bind", "be a loopback address where nothing encrypts", address, advice)
+        hint = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
     known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
     data.mkdir(parents=True, exist_ok=True)
     try:
@@ -116,12 +117,28 @@ def _say_ready(data: Path, url: str, place: str) -> None:
         print(f"the first owner's link (once, within 15 minutes): {place}/login#{code}", flush=True)
 
 
-def run_new(data: Path, slug: str, settings: ProjectSettings, as_json: bool) -> None:
-    """Make a project, and a token for each role."""
+def run_new(
+    data: Path,
+    slug: str,
+    settings: ProjectSettings,
+    as_json: bool,
+    history: Path | None = None,
+    target: str | None = None,
+) -> None:
+    """Make a project, and a token for each role; a history is learned first."""
+    start = None
+    if history is not None:
+        if target is None:
+            raise invalid("--target", "name the column of the labels in the history", None)
+        rows = (
+            {name: cell if name == target else _cell(cell) for name, cell in row.items()} for row in read_csv(history)
+        )
+        start, learned = learned_from(settings, rows, target)
+        print(f"{learned} labelled rows learned", file=sys.stderr)
     data.mkdir(parents=True, exist_ok=True)
     store, at = SQLiteStore(data), Clock().now()
     try:
-        create_project(store, slug, settings, at=at)
+        create_project(store, slug, settings, at=at, start=start)
         tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
     finally:
         store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ from .runtime import BATCH_BYTES, Runtime, decoded
 from .settings import read_settings
 from .sqlite import SQLiteStore
 
+MOST_WEIGHTS = 2**26  # of a project that is begun by a request; more by `steelyard service new`
 _PROJECT = msgspec.json.Decoder(SentProject)
 _NAME = msgspec.json.Decoder(SentName)
 _ROLE = msgspec.json.Decoder(SentRole)
@@ -64,6 +66,10 @@ class Desk:
             settings = read_settings(msgspec.json.encode(sent.settings))
         except (SteelyardError, TypeError, ValueError, OverflowError) as error:
             raise RefusedError(422, "bad_settings", str(error), "settings") from None
+        weights = 2 ** (settings.hash_bits or 0) * len(settings.classes)
+        if weights > MOST_WEIGHTS:
+            message = f"2 ** hash_bits x classes must be at most {MOST_WEIGHTS}; got {weights}. Lower hash_bits."
+            raise RefusedError(422, "bad_settings", message, "settings.hash_bits")
         await self.runtime.change(
             lambda store, at: add_project(store, sent.project, settings, at=at, actor=grant.person)
         )
@@ -77,7 +83,7 @@ class Desk:
             columns, rows = await asyncio.to_thread(guess_sample, text)
         except UnicodeDecodeError:
             raise RefusedError(422, "bad_file", "the file must be UTF-8; it is not. Save it as UTF-8.") from None
-        except (SteelyardError, ValueError) as error:
+        except (SteelyardError, ValueError, csv.Error) as error:
             raise RefusedError(422, "bad_file", str(error)) from None
         return json_reply(GuessReply([ColumnReply(*column) for column in columns], rows))
 

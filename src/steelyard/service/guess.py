@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -47,8 +48,10 @@ def guess_sample(text: str) -> tuple[list[GuessedColumn], int]:
     found = []
     for name in rows[0]:
         cells = [row[name] for row in rows if row[name]]
-        distinct = list(dict.fromkeys(cells))
-        classes = sorted(distinct) if 2 <= len(distinct) <= MOST_CLASSES else None
+        counts = Counter(cells)
+        distinct = list(counts)  # in the order of the file
+        few = 2 <= len(distinct) <= MOST_CLASSES
+        classes = sorted(distinct, key=lambda label: (-counts[label], label)) if few else None  # the rarest one last
         kind = _kind(cells[:SAMPLE])
         found.append(GuessedColumn(name, kind, distinct[:SHOWN], classes, len(distinct) == len(rows)))
     return found, len(rows)

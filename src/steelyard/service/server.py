@@ -35,6 +35,19 @@ KEEP_ALIVE = 75
 STOP_SECONDS = 10
 EXPIRE_EVERY = 60.0
 BUSY_MS = 50
+_UVICORN: dict[str, Any] = {
+    "http": DeadlineProtocol,
+    "ws": "none",
+    "lifespan": "off",
+    "log_config": None,
+    "access_log": False,
+    "proxy_headers": False,  # else X-Forwarded-For is believed from loopback
+    "server_header": False,
+    "date_header": False,
+    "limit_concurrency": MOST_CONNECTIONS,
+    "timeout_keep_alive": KEEP_ALIVE,
+    "timeout_graceful_shutdown": STOP_SECONDS,
+}
 Beside = Callable[[Runtime], Coroutine[Any, Any, None]]
 
 
@@ -145,22 +158,7 @@ class Service:
 
     def _config(self, app: Any, tls: tuple[str, str] | None) -> uvicorn.Config:
         certificate, key = tls or (None, None)
-        return uvicorn.Config(
-            app,
-            http=DeadlineProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,  # else X-Forwarded-For is believed from loopback
-            server_header=False,
-            date_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_SECONDS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
+        return uvicorn.Config(app, **_UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
 
     async def _expire(self) -> None:
         """Close questions whose time is over, while the clock can be trusted."""

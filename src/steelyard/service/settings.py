@@ -142,8 +142,8 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         if not self.pace:
             return rule
         if not isinstance(rule, (AskAsymmetric, AskSymmetric)):
-            advice = 'Set "pace": false, or take one of the two.'
-            raise invalid("query", "be AskAsymmetric or AskSymmetric where pace is on", self.query, advice)
+            hint = 'Set "pace": false, or take one of the two.'
+            raise invalid("query", "be AskAsymmetric or AskSymmetric where pace is on", self.query, hint)
         floor = min(0.5, self.budget / self.expected_rows)
         return AskAtLeast(floor, rule) if floor > 0 else rule
 

@@ -241,7 +241,7 @@ def test_show_says_so_in_its_first_line_and_writes_nothing(
 
 
 def call(**given: Any) -> None:
-    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "jobs": 1}
+    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "n_jobs": 1}
     run_reproduce(["000"], {"item": None, "data": None}, wish, Mode(**given))
 
 
@@ -267,6 +267,16 @@ def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Co
 
 def test_check_takes_at_least_one_run_of_every_learner(kept: Path, told: Console) -> None:
     assert check_kept("000", 0.001, item="Table 1", console=told).cells == 2 * (2 + 4 * 5)
+
+
+def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, told: Console) -> None:
+    assert check_kept("000", item="Table 1", quick=True, console=told).cells == 2 * (2 + 4 * 5)
+    text = SWEEP.replace(
+        '"Sweep", runs = 2, parameter = "max_depth", values = [1, 3, 5, 8], balance = ["TPR", "TNR"]', '"ChosenOnce"'
+    )
+    (kept / "figure1-german.toml").write_text(text)
+    left_out = check_kept("000", quick=True, console=told).left_out
+    assert left_out["figure1-german"] == "its search takes too long for --quick"
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:

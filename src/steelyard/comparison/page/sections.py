@@ -112,23 +112,32 @@ def importance_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
 
 
 def calibration_part(of: PageSource) -> dict[str, Any] | None:
-    """Told against observed probabilities; None without probabilities."""
+    """Predicted probabilities against observed fractions; None without probabilities."""
     data = of.evaluation.data
     bins = calibration(data, of.winner)
     if not bins:
         return None
-    off = [b for b in bins if not b.low <= b.told <= b.high]
-    said = "What was told is what came, in every group."
+    off = [b for b in bins if not b.low <= b.proba <= b.high]
+    said = "Predicted probabilities agree with what was observed, in every group."
     if off:
-        said = f"In {len(off)} of {len(bins)} groups what came differs from what was told, beyond chance."
-    what = f"told probability of {data.positive}" if data.positive is not None else "told probability of the answer"
+        groups = f"{len(off)} of {len(bins)} groups"
+        said = f"In {groups} the observed fraction differs from the predicted probability, beyond chance."
+    what = (
+        f"predicted probability of {data.positive}"
+        if data.positive is not None
+        else "predicted probability of the answer"
+    )
     lines = [
-        [rounded(b.told, 2), rounded(b.came, 2), f"{rounded(b.low, 2)} to {rounded(b.high, 2)}", f"{b.rows:,}"]
+        [rounded(b.proba, 2), rounded(b.observed, 2), f"{rounded(b.low, 2)} to {rounded(b.high, 2)}", f"{b.rows:,}"]
         for b in bins
     ]
-    series = Series("came", [b.came for b in bins], [b.low for b in bins], [b.high for b in bins], True, True)
-    chart = LineChart("Told and observed probabilities", [b.told for b in bins], [series], what, "came", diagonal=True)
-    return {"said": said} | chart_with_table(chart, ["told", "came", "95% interval", "rows"], lines)
+    series = Series("observed", [b.observed for b in bins], [b.low for b in bins], [b.high for b in bins], True, True)
+    chart = LineChart(
+        "Predicted and observed", [b.proba for b in bins], [series], what, "observed fraction", diagonal=True
+    )
+    return {"said": said} | chart_with_table(
+        chart, ["predicted probability", "observed fraction", "95% interval", "rows"], lines
+    )
 
 
 def learning_part(of: PageSource, again: Refits) -> dict[str, Any] | None:

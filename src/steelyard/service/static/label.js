@@ -22,8 +22,9 @@ function field({ name }, value) {
   const text = value === null || value === undefined ? "" : String(value);
   const long = text.length > LONG || text.includes("\n");
   const none = text === "";
-  const dd = make("dd", { dir: "auto", class: none ? "none" : null, tabindex: long && text.length > 400 ? "0" : null }, none ? "none" : text);
-  if (dd.tabIndex === 0) dd.setAttribute("aria-label", name), dd.setAttribute("role", "group");
+  const scrolls = long && text.length > 400 ? { tabindex: "0", role: "group", "aria-label": name } : {};
+  const words = long ? make("div", { class: "words", ...scrolls }, text) : none ? "none" : text;
+  const dd = make("dd", { dir: "auto", class: none ? "none" : null }, words);
   return make("div", { class: long && !none ? "pair long" : "pair" }, make("dt", { dir: "auto" }, name), dd);
 }
 
@@ -63,7 +64,7 @@ function drawAnswers() {
   skip.addEventListener("click", () => pressed("skip"));
   const last = history[history.length - 1];
   const undo = make("button", { type: "button", id: "undo" }, key("undo"));
-  if (last) undo.append("undo: ", make("bdi", {}, last.label === null ? "skipped" : `${last.question.item} was ${last.label}`));
+  if (last) undo.append("undo: ", make("bdi", {}, `${last.question.item} was ${last.label === null ? "skipped" : last.label}`));
   else undo.append("undo");
   undo.disabled = !last;
   undo.addEventListener("click", () => act("undo"));

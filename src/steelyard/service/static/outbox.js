@@ -158,6 +158,7 @@ export class Outbox extends EventTarget {
       if (back && !back.answer) store.put({ ...back, answer: said.answer });
     }
     await done(store.delete(entry.n));
+    this.waiting = this.waiting.filter((other) => other.n !== entry.n);
     this.say(entry.kind === "answer" ? "saved" : "retracted", { entry, said });
   }
 

@@ -1,8 +1,8 @@
-"""Told against paid: what every candidate of compare tells that new rows will cost, and what they then cost.
+"""Expected against paid: what every candidate of compare expects new rows to cost, and what they then cost.
 
-``python -m bench.told german 0 told.jsonl`` adds the lines of one split: a candidate's calibration is fitted on
-out-of-fold answers for the training part, the candidate on all of it, and both meet the rest of the rows.
-``python -m bench.told --table told.jsonl`` prints the ratio of the means over all splits.
+``python -m bench.expected_costs german 0 costs.jsonl`` adds the lines of one split: a candidate's calibration
+is fitted on out-of-fold answers for the training part, the candidate on all of it, and both meet the rest of the rows.
+``python -m bench.expected_costs --table costs.jsonl`` prints the ratio of the means over all splits.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def measure(name: str, split: int) -> list[dict[str, object]]:
                     label = run.name.removeprefix("always ")
                     shares = np.array([(y[fit_on] == c).mean() for c in classes])
                     at = [str(c) for c in classes].index(label)
-                    told = float(shares @ np.asarray(costs.matrix)[:, at])
+                    expected = float(shares @ np.asarray(costs.matrix)[:, at])
                     paid = float(np.asarray(costs.per_example(y[rest]))[:, at].mean())
-                    lines.append(_line(name, split, ratio, run.name, told, paid))
+                    lines.append(_line(name, split, ratio, run.name, expected, paid))
         for candidate, model in kept.items():
             if hasattr(model, "weigh"):
                 weighed = model.with_costs(costs).weigh(X[rest])
@@ -62,16 +62,16 @@ def measure(name: str, split: int) -> list[dict[str, object]]:
     return lines
 
 
-def _line(data: str, split: int, ratio: float, candidate: str, told: float, paid: float) -> dict[str, object]:
-    return {"data": data, "split": split, "ratio": ratio, "candidate": candidate, "told": told, "paid": paid}
+def _line(data: str, split: int, ratio: float, candidate: str, expected: float, paid: float) -> dict[str, object]:
+    return {"data": data, "split": split, "ratio": ratio, "candidate": candidate, "expected": expected, "paid": paid}
 
 
 def table(path: Path) -> None:
-    """Ratio of the mean told to the mean paid, a line a candidate."""
+    """Ratio of the mean expected to the mean paid, a line a candidate."""
     sums: dict[tuple[str, str, float], list[tuple[float, float]]] = defaultdict(list)
     for text in path.read_text().splitlines():
         line = json.loads(text)
-        sums[line["candidate"], line["data"], line["ratio"]].append((line["told"], line["paid"]))
+        sums[line["candidate"], line["data"], line["ratio"]].append((line["expected"], line["paid"]))
     sets = sorted({key[1] for key in sums})
     print("| candidate | " + " | ".join(f"{s} {r:g}" for s in sets for r in RATIOS) + " |")
     print("|---|" + "---:|" * (len(sets) * len(RATIOS)))
@@ -79,8 +79,8 @@ def table(path: Path) -> None:
         cells = []
         for key in ((candidate, s, r) for s in sets for r in RATIOS):
             if key in sums:
-                told, paid = np.mean(sums[key], axis=0)
-                quotient = told / paid if paid else float("nan")
+                expected, paid = np.mean(sums[key], axis=0)
+                quotient = expected / paid if paid else float("nan")
                 cells.append(f"{quotient:.2f}" + ("" if 0.8 <= quotient <= 1.25 else " *"))
             else:
                 cells.append("–")

@@ -92,7 +92,7 @@ def _write_state(state: StreamState, write: Write) -> Node:
 
 def _check_state(fields: Fields) -> State:
     labels = fields.classes()
-    counts = fields.wholes("counts", "classes", "classes", low=0, high=1 << 53)
+    counts = fields.integers("counts", "classes", "classes", low=0, high=1 << 53)
     log = fields.param("log")
     if not isinstance(log, dict) or any(isinstance(value, (dict, list)) for value in log.values()):
         fields.refuse("log", "is plain values", log)
@@ -105,7 +105,8 @@ def _build_state(state: State, parts: list[Any]) -> StreamState:
     kind = OnlineClassifier if len(state["labels"]) == 2 else OnlineCostClassifier
     if not isinstance(learner, kind) or not isinstance(encoder, RecordEncoder):
         raise StateError("must be a learner of its labels and what reads its rows; it is something else.")
-    if learner.classes_.tolist() != list(range(len(state["labels"]))):
+    learned = learner.classes_  # 0.0 and False are equal to 0
+    if learned.dtype.kind != "i" or learned.tolist() != list(range(len(state["labels"]))):
         raise StateError("must have learned the classes 0, 1, .. of its labels; it learned others.")
     return StreamState(learner, encoder, **state)
 

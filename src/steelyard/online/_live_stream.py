@@ -138,7 +138,7 @@ class LiveStreamMixin:
             setting = self._stated_costs(setting, costs)
             made.costs = costs
         made._stream = type(engine)(setting, engine.update, asks)
-        made._stream.adopt(engine)
+        made._stream.from_arrays_of(engine)
         return made
 
     def _stated_budget(self, budget: Any) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class LiveStreamMixin:
         before = self._labels_before(n, base)
         made._stream = type(engine)(engine.setting, engine.update, engine.query)
         if base is not None:
-            made._stream.adopt(base)
+            made._stream.from_arrays_of(base)
         made._stream.stream.set_labels(before, 0)
         for row, label, at, cost, weight in self._examples(rows, labels, rounds, costs, sample_weight):
             made._stream.stream.pass_rounds(self._checked_round(at, made.n_rounds_))
@@ -214,8 +214,8 @@ class LiveStreamMixin:
         if before < least:
             raise invalid("labels", f"be no more than the {self.n_spent_ - least} labels that came", n)
         if before > least and getattr(getattr(self._running().setting, "costs", None), "adaptive_odds", 0) > 0:
-            advice = "AdaptiveBalanced counts every label that was paid for."
-            raise invalid("labels", f"be all {self.n_spent_ - least} labels that came", n, advice)
+            hint = "AdaptiveBalanced counts every label that was paid for."
+            raise invalid("labels", f"be all {self.n_spent_ - least} labels that came", n, hint)
         return before
 
     def _checked_round(self, at: Any, now: int) -> int:
