@@ -90,7 +90,7 @@ def _german() -> Source:
 
 def prepare(store: SQLiteStore, source: Source, *, at: int) -> str:
     """Make the project and its people, unless they are there; the code of a link for whoever watches."""
-    with store.connection:
+    with store.transaction():
         if store.project(source.slug) is None:
             add_project(store, source.slug, source.settings, at=at)
         known = {one.name: one.id for one in people(store)}
