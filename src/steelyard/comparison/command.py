@@ -33,7 +33,7 @@ _INTERRUPTED = 130  # as shells have it after Ctrl-C
 
 
 def run_compare(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -44,7 +44,7 @@ def run_compare(
 ) -> int:
     """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
     check_paths(
-        inputs={"the input": file, "the --costs file": costs},
+        inputs={"the input": sys.stdin.buffer if file == "-" else file, "the --costs file": costs},
         outputs={"--out's report": out / REPORT, "--out's model": out / MODEL, "--out's card": out / CARD},
     )
     claim_folder(out)
@@ -53,7 +53,7 @@ def run_compare(
 
 
 def _compare_file(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -63,6 +63,7 @@ def _compare_file(
     as_json: bool,
     overwrite: bool = False,
     keep_cost_columns: bool = False,
+    format: str | None = None,
     groups: str | None = None,
     segments: Sequence[str] = (),
     current: str | None = None,
@@ -72,7 +73,7 @@ def _compare_file(
 ) -> int:
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
-    X, y, taken = read_data(file, target, named, keep=keep_cost_columns)
+    X, y, taken = read_data(file, target, named, keep=keep_cost_columns, format=format)
     priced = read_costs(costs, y, positive, taken, cost_columns)
     console = Console(stderr=as_json, quiet=quiet)
     if named and not keep_cost_columns:
@@ -92,7 +93,7 @@ def _compare_file(
         result = compare(
             X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
         )
-        result = replace(result, source=file.name, target=target)
+        result = replace(result, source="standard input" if file == "-" else Path(file).name, target=target)
         _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive), show_rows)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
