@@ -157,7 +157,7 @@ def _print_result(
     spec: CostSpec | None = None,
     show_rows: bool = False,
 ) -> None:
-    console.print(leaderboard_table(result.lines))
+    console.print(leaderboard_table(result.lines, result.runs.data.costs.currency))
     console.print()
     speed = result.speed()
     for sentence in (*result.recommendation, *([] if speed is None else [speed]), *result.warnings):

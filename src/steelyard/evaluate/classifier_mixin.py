@@ -40,7 +40,7 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         float
             Minus the mean cost, or the accuracy.
         """
-        predict: Any = self.predict  # type: ignore[attr-defined]
+        predict: Any = self.predict
         answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:

@@ -94,7 +94,9 @@ def split_columns(chunk: Dataset, side: SideColumns, first: int) -> tuple[Datase
             option = "--id" if name == side.id else "cost columns"
             raise invalid(option, f"be among the columns ({known})", name)
     assert frame is not None
-    ids = [None] * n if side.id is None else [_text(cell) for cell in frame[side.id].to_list()]
+    ids: list[str | None] = [None] * n
+    if side.id is not None:
+        ids = [_text(cell) for cell in frame[side.id].to_list()]
     matrices = None if side.costs is None else _matrices(frame, side.costs, n, first)
     gone = {side.id} if side.keep else set(names)
     return _without(chunk, frame, gone), SideCells(ids, matrices)

@@ -115,14 +115,16 @@ def run_stream(
         state = places.state
         if state is not None and state.exists():
             session = resume_session(Session.load(state), settings, state)
-            said = _await(session, most_awaited)
-        else:
-            said = _await(session, (MOST_AWAITED if most_awaited is None else most_awaited) if state else 0)
+        said = _await(session, most_awaited if state is not None else 0)
         chunks, more = _chunks(session, source, reader | {"format": format}, chunk, skip)
         log = DecisionLog(
             places.decisions, session.mark, rounds=session.rounds, existing=places.existing, id=session.side.id
         )
         log.safe_csv = places.safe_csv
+        if session.side.cost_columns and not session.side.keep:
+            names = ", ".join(session.side.cost_columns)
+            note = f"Not learned from, since they hold costs: {names}. --keep-cost-columns learns from them too."
+            console.print(printable(note), highlight=False, markup=False, soft_wrap=True)
         for note in (*said, *more, *log.notes):
             Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
         _Pass(session, log, places, console).run(chunks, settings.positive)
@@ -133,7 +135,8 @@ def run_stream(
 
 def _await(session: Session, most: int | None) -> list[str]:
     """How many labels may be awaited from here on; what is to be said about those that are given up."""
-    gone = session.await_at_most(session.most_awaited if most is None else most)
+    known = MOST_AWAITED if session.most_awaited is None else session.most_awaited
+    gone = session.await_at_most(known if most is None else most)
     return [f"given up: {gone:,} labels that were awaited; their part of the budget is free again."] if gone else []
 
 
@@ -142,9 +145,6 @@ def _chunks(
 ) -> tuple[Iterator[Dataset], list[str]]:
     """The rows to come, and what is to be said of them before."""
     side, said = session.side, []
-    if side.cost_columns and not side.keep:
-        names = ", ".join(side.cost_columns)
-        said.append(f"Not learned from, since they hold costs: {names}. --keep-cost-columns learns from them too.")
     chunks = _named(iter_chunks(source, rows=rows, **reader, **reader_options(side, reader["format"])), side)
     if skip and session.rounds:
         if session.seen is None:

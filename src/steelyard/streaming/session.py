@@ -75,7 +75,7 @@ class Session:
         self.make, self.encoder = make, encoder
         self.side = SideColumns() if side is None else side
         self.awaited: dict[int, AwaitedRow] = {}  # by round, rows whose label was asked for and has not come
-        self.most_awaited = 0  # beyond which the oldest are given up
+        self.most_awaited: int | None = None  # beyond which the oldest are given up; None: not said yet
         self.settled: dict[int, SettledLabel] = {}  # labels that came late
         self.seen: str | None = FIRST  # digest of the rows; None where it is not known
         self.unit, self.paid = CostUnit(), 0.0  # where costs stand in the rows
@@ -202,7 +202,7 @@ class Session:
                 if costs is not None and side.matrices is not None:
                     prices = (*costs[i].tolist(), *side.matrices[i, :, answer].tolist())
                 self.awaited[decision.t] = AwaitedRow(decision.t, side.ids[i], x, answer, prices)
-                self._give_up(model, self.most_awaited)
+                self._give_up(model, self.most_awaited or 0)
         self.model = model
         _, score, answers, query_probability, query = zip(*decisions, strict=True)
         return Trace(np.array(score), np.array(answers), np.array(query), np.array(query_probability), truth)
@@ -249,7 +249,8 @@ class Session:
     def save(self, path: Path) -> None:
         """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
         assert self.model is not None
-        notes = self.side.to_dict() | {"most_awaited": self.most_awaited}
+        notes = self.side.to_dict()
+        notes |= {} if self.most_awaited is None else {"most_awaited": self.most_awaited}
         notes |= {} if self.seen is None else {"seen": self.seen}
         if self.side.costs is not None:
             notes |= {"paid": self.paid} | self.unit._asdict()
@@ -270,13 +271,13 @@ class Session:
         made = cls(lambda labels: state.learner, state.encoder, state.labels, SideColumns.from_dict(notes))
         made.counts, made.mark = ConfusionCounts(state.counts), LogMark.from_dict(state.log, path)
         made.awaited, made.settled = {entry.t: entry for entry in state.awaited}, dict(state.settled)
-        made.most_awaited = _whole(path, notes, "most_awaited", 0)
+        made.most_awaited = _whole(path, notes, "most_awaited") if "most_awaited" in notes else None
         made.seen = notes.get("seen")
         if made.seen is not None and not (isinstance(made.seen, str) and _DIGEST.fullmatch(made.seen)):
             raise StateError(f"{path} must hold the digest of its rows; got {str(made.seen)[:80]!r}.")
         if made.side.costs is not None:
-            sums = [_number(path, notes, name) for name in ("misses", "alarms")]
-            made.unit = CostUnit(*sums, _whole(path, notes, "rows", 0))
+            misses, alarms = (_number(path, notes, name) for name in ("misses", "alarms"))
+            made.unit = CostUnit(misses, alarms, _whole(path, notes, "rows"))
             made.paid = _number(path, notes, "paid")
         return made
 
@@ -293,14 +294,14 @@ class Session:
 
 
 def _number(path: Path, notes: dict[str, Any], name: str) -> float:
-    value = notes.get(name)
+    value: Any = notes.get(name)
     if type(value) not in (int, float) or not math.isfinite(value):
         raise StateError(f"{path} must say {name} as a number; got {str(value)[:80]!r}.")
     return float(value)
 
 
-def _whole(path: Path, notes: dict[str, Any], name: str, default: int) -> int:
-    value = notes.get(name, default)
+def _whole(path: Path, notes: dict[str, Any], name: str) -> int:
+    value = notes.get(name)
     if type(value) is not int or value < 0:
         raise StateError(f"{path} must say {name} as a whole number; got {str(value)[:80]!r}.")
     return value
