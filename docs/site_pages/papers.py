@@ -170,6 +170,10 @@ def missing(folder: Path, judged: list[Row]) -> str:
     """What could not be run or judged, and why."""
     raw = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
     lines = [f"- {r['claim']} (`{name}`): {r['skip']}" for name, r in raw.items() if "skip" in r]
+    unrun = [
+        name for name, r in raw.items() if "protocol" in r and not (folder / "results" / f"{name[:-5]}.csv").exists()
+    ]
+    lines += [f"- {raw[name]['claim']} (`{name}`): a recipe without kept runs" for name in unrun]
     open_ones = [row for row in judged if plain(row["verdict"]) in WORDS[3:]]
     lines += [f"- {row['item']}: {cell(row['claim'])}: {cell(row['because'])}" for row in open_ones]
     return "\n".join(lines or ["Nothing."]) + "\n"

@@ -50,7 +50,7 @@ def _complete_column(incomplete: str) -> list[str]:
     try:
         file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
         names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # a shell that completes must not be told of errors
+    except Exception:  # completion must print no errors
         return []
     return [str(name) for name in names if str(name).startswith(incomplete)]
 
@@ -239,11 +239,15 @@ def _stream(
 
 @app.command("fit")
 def _fit(
-    parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with columns of numbers, or LIBSVM.")],
+    parts: Annotated[
+        str, typer.Argument(help="A folder, pattern or URL of files: columns of numbers and text, or LIBSVM.")
+    ],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     out: Annotated[Path | None, typer.Option(help="The model file to write (.steelyard).")] = None,
     update: Annotated[str | None, typer.Option(help='An update rule, e.g. AROW or "SCW1(C=1)".')] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file.")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, balanced, or a file.")
+    ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive label of two; the last one otherwise.")] = None,
     fit_intercept: Annotated[bool, typer.Option("--fit-intercept", help="Learn an intercept.")] = False,
     lanes: Annotated[int, typer.Option(min=1, help="Learners side by side, then merged (AROW and SCW1).")] = 1,
@@ -256,6 +260,10 @@ def _fit(
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
     ] = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
+    scale: Annotated[str, typer.Option(help="standard: numbers to mean 0 and deviation 1, by a pass before.")] = "none",
+    hash_bits: Annotated[
+        int | None, typer.Option(min=1, max=30, help="Hash all columns into 2^N features; 18 where there is text.")
+    ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
@@ -266,7 +274,7 @@ def _fit(
 
     reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
-    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, reader))
+    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader))
 
 
 @app.command("score")
@@ -274,7 +282,9 @@ def _score(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with labels.")],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=5,fp=1, 5:1, or a CSV or TOML file.")] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, or a CSV or TOML file.")
+    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
@@ -395,6 +405,17 @@ def _compare(
     date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
+    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler where units run instead.")] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a folder: race on so many rows, then fit on all training parts and tell on held-out ones."
+        ),
+    ] = None,
+    lanes: Annotated[int, typer.Option(min=1, help="With --sample: learners side by side, then merged (AROW).")] = 1,
+    work: Annotated[
+        Path | None, typer.Option(help="With --sample: a folder that all workers share; needed on a cluster.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of folds and learners.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the folder holds.")] = False,
@@ -415,13 +436,8 @@ def _compare(
     settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
-    settings |= {
-        "format": format,
-        "out": out,
-        "as_json": as_json,
-        "overwrite": overwrite,
-        "keep_cost_columns": keep_cost_columns,
-    }
+    settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
+    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work, "format": format}
     raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
 
@@ -457,6 +473,10 @@ def _predict(
         int | None, typer.Option(min=0, help="Most rows that may be answered with the positive class.")
     ] = None,
     chunk: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask scheduler: an output part for each part, below the folder --out.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="The same with so many processes of this machine.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A summary as JSON on standard error.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notices on standard error.")] = False,
     safe_csv: Annotated[
@@ -468,6 +488,16 @@ def _predict(
     from .models.prediction import PredictOptions, run_predict
 
     stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    if cluster is not None or jobs is not None:
+        from .scale.command import predict_in_parts
+
+        refused = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
+        refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
+        refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
+        columns = [*([] if id is None else [id]), *(keep or ())]
+        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "jobs": jobs, "quiet": quiet}
+        predict_in_parts(model, file, out=out, columns=columns, costs=costs, refused=refused, **more)
+        return
     options = PredictOptions(
         format=format,
         out=out,
@@ -507,7 +537,7 @@ def _story(
 
 @app.command("demo")
 def _demo(
-    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
+    time: Annotated[float, typer.Option(min=1, help="Ceiling in seconds of CPU time.")] = 20.0,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -521,6 +551,9 @@ def _demo(
 
 @app.command("serve")
 def _serve(
+    sample: Annotated[
+        str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
+    ] = None,
     data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
     bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
         "127.0.0.1"
@@ -529,6 +562,8 @@ def _serve(
     host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
     behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
     tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve made-up card payments that label themselves.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="With --demo: the folder to begin in, or to go on in.")] = None,
 ) -> None:
     """Serve projects over HTTP: rows are decided at once, labels are asked for within the budget.
 
@@ -536,15 +571,21 @@ def _serve(
     again, it goes on from the log.
     """
     _need_serve()
-    from .service.command import run_serve
+    from .service.command import run_demo, run_serve
 
+    if demo:
+        raise typer.Exit(run_demo(sample or "payments", keep, port))
+    if sample is not None or keep is not None:
+        from .validation.values import invalid
+
+        raise invalid("--demo", "be given together with a sample or --keep", False)
     raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
 
 
 def _need_serve() -> None:
     from .validation.values import require
 
-    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client"):
+    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
 
 
@@ -624,6 +665,23 @@ def _service_token(
     from .service.command import run_token
 
     run_token(data, project, role, days, revoke)
+
+
+@service_app.command("person")
+def _service_person(
+    name: Annotated[str | None, typer.Argument(help="Who; without it, everybody is listed.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the role; _service for all of them.")] = None,
+    role: Annotated[str | None, typer.Option(help="owner, annotator, producer or reader.")] = None,
+    take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
+    active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
+) -> None:
+    """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
+    _need_serve()
+    from .service.command import run_person
+
+    run_person(data, name, project, role, take=take, active=active, url=url)
 
 
 @service_app.command("verify")

@@ -6,6 +6,7 @@ Tested in ``tests/unit/comparison``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ..costs.spec import CostSpec
+from ..executors import check_executor
 from ..models.model import Model
 from ..models.storage import load_model
 from ..models.training import TrainingSummary, summarize
@@ -23,6 +25,7 @@ from ..validation.values import check_count, check_number
 from .cache import open_cache
 from .candidates import Candidate
 from .choice import choose_winner
+from .cluster import ExecutorPool
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
@@ -105,7 +108,8 @@ class Comparison(ComparisonViews):
             return None
         rows = max(1, len(self.runs.judged.rows) // max(1, self.runs.judged.n_folds))
         blend, single = (1e6 * run.predict_seconds / rows for run in (self.best, self.alternative))
-        return f"{self.alternative.name} answered 1,000 rows in {single:.3g} ms, the blend in {blend:.3g} ms."
+        times = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (single, blend))
+        return "{} answered 1,000 rows in {} ms, the blend in {} ms.".format(self.alternative.name, *times)
 
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
@@ -157,6 +161,7 @@ def compare(
     groups: Any = None,
     cv: int = 5,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     random_state: int = 0,
     drop: Sequence[Any] = (),
     roles: dict[Any, str] | None = None,
@@ -195,6 +200,9 @@ def compare(
         Folds, at least 2; three at most beyond 20,000 rows.
     n_jobs : int
         Units side by side; with more than one, or ``isolate``, in processes of their own.
+    executor : Executor or None
+        Where units run instead, such as what :func:`steelyard.scale.on_dask` gives: the data are sent once, a lost
+        worker's unit is run again, and the result is the same.
     random_state : int
         Seed of folds and learners.
     drop : sequence
@@ -232,9 +240,11 @@ def compare(
     parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
     cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
-    pool: InProcess | WorkerPool = InProcess(data, cv)
+    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, cv)
     stop = interrupted or _never
-    if n_jobs > 1 or isolate:
+    if check_executor(executor) is not None:
+        pool = ExecutorPool(data, cv, executor, interrupted=stop)  # type: ignore[arg-type]
+    elif n_jobs > 1 or isolate:
         pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit), interrupted=stop)
     runner = FoldRunner(data, cv)
     try:

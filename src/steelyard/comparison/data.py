@@ -60,10 +60,7 @@ class ComparisonData:
     @cached_property
     def cost_table(self) -> NDArray[np.float64]:
         """What each answer costs on each row, (n, K)."""
-        if isinstance(self.costs, ExampleCosts):
-            return self.costs.per_example(self.y)
-        assert self.costs.matrix is not None
-        return np.asarray(self.costs.matrix[self.codes])
+        return np.asarray(self.costs.cost_rows(self.codes))
 
     def decide(self, proba: NDArray[Any]) -> NDArray[np.intp]:
         """The code of the cheapest expected answer for each row, by the row's own costs where these are known."""
@@ -153,9 +150,7 @@ def read_data(
     if len(classes) < 2:
         raise invalid("the target", "have two or more classes", f"only {classes.tolist()[0]!r}")
     if len(labels) < FEWEST_ROWS:
-        raise invalid(
-            "X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "Nothing can be told from so few."
-        )
+        raise invalid("X", f"have at least {FEWEST_ROWS} rows", f"{len(labels)} rows", "So few rows decide nothing.")
     counts = np.bincount(codes)
     if counts.min() < FEWEST_OF_A_CLASS:
         rare = classes.tolist()[int(counts.argmin())]

@@ -39,7 +39,7 @@ class ProgressBar:
         if self._progress is None:
             return
         name, best = work.everyone[unit.candidate].name, work.best_cost
-        shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu:6.1f} s CPU"
+        shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu_used:6.1f} s CPU"
         self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
 
 

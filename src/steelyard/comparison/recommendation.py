@@ -20,7 +20,7 @@ def recommend(
     rare: dict[int, float],
     size: int | None = None,
 ) -> list[str]:
-    """The advice, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
+    """The hint, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
     costs = evaluation.problem.costs
 
@@ -48,25 +48,32 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         )
     if winner.members:
         parts = sorted(winner.members, key=lambda member: -member[1])
-        shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
-        more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        return f"Use the blend of {len(parts)} candidates ({shown}{more}), weighted by how well its probabilities fit."
+        shown = "; ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
+        more = f"; and {len(parts) - 4} more" if len(parts) > 4 else ""
+        return f"Use the blend: a weighted mean of the probabilities of {len(parts)} candidates ({shown}{more})."
     singles = [s for s in lines if s.family not in ("constant", "blend")]
     cheapest = min(singles, key=lambda s: (s.mean_cost.value, s.name))
     if cheapest.mean_cost.value < best.mean_cost.value:
         return (
-            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less out "
-            f"of fold ({amount(cheapest.mean_cost.value)} against {amount(best.mean_cost.value)}) is within chance."
+            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less "
+            f"({amount(cheapest.mean_cost.value)} against {amount(best.mean_cost.value)}) is within chance."
         )
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
 def _what_it_costs(best: LeaderboardRow, promised: Promise, amount: Amount) -> str:
-    interval = f"{promised.confidence:.0%} of the time between {amount(promised.low)} and {amount(promised.high)}"
-    cost = f"Expect to pay {amount(promised.value)} per example on {promised.rows:,} new ones, {interval}"
+    interval = f"between {amount(promised.low)} and {amount(promised.high)} with {promised.confidence:.0%} confidence"
+    expected = f"Expect to pay {amount(promised.value)} per example"
+    cost = f"{expected}; the mean of {promised.rows:,} new ones will be {interval}."
     if best.family == "constant":
-        return f"{cost}."
-    return f"{cost}; out of fold it saved {best.savings.value:.0%} of what the cheapest constant answer costs."
+        return cost
+    return f"{cost} On rows it was not fitted on it cost {_beside_constant(best.savings.value)}."
+
+
+def _beside_constant(saved: float) -> str:
+    if saved < 0:
+        return f"{-saved:.0%} more than the cheapest constant answer"
+    return f"{saved:.0%} less than the cheapest constant answer"
 
 
 def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
@@ -75,7 +82,7 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
         count, label = int((data.codes == k).sum()), data.classes[k]
         said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
-            said.append(f"What class {label!s} will cost cannot be told from {count} rows.")
+            said.append(f"What class {label!s} will cost cannot be estimated from {count} rows.")
     return said
 
 
@@ -100,16 +107,14 @@ def _beside_the_blend(
     single = min(alike, key=lambda s: (s.mean_cost.value, s.name))
     ours, theirs = best.mean_cost.value, single.mean_cost.value
     kept = "" if size is None else f" of {_bytes_in_words(size)}"
-    instead = f"that is one model{kept} to keep and to ask instead of {members} (--no-blend)"
+    instead = f"--no-blend gives that one model{kept} instead of {members}."
     if theirs < ours:
         return [
-            f"{single.name} alone cost less out of fold ({amount(theirs)}, the blend {amount(ours)}), but within "
-            f"chance, and the cheapest of many looks cheaper than it is; {instead}."
+            f"{single.name} alone cost less ({amount(theirs)}, the blend {amount(ours)}), but by no more than chance, "
+            f"and the cheapest of many looks cheaper than it is. {instead}"
         ]
-    return [
-        f"The lead of the blend ({amount(ours)}) over {single.name} alone ({amount(theirs)}) is within chance; "
-        f"{instead}."
-    ]
+    lead = f"The lead of the blend ({amount(ours)}) over {single.name} alone ({amount(theirs)}) is within chance."
+    return [f"{lead} {instead}"]
 
 
 def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow], amount: Amount) -> list[str]:
@@ -128,7 +133,8 @@ def _how_far(evaluation: Evaluation) -> list[str]:
     if evaluation.interrupted:
         said.append("The comparison was interrupted: candidates that had not finished may be better. Resume to know.")
     elif evaluation.cut:
-        said.append(f"Cut after {evaluation.units} work units (one setting, one fold); with more it may do better.")
+        units = f"{evaluation.units} work units (one setting on one fold each)"
+        said.append(f"Cut after {units}: with more effort or time it may do better.")
     failed = [e.name for e in evaluation.entries if e.stopped is not None and e.stopped.startswith(("failed", "stop"))]
     if failed:
         said.append(f"These could not learn from the data: {_listed(failed)}.")

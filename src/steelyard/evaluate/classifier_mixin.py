@@ -48,7 +48,7 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         return -mean_cost(y, answers, costs=known, sample_weight=sample_weight)
 
     def _stated(self, costs: CostsLike) -> CostsLike:
-        """The costs of a call: a table with a row per example is told from a square matrix by its shape."""
+        """The costs of a call: a table with a row per example and a square matrix differ by their shape."""
         shape: tuple[int, ...] = () if isinstance(costs, (Costs, Mapping, CostRule)) else np.shape(cast("Any", costs))
         if len(shape) == 2 and shape[0] != shape[1]:
             return Costs.from_rows(cast("ArrayLike", costs), classes=getattr(self, "classes_", None))

@@ -30,7 +30,8 @@ from ..files import check_paths, write_atomically
 from ..validation.arrays import len_rows
 from ..validation.text import printable
 from ..validation.values import check_count, check_number, invalid
-from .model import Model, Weighed
+from .cost_interval import ExpectedCostMean
+from .model import Decisions, Model
 from .notices import Notices
 from .outputs import RowWriter, output_format, row_writer
 from .parsing import parse_costs
@@ -38,7 +39,6 @@ from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
 from .tables import named_rows, open_rows
-from .told import ToldMean
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class _Job:
         self.model, self.file, self.options, self.spec = model, file, options, spec
         self.notices = Notices(model)
         self.decided: Counter[str] = Counter()
-        self.told = ToldMean(model.judged_rows)
+        self.expected_mean = ExpectedCostMean(model.judged_rows)
         self.spool: BinaryIO | None = None
         self._held = ExitStack()
         self.said: list[str] = []
@@ -187,7 +187,7 @@ class _Job:
         self.spool.seek(0)
         return self.spool
 
-    def _weigh(self, table: Any, first: int) -> Weighed | None:
+    def _weigh(self, table: Any, first: int) -> Decisions | None:
         """None for a model without probabilities."""
         costs = self._costs(table)
         with warnings.catch_warnings(record=True) as caught:
@@ -216,14 +216,14 @@ class _Job:
             agreed = self.model._row_costs(table, None, self.options.typical) or agreed
         return agreed.with_abstain(price)
 
-    def _columns(self, table: Any, weighed: Weighed | None) -> dict[str, Sequence[Any]]:
+    def _columns(self, table: Any, weighed: Decisions | None) -> dict[str, Sequence[Any]]:
         found = _kept(table, self.options)
         decisions = self._decisions if weighed is None else weighed.decisions
         found["decision"] = decisions.tolist()
         self.decided.update(map(str, decisions.tolist()))
         if weighed is not None:
             found["expected_cost"] = weighed.expected_cost.tolist()
-            self.told.add(weighed)
+            self.expected_mean.add(weighed)
             if self.options.proba:
                 labels = self.model.classes_.tolist()
                 found |= {f"probability {label}": weighed.proba[:, k].tolist() for k, label in enumerate(labels)}
@@ -239,10 +239,13 @@ class _Job:
     def summarize(self) -> None:
         """What was decided and what was unusual, on standard error."""
         if self.options.as_json:
-            told = self.told.interval() if self.told.rows else None
+            expected = self.expected_mean.interval() if self.expected_mean.rows else None
             body = {"schema": 1, "model": self.model.name, "rows": self.notices.rows, "decisions": dict(self.decided)}
-            body |= {"expected_cost": None if told is None else told.value, "currency": self.model.costs.currency}
-            ends = None if told is None or not np.isfinite(told.high) else [told.low, told.high]
+            body |= {
+                "expected_cost": None if expected is None else expected.value,
+                "currency": self.model.costs.currency,
+            }
+            ends = None if expected is None or not np.isfinite(expected.high) else [expected.low, expected.high]
             body |= {"expected_cost_interval": ends, "columns": self.notices.as_dict()}
             sys.stderr.write(json.dumps(body | {"notes": self.said}) + "\n")
         elif not self.options.quiet:

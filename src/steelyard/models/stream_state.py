@@ -81,6 +81,22 @@ class StreamState:
         found[:] = self.labels
         return np.asarray(found[answers.astype(np.intp)])
 
+    def scores(self, X: Any) -> NDArray[np.float64] | None:
+        """Scores of new rows, larger for the second of two classes; None for more classes.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            The learner's decision function.
+        """
+        found = np.asarray(self.learner.decision_function(self.encoder.transform(X)))
+        return found if found.ndim == 1 else None
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the state to a `.steelyard` file, whole or not at all."""
         from .storage import save_object  # the table of kinds knows this class

@@ -75,21 +75,20 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
 
 
 def cost_spec(
-    text: str | None, roles: dict[str, str], y: NDArray[Any] | None = None, positive: str | None = None
+    text: str | None, roles: dict[str, str], classes: NDArray[Any] | None = None, positive: str | None = None
 ) -> CostSpec | None:
     """The costs as stated where they name columns of the data, to be remembered with the model."""
     stated = costs_option(text, roles)
     if not isinstance(stated, CostSpec) or not stated.columns:
         return None
-    return stated if y is None or positive is None else replace(stated, positive=_label(np.unique(y), positive))
+    return stated if classes is None or positive is None else replace(stated, positive=_label(classes, positive))
 
 
 def read_costs(
-    text: str | None, y: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
+    text: str | None, classes: NDArray[Any], positive: str | None, taken: dict[str, Any], roles: dict[str, str]
 ) -> Any:
     """Costs from the option ``--costs`` and columns of the data (``roles``: fn and fp column names)."""
     stated = costs_option(text, roles)
-    classes = np.unique(y)
     if len(classes) < 2:
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) > 2:
@@ -112,8 +111,8 @@ def _frame(spec: CostSpec, taken: dict[str, Any]) -> Any:
     """The cost columns that were taken out of the rows, if the costs name any."""
     missing = [name for name in spec.columns.values() if name not in taken]
     if missing:
-        advice = "Name columns with --fn-cost-column and --fp-cost-column."
-        raise invalid("--costs", "give numbers", missing[0], advice, CostsError)
+        hint = "Name columns with --fn-cost-column and --fp-cost-column."
+        raise invalid("--costs", "give numbers", missing[0], hint, CostsError)
     if not spec.columns:
         return None
     library: Any = next((name for name in ("pandas", "polars") if find_spec(name)), None)

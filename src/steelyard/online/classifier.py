@@ -14,12 +14,12 @@ from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
-from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
-from ._live import LiveStreamMixin
+from ._live_stream import LiveStreamMixin
+from ._passes import PassesMixin
 from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
 from .sparse_row import plain_row
@@ -28,7 +28,7 @@ from .updates import CSOGD2, UpdateRule
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
 
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
@@ -88,60 +88,6 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         self.classes = classes
 
     # -- learning ----------------------------------------------------------------------------------------------------
-
-    def fit(
-        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
-    ) -> Self:
-        """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
-        with unchanged_on_error(self):
-            self.__dict__.pop("_stream", None)
-            self._learn(X, y, None, costs, sample_weight, known_whole=True)
-        return self
-
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        classes: LabelsLike | None = None,
-        *,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Go on learning. The first part names both ``classes`` unless it has them."""
-        with unchanged_on_error(self):
-            self._learn(X, y, classes, costs, sample_weight, known_whole=False)
-        return self
-
-    @documented()
-    def run(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        *,
-        draws: ArrayLike | None = None,
-        classes: LabelsLike | None = None,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Trace:
-        """Go on learning and keep the prequential record: every answer was given before its label was looked at.
-
-        A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
-        replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
-
-        Parameters
-        ----------
-        draws : array-like of shape (n,) or None
-            In place of the uniform numbers of the rounds.
-
-        Returns
-        -------
-        Trace
-            Score, prediction, query and truth of every round.
-        """
-        with unchanged_on_error(self):
-            trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
-        assert trace is not None
-        return trace
 
     def _learn(
         self,
@@ -289,16 +235,16 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
 
     def _learn_example(self, x: Any, y: Any, cost: float | None, sample_weight: float) -> None:
         engine, positive = self._stream, self._truth(y)
-        value, whole = 1.0, cost is not None
+        value, absolute = 1.0, cost is not None
         if cost is not None:
             value = check_number("cost", cost, at_least=0)
         if sample_weight != 1.0:
             value *= self._weight(sample_weight)
         learned = None
         if engine.kernel is not None:
-            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, whole)
+            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, absolute)
         if not learned:
-            engine.learn(one_row(self, x), positive, value, whole)
+            engine.learn(one_row(self, x), positive, value, absolute)
 
     def _stated_costs(self, setting: StreamConfig, costs: Any) -> StreamConfig:
         return setting._replace(costs=class_costs(costs, None, self.classes_))

@@ -31,7 +31,7 @@ def decimals_for(spread: float) -> int:
     return max(-_MOST_DECIMALS, min(_MOST_DECIMALS, -math.floor(math.log10(spread))))
 
 
-def doubt(low: float, high: float) -> float:
+def interval_error(low: float, high: float) -> float:
     """Doubt about a value with a 95% interval: about its standard error, a quarter of the width.
 
     Parameters
@@ -46,7 +46,7 @@ def doubt(low: float, high: float) -> float:
 
     Examples
     --------
-    >>> money(0.6713, doubt(0.5747, 0.7796)), money(0.512, doubt(0.467, 0.571))
+    >>> money(0.6713, interval_error(0.5747, 0.7796)), money(0.512, interval_error(0.467, 0.571))
     ('0.67', '0.51')
     """
     return (high - low) / 4

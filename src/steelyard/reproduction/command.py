@@ -17,13 +17,13 @@ from ..validation.values import invalid
 from .check import check_kept, write_checked
 from .claims import Evidence, Verdict, claim_key, judge, read_claims
 from .decide import Decider, read_plans
-from .figures import draw
-from .looks import Plan
+from .figures import draw_figures
 from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes, papers_folder
 from .requirements import check_requirements
 from .results import Results
 from .runs import Done, Wish, data_key, run_recipe
+from .sequential import LookSchedule
 from .tables import Line, write_summary
 
 
@@ -58,8 +58,8 @@ class Place:
             return Results(self.resume)
         results = Results(self.to or Path("steelyard-reproduce") / paper)
         if not results.empty():
-            advice = f"Go on there by --resume {results.folder}, or choose another folder."
-            raise invalid("--to", "name a folder without results", str(results.folder), advice)
+            hint = f"Go on there by --resume {results.folder}, or choose another folder."
+            raise invalid("--to", "name a folder without results", str(results.folder), hint)
         return results
 
 
@@ -132,7 +132,7 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             if found:
                 console.print(line_table(recipe, found))
                 write_summary(results.folder, Evidence.of(recipe, results.runs(recipe)).lines)
-                draw(recipe, found, results)
+                draw_figures(recipe, found, results)
             made.lines.extend(found)
             if done.left:
                 made.left[recipe.name] = done
@@ -179,7 +179,7 @@ def decide(
             found = decider.evidence[name]
             made.lines.extend(found.lines)
             write_summary(results.folder, found.lines)
-            draw(found.recipe, found.lines, results)
+            draw_figures(found.recipe, found.lines, results)
         for key, left in decider.left.items():
             how_long = "its runs are used up" if left == math.inf else f"{_about(left)} to its next look"
             console.print(f"[yellow]undecided[/] {key}: {how_long}")
@@ -209,7 +209,7 @@ def judged(evidence: Sequence[Evidence], results: Results, *, quick: bool = Fals
     """Judge every claim of a paper by what a folder holds and the looks that were declared in it."""
     plans = read_plans(results)
     claims = read_claims(evidence[0].recipe.path.parent)
-    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), Plan.ONCE)) for c in claims]
+    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), LookSchedule.ONCE)) for c in claims]
 
 
 def _evidence(paper: str, results: Results, console: Console) -> list[Evidence]:
@@ -276,7 +276,7 @@ def run_reproduce(
             show_committed(paper, **part)
         elif mode.check:
             limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
-            found = check_kept(paper, 0.02 if mode.share is None else mode.share, **part, **limits)
+            found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
                 write_checked(papers_folder(), paper, found)

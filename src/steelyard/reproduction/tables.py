@@ -39,6 +39,9 @@ class Printed:
         return self.spread if self.spread_kind == "se" else self.spread / math.sqrt(self.runs or 1)
 
 
+_TRAIN = {"Holdout": 0.75, "Sweep": 0.5, "ChosenOnce": 0.5, "SearchedCosts": 0.8}  # share of rows unless a recipe says
+
+
 @dataclass(frozen=True)
 class Design:
     """How the runs of a recipe are related: ``split`` of one data set, ``generated`` anew, or the ``same`` rows."""
@@ -54,8 +57,8 @@ class Design:
         drawn = recipe.costs is not None and str(recipe.costs.get("use", "")).endswith("RandomCosts")
         if recipe.data.get("generated"):
             return cls("generated", drawn_costs=drawn)
-        if use in ("Holdout", "Sweep"):
-            return cls("split", float(recipe.protocol.get("train", 0.75 if use == "Holdout" else 0.5)), drawn)
+        if use in _TRAIN:
+            return cls("split", float(recipe.protocol.get("train", _TRAIN[use])), drawn)
         return cls(drawn_costs=drawn)
 
 

@@ -60,15 +60,15 @@ class Project:
         if row.external is not None:
             self.new_ids[row.external] = seq
         if made.ask:
-            self.touch(seq, asked=True)
+            self.touch(seq, opened_now=True)
         return seq, made
 
-    def touch(self, item: int, *, asked: bool = False) -> None:
+    def touch(self, item: int, *, opened_now: bool = False) -> None:
         """A question has changed: its rows, and the budget, are written with the next commit."""
         question, budget = self.state.questions[item], self.state.budget
         self.changes.questions[item] = question
         self.changes.budget = (budget.limit, budget.spent, budget.reserved)
-        if not asked:
+        if not opened_now:
             self.changes.answered.add(item)
         if question.state is QuestionState.SETTLED:
             row = self.state.training.kept_row(item)
@@ -97,21 +97,27 @@ class Project:
 
 def create_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0) -> int:
     """A new project with its first event, in a transaction of its own; its number."""
-    settings.validate()
-    State(settings)  # with the width of its rows, which some rules cannot take
-    body = pack(Begin(settings=msgspec.to_builtins(settings), start=None, library=__version__, numerics=NUMERICS))
     store.begin()
     try:
-        if store.project(check_slug(slug)) is not None:
-            raise invalid("project", "be new", slug, "Choose another name.")
-        project = store.new_project(slug)
-        linked = chain(NO_CHAIN, project, (1, int(Kind.BEGIN), at, None, actor, body))
-        event = Event(1, int(Kind.BEGIN), at, None, actor, body, linked)
-        store.add(Changes(project, events=[event], budget=(settings.budget, 0, 0)))
+        project = add_project(store, slug, settings, at=at, actor=actor)
         store.commit()
     except BaseException:
         store.rollback()
         raise
+    return project
+
+
+def add_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0) -> int:
+    """The same, in the open transaction."""
+    settings.validate()
+    State(settings)  # with the width of its rows, which some rules cannot take
+    if store.project(check_slug(slug)) is not None:
+        raise invalid("project", "be new", slug, "Choose another name.")
+    body = pack(Begin(settings=msgspec.to_builtins(settings), start=None, library=__version__, numerics=NUMERICS))
+    project = store.new_project(slug)
+    linked = chain(NO_CHAIN, project, (1, int(Kind.BEGIN), at, None, actor, body))
+    event = Event(1, int(Kind.BEGIN), at, None, actor, body, linked)
+    store.add(Changes(project, events=[event], budget=(settings.budget, 0, 0)))
     return project
 
 

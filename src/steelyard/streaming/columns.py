@@ -16,7 +16,7 @@ from ..errors import CostsError, InvalidInputError, StateError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
 
-__all__ = ["CostUnit", "SideColumns", "some_rows", "split_columns"]
+__all__ = ["CostUnit", "SideColumns", "slice_rows", "split_columns"]
 
 Floats = NDArray[np.float64]
 
@@ -194,7 +194,7 @@ class CostUnit(NamedTuple):
         return np.column_stack([alarm / unit, miss / unit]), after
 
 
-def some_rows(chunk: Dataset, start: int, end: int) -> Dataset:
+def slice_rows(chunk: Dataset, start: int, end: int) -> Dataset:
     """Some rows of a chunk.
 
     Parameters

@@ -125,7 +125,7 @@ def run_stream(
             names = ", ".join(session.side.cost_columns)
             note = f"Not learned from, since they hold costs: {names}. --keep-cost-columns learns from them too."
             console.print(printable(note), highlight=False, markup=False, soft_wrap=True)
-        for note in (*said, *more, *log.notes):
+        for note in (*said, *more):
             Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
         _Pass(session, log, places, console).run(chunks, settings.positive)
     if session.rounds == 0:
@@ -197,8 +197,6 @@ class _Pass:
         """Take every chunk; what is done is kept if one of them fails."""
         session = self.session
         try:
-            if session.model is not None and session.rounds and session.mark != self.log.mark:
-                self.save()  # before its first line: a state must know its log to recognise it
             with Progress(
                 SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=self.console
             ) as progress:
@@ -226,16 +224,30 @@ class _Pass:
                 self.log.close()
 
     def take(self, part: Dataset, positive: str | None) -> None:
-        """Learn a chunk and log it."""
+        """Learn a chunk and log it. No file is touched before the first chunk is learned: it may be refused."""
         session, start = self.session, self.session.rounds
         trace, ids = session.take(part, positive)
+        if not self.taken:
+            self._open_log(start)
         self.logged, self.taken = False, True
-        if start == 0 and self.state is not None and self.log.is_file:
-            session.newborn(self.log.mark).save(self.state)  # so that a log never lies there without a state
         self.log.write(start, trace, session.labels, ids)
         if self.sync == "chunk":
             self.log.sync()
         self.logged = True
+
+    def _open_log(self, start: int) -> None:
+        """Open the log; before its first line the state learns of it, or it would not recognise it afterwards."""
+        self.log.open()
+        for note in self.log.notes:
+            Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
+        if self.state is None or not self.log.is_file:
+            return
+        if start == 0:
+            self.session.newborn(self.log.mark).save(self.state)
+        elif self.session.mark != self.log.mark:
+            before = Session.load(self.state)  # the chunk is learned already, and the log does not have it yet
+            before.mark = self.log.mark
+            before.save(self.state)
 
     def save(self) -> None:
         """Save the state, after the log it speaks of."""

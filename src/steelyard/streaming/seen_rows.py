@@ -15,7 +15,7 @@ from ..data import Dataset
 from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
-from .columns import some_rows
+from .columns import slice_rows
 
 __all__ = ["FIRST", "skip_seen", "with_rows"]
 
@@ -93,9 +93,9 @@ def skip_seen(chunks: Iterator[Dataset], count: int, digest: str | None) -> Iter
         if chunk is None:
             raise _other(count, f"one of {count - left:,} rows")
         n = chunk.X.shape[0]
-        found = with_rows(found, some_rows(chunk, 0, min(left, n)))
+        found = with_rows(found, slice_rows(chunk, 0, min(left, n)))
         if n > left:
-            rest = [some_rows(chunk, left, n)]
+            rest = [slice_rows(chunk, left, n)]
         left -= min(left, n)
     if digest is not None and found != digest:
         raise _other(count, "other rows")

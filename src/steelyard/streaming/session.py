@@ -328,11 +328,11 @@ def infer_classes(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
     """The labels of the first chunk, sorted; of two the positive one last."""
     found = sorted({label for label in y.tolist() if not is_missing(label)})
     if len(found) < 2:
-        advice = "Name all with --classes negative,positive, or read more rows at a time with --chunk."
-        raise invalid("the first chunk", "hold two labels or more", found, advice)
+        hint = "Name all with --classes negative,positive, or read more rows at a time with --chunk."
+        raise invalid("the first chunk", "hold two labels or more", found, hint)
     if len(found) > MOST_LABELS:
-        advice = f"It holds {len(found)} different ones. Is --target right? If so, name all with --classes."
-        raise invalid("the first chunk", f"hold no more than {MOST_LABELS} labels", found[:3], advice)
+        hint = f"It holds {len(found)} different ones. Is --target right? If so, name all with --classes."
+        raise invalid("the first chunk", f"hold no more than {MOST_LABELS} labels", found[:3], hint)
     if positive is None:
         return tuple(found)
     if len(found) > 2:

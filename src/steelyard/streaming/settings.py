@@ -91,8 +91,8 @@ def resume_session(session: Session, settings: StreamSettings, state: Path) -> S
     for name, value in wanted.items():
         if value not in (default[name], had[name]):
             option = "--" + name.replace("_", "-")
-            advice = "Leave the option out, or begin another --state."
-            raise invalid(option, f"stay {had[name]}, as {state} began with", value, advice)
+            hint = "Leave the option out, or begin another --state."
+            raise invalid(option, f"stay {had[name]}, as {state} began with", value, hint)
     return session
 
 
@@ -124,6 +124,6 @@ def align_costs(costs: Any, labels: tuple[Any, ...]) -> Any:
     if isinstance(costs, Costs) and costs.classes is not None:
         return Costs.from_matrix(costs.aligned(labels).matrix)
     if isinstance(costs, Costs) and len(labels) > 2:
-        advice = "Give a .csv or .toml file with C[true, predicted]."
-        raise invalid("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", advice)
+        hint = "Give a .csv or .toml file with C[true, predicted]."
+        raise invalid("--costs", f"be balanced or a matrix for {len(labels)} labels", "costs of two", hint)
     return costs

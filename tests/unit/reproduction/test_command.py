@@ -269,6 +269,16 @@ def test_check_takes_at_least_one_run_of_every_learner(kept: Path, told: Console
     assert check_kept("000", 0.001, item="Table 1", console=told).cells == 2 * (2 + 4 * 5)
 
 
+def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, told: Console) -> None:
+    assert check_kept("000", item="Table 1", quick=True, console=told).cells == 2 * (2 + 4 * 5)
+    text = SWEEP.replace(
+        '"Sweep", runs = 2, parameter = "max_depth", values = [1, 3, 5, 8], balance = ["TPR", "TNR"]', '"ChosenOnce"'
+    )
+    (kept / "figure1-german.toml").write_text(text)
+    left_out = check_kept("000", quick=True, console=told).left_out
+    assert left_out["figure1-german"] == "its search takes too long for --quick"
+
+
 def test_check_finds_one_changed_digit(kept: Path) -> None:
     """A number that changed together with its checksum is found by computing it."""
     recipe = find_recipes("000", item="Table 1")[0]

@@ -12,7 +12,7 @@ from scipy import sparse
 from steelyard import InvalidInputError
 from steelyard.cli import main
 from steelyard.data import Dataset
-from steelyard.streaming.columns import some_rows
+from steelyard.streaming.columns import slice_rows
 from steelyard.streaming.seen_rows import FIRST, skip_seen, with_rows
 
 RNG = np.random.default_rng(6)
@@ -33,9 +33,9 @@ def test_the_digest_does_not_depend_on_chunks_and_sees_every_cell(kind: str) -> 
     expected = with_rows(FIRST, whole)
     found = FIRST
     for start in range(0, 40, 7):
-        found = with_rows(found, some_rows(whole, start, min(start + 7, 40)))
+        found = with_rows(found, slice_rows(whole, start, min(start + 7, 40)))
     assert found == expected
-    assert with_rows(FIRST, some_rows(whole, 0, 39)) != expected
+    assert with_rows(FIRST, slice_rows(whole, 0, 39)) != expected
     other = whole.X.copy()
     if kind == "texts":
         other.loc[5, "city"] = "Riga"
@@ -47,10 +47,10 @@ def test_the_digest_does_not_depend_on_chunks_and_sees_every_cell(kind: str) -> 
 @pytest.mark.parametrize("rows", [1, 7, 12, 40])
 def test_rows_behind_those_seen_come_and_others_are_refused(rows: int) -> None:
     whole = CHUNKS["numbers"]
-    seen = with_rows(FIRST, some_rows(whole, 0, 12))
+    seen = with_rows(FIRST, slice_rows(whole, 0, 12))
 
     def chunks(end: int = 40) -> Any:
-        return (some_rows(whole, at, min(at + rows, end)) for at in range(0, end, rows))
+        return (slice_rows(whole, at, min(at + rows, end)) for at in range(0, end, rows))
 
     left = np.concatenate([chunk.X for chunk in skip_seen(chunks(), 12, seen)])
     np.testing.assert_array_equal(left, NUMBERS[12:])
@@ -58,7 +58,7 @@ def test_rows_behind_those_seen_come_and_others_are_refused(rows: int) -> None:
     with pytest.raises(InvalidInputError, match="begins with the 12 rows already seen; got 'one of 9 rows'"):
         skip_seen(chunks(9), 12, seen)
     with pytest.raises(InvalidInputError, match=r"got 'other rows'\. It is not the input that the state began with"):
-        skip_seen(chunks(), 12, with_rows(FIRST, some_rows(whole, 1, 13)))
+        skip_seen(chunks(), 12, with_rows(FIRST, slice_rows(whole, 1, 13)))
     assert len(list(skip_seen(chunks(), 12, None))) > 0  # a state of before there were digests
 
 

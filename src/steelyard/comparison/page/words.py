@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...costs import ExampleCosts
-from ...report.amounts import doubt, money, percent
+from ...report.amounts import interval_error, money, percent
 from ..data import ComparisonData
 from ..leaderboard import LeaderboardRow
 from ..promise import Promise
@@ -54,7 +54,7 @@ def first_screen(data: ComparisonData, lines: list[LeaderboardRow], promised: Pr
     best, currency = lines[0], data.costs.currency
     constants = [line for line in lines if line.family == "constant"]
     cheapest = min(constants, key=lambda line: line.mean_cost.value, default=None)
-    spread = doubt(promised.low, promised.high)
+    spread = interval_error(promised.low, promised.high)
     fewest = int(np.bincount(data.codes, minlength=len(data.classes)).min())
     total = spread * promised.rows
     figures = {
@@ -119,7 +119,7 @@ def _cards(
     data: ComparisonData, best: LeaderboardRow, promised: Promise, cheapest: LeaderboardRow | None, sure: str
 ) -> list[dict[str, str]]:
     cards = []
-    spread = doubt(promised.low, promised.high) * 1000
+    spread = interval_error(promised.low, promised.high) * 1000
     if cheapest is not None and best.family != "constant":
         saved = 1000 * (cheapest.mean_cost.value - promised.value)
         kind = "saves" if saved >= 0 else "costs more"

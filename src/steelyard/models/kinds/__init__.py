@@ -17,6 +17,7 @@ from . import (
     cells,
     columns,
     decisions,
+    file_kinds,
     forest,
     levels,
     linear,
@@ -25,7 +26,6 @@ from . import (
     reductions,
     support_vectors,
     training,
-    whole,
 )
 from .kind import Kind
 
@@ -46,7 +46,7 @@ TABLE: dict[str, Kind] = {
         reductions,
         support_vectors,
         training,
-        whole,
+        file_kinds,
     )
     for kind in room.KINDS
 }
