@@ -81,12 +81,13 @@ def _compare_file(
 ) -> int:
     if sample is not None:
         refused: dict[str, Any] = {"--groups": groups, "--current": current, "--segment": list(segments)}
-        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns}
+        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns, "--format": format}
+        refused["standard input"] = "-" if file == "-" else None
         for name, value in refused.items():
             if value:
                 raise invalid(name, "be left out with --sample", value)
         given = {"sample": sample, "lanes": lanes, "work": work, "cluster": cluster, "overwrite": overwrite}
-        return _compare_parts(file, target, costs, positive, out, as_json, quiet, show_rows, given, settings)
+        return _compare_parts(Path(file), target, costs, positive, out, as_json, quiet, show_rows, given, settings)
     if lanes > 1 or work is not None:
         raise invalid("--lanes and --work", "come with --sample", lanes if work is None else work)
     spec = cost_spec(costs, cost_columns)

@@ -86,7 +86,7 @@ def read_awaited(fields: Fields, classes: int) -> tuple[tuple[AwaitedRow, ...], 
     if fields.has("awaited_rounds"):
         rows = fields.rows("awaited", "awaited", None, widest=_WIDEST)
         rounds = _rounds(fields, "awaited")
-        answers = fields.wholes("awaited_answers", "awaited", low=0, high=classes - 1).tolist()
+        answers = fields.integers("awaited_answers", "awaited", low=0, high=classes - 1).tolist()
         ids = fields.labels("awaited_ids", len(rounds), distinct=False).tolist()
         costs = fields.floats("awaited_costs", "awaited", None)
         if costs.shape[1] not in (0, 4) or (costs[:, :2] < 0).any():
@@ -98,7 +98,7 @@ def read_awaited(fields: Fields, classes: int) -> tuple[tuple[AwaitedRow, ...], 
     settled: dict[int, SettledLabel] = {}
     if fields.has("settled_rounds"):
         rounds = _rounds(fields, "settled")
-        labels = fields.wholes("settled_labels", "settled", low=0, high=classes - 1).tolist()
+        labels = fields.integers("settled_labels", "settled", low=0, high=classes - 1).tolist()
         ids = fields.labels("settled_ids", len(rounds), distinct=False).tolist()
         _check_ids(fields, "settled_ids", ids)
         settled = {t: SettledLabel(id, label) for t, id, label in zip(rounds, ids, labels, strict=True)}
@@ -115,7 +115,7 @@ def _cells(ids: Iterable[str | None]) -> Any:
 
 
 def _rounds(fields: Fields, name: str) -> list[int]:
-    rounds: list[int] = fields.wholes(f"{name}_rounds", name, low=0, high=_MOST_ROUNDS).tolist()
+    rounds: list[int] = fields.integers(f"{name}_rounds", name, low=0, high=_MOST_ROUNDS).tolist()
     if len(set(rounds)) != len(rounds):
         fields.refuse(f"{name}_rounds", "differ", rounds[:5])
     return rounds
