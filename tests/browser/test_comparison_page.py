@@ -39,11 +39,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = {"classes": ["good", "bad"], "positive": "bad", "currency": "EUR"}
     three = np.array([[0.0, 1, 4], [2, 0, 1], [9, 3, 0]])
     evil = Costs.binary(fn=5, fp=1, classes=["good", EVIL], positive=EVIL)
-    names = ("low", "middle", "top")
+    names, turned = ("low", "middle", "top"), [2, 0, 1]
     return {
         "two": made(folder / "two.html", Costs.binary(fn=5, fp=1, **two)),
         "rows": made(folder / "rows.html", Costs.binary(fn=amount, fp=10.0, **two)),
-        "three": made(folder / "three.html", Costs.from_matrix(three, classes=("top", "low", "middle")), classes=names),
+        "three": made(
+            folder / "three.html",
+            Costs.from_matrix(three[np.ix_(turned, turned)], classes=("top", "low", "middle")),
+            classes=names,
+        ),
         "evil": made(folder / "evil.html", evil, classes=("good", EVIL)),
     }
 

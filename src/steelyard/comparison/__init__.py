@@ -354,7 +354,10 @@ def _leak_warnings(
     names = ", ".join(repr(name) for name in leaks)
     if cost is None:
         return [*said, f"Without {names} there is nothing to learn from."]
-    return [*said, f"Without {names} {everyone[0].name} costs {cost:.4g} per example."]
+    return [
+        *said,
+        f"Without {names} {everyone[0].name} costs {problem.costs.format(float(f'{cost:.4g}'))} per example.",
+    ]
 
 
 def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate, cv: int) -> float | None:
