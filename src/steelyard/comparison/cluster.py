@@ -39,7 +39,6 @@ class ExecutorPool:
         self, data: ComparisonData, cv: int, executor: Executor, *, interrupted: Callable[[], bool] = lambda: False
     ) -> None:
         self.cpu_limit = math.inf
-        self._began = time.process_time()
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
@@ -71,10 +70,6 @@ class ExecutorPool:
             for _, future in order[shown:]:
                 if future is not None:
                     future.cancel()
-
-    def cpu_beside(self) -> float:
-        """CPU seconds of this process since the pool was made; units report their own."""
-        return time.process_time() - self._began
 
     def _submit(self, unit: Unit, candidate: Candidate) -> Future[Any]:
         return self._executor.submit(run_unit, self._handle, unit, candidate)

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.chunks import iter_chunks
-from ..data.formats import FORMATS, format_name
-from ..data.parts import source_format
+from ..data.formats import FORMATS
 from ..errors import CostsError, CostsWarning, DataFileError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
@@ -39,7 +38,7 @@ from .parsing import parse_costs
 from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
-from .tables import named_rows
+from .tables import named_rows, open_rows
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ class _Job:
 
     def _tables(self) -> Iterator[Any]:
         """Frames, or sparse rows, of one chunk each."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         if self.file == "-" and self.options.capacity is not None:
             source = self._spooled(source)
         columns = self.model.columns
@@ -254,14 +253,6 @@ class _Job:
                 sys.stderr.write(printable(line) + "\n")
 
 
-def _source(file: str, format: str | None) -> tuple[Any, str]:
-    """Where rows come from, and the format they have."""
-    source: Any = sys.stdin.buffer if file == "-" else Path(file)
-    if file == "-" and format is None:
-        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from a pipe", None)
-    return source, source_format(source) if format is None else format_name(source, format)
-
-
 class _StreamJob:
     """The same for the state of a stream: decisions by the weights it has; nothing is learned."""
 
@@ -282,7 +273,7 @@ class _StreamJob:
 
     def run(self, writer: RowWriter) -> None:
         """Decide and write chunk by chunk."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         columns = self.state.encoder.columns
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
