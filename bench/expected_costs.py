@@ -4,8 +4,8 @@ A split takes 60% of at most 2,000 rows. A candidate's calibration is fitted on 
 candidate on all of them, and both meet the rest. Candidates that see no costs are fitted once and re-priced, the
 others once a ratio.
 
-``python -m bench.expected_costs``          measures what the result file has not yet, split by split; it may be ended at any time
-``python -m bench.expected_costs --table``  prints the ratio of the means over all splits, and where it leaves 0.8 to 1.25
+``python -m bench.expected_costs`` measures what the result file has not yet, split by split; it may be ended at any
+time. With ``--table`` it prints the ratio of the means over all splits, and where it leaves 0.8 to 1.25.
 """
 
 from __future__ import annotations

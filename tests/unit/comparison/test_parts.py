@@ -43,9 +43,9 @@ def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: 
     assert set(by_name) == {found.compared.winner, "AROW, one pass, all parts"}
     whole = by_name["AROW, one pass, all parts"]
     assert (whole.rows, whole.sampled) == (320, False)
-    compared = by_name[found.compared.winner]
-    assert compared.sampled
-    assert 110 < compared.rows < 190
+    small = by_name[found.compared.winner]
+    assert small.sampled
+    assert 110 < small.rows < 190
     at = int(held.files[0].name[1])
     rows = FRAME[80 * at : 80 * at + 80].drop(columns=["amount"])
     model = found.models["AROW, one pass, all parts"]
@@ -54,7 +54,7 @@ def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: 
     said = " ".join(found.compared.recommendation)
     assert "1 of 5 parts were held out" in said
     assert "all 320 rows of the training parts" in said
-    assert f"a sample of {compared.rows} rows" in said
+    assert f"a sample of {small.rows} rows" in said
     path = found.save(tmp_path / "m.steelyard")
     again: Any = load_model(path)
     assert again.predict(rows).tolist() == found.models[found.winner].predict(rows).tolist()
