@@ -43,9 +43,9 @@ def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: 
     assert set(by_name) == {found.compared.winner, "AROW, one pass, all parts"}
     whole = by_name["AROW, one pass, all parts"]
     assert (whole.rows, whole.sampled) == (320, False)
-    compared = by_name[found.compared.winner]
-    assert compared.sampled
-    assert 110 < compared.rows < 190
+    sampled = by_name[found.compared.winner]
+    assert sampled.sampled
+    assert 110 < sampled.rows < 190
     at = int(held.files[0].name[1])
     rows = FRAME[80 * at : 80 * at + 80].drop(columns=["amount"])
     model = found.models["AROW, one pass, all parts"]
