@@ -409,7 +409,8 @@ def _compare(
     sample: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a folder: race on so many rows, then fit on all training parts and tell on held-out ones."
+            min=1,
+            help="Of a folder: compare on so many rows, then fit on all training parts and judge on held-out ones.",
         ),
     ] = None,
     lanes: Annotated[int, typer.Option(min=1, help="With --sample: learners side by side, then merged (AROW).")] = 1,
