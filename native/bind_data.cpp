@@ -64,6 +64,21 @@ void bind_data(nb::module_ &m) {
       },
       nb::arg("cell").noconvert(), nb::arg("seed"), nb::arg("part"), nb::arg("first"), nb::arg("table").noconvert(),
       "Adds to every replicate's table how often each row counts in it.");
+  m.def(
+      "poisson_costs",
+      [](const Vector<std::int64_t> &cell, const Vector<double> &cost, std::uint64_t seed, std::uint64_t part,
+         std::uint64_t first, const MatrixOut<double> &sum, const MatrixOut<double> &lost) {
+        const std::size_t cells = sum.shape(1);
+        require_positions(cell, cells);
+        require(cost.shape(0) == cell.shape(0), "one cost for every cell");
+        require(lost.shape(0) == sum.shape(0) && lost.shape(1) == cells, "two tables of one shape");
+        nb::gil_scoped_release release;
+        poisson_costs(cell.data(), cost.data(), cell.shape(0), cells, seed, part, first, sum.shape(0), sum.data(),
+                      lost.data());
+      },
+      nb::arg("cell").noconvert(), nb::arg("cost").noconvert(), nb::arg("seed"), nb::arg("part"), nb::arg("first"),
+      nb::arg("sum").noconvert(), nb::arg("lost").noconvert(),
+      "Adds to every replicate's sums what each row costs as often as it counts, and what rounding lost.");
 }
 
 } // namespace steelyard

@@ -3,6 +3,7 @@
 // tests/unit/scale/test_score.py.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,6 +26,28 @@ inline std::size_t poisson_one(double uniform) {
 // Which stream of draws belongs to a replicate of a part.
 inline std::uint64_t replicate_seed(std::uint64_t seed, std::uint64_t part, std::uint64_t replicate) {
   return seed * 0x9e3779b97f4a7c15u + part * 0xbf58476d1ce4e5b9u + replicate;
+}
+
+// A sum with what its rounding lost (Neumaier), so that sums of parts keep their digits.
+inline void add_compensated(double &sum, double &lost, double term) {
+  const double total = sum + term;
+  lost += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
+  sum = total;
+}
+
+// sum[r * cells + cell[i]] += cost[i] times how often row first + i counts in replicate r, `lost` beside it.
+inline void poisson_costs(const std::int64_t *cell, const double *cost, std::size_t n, std::size_t cells,
+                          std::uint64_t seed, std::uint64_t part, std::uint64_t first, std::size_t replicates,
+                          double *sum, double *lost) {
+  Pulse pulse;
+  for (std::size_t r = 0; r < replicates; ++r) {
+    const std::uint64_t own = replicate_seed(seed, part, r);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t place = r * cells + static_cast<std::size_t>(cell[i]);
+      add_compensated(sum[place], lost[place], cost[i] * static_cast<double>(poisson_one(draw(own, first + i))));
+    }
+    pulse.spend(4 * n);
+  }
 }
 
 // table[r * cells + cell[i]] += how often row first + i counts in replicate r.

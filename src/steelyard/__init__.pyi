@@ -21,6 +21,7 @@ from .boosting.one_sided import OneSidedBoostingRegressor as OneSidedBoostingReg
 from .boosting.resampling import ResamplingDisplay as ResamplingDisplay
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
+from .comparison.parts import compare_parts as compare_parts
 from .costs._costs import Costs as Costs
 from .costs._example_costs import ExampleCosts as ExampleCosts
 from .costs.random import random_costs as random_costs

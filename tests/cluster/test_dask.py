@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import AROW, SCW1, ClusterLost, InvalidInputError, OnlineClassifier, StateError
+from steelyard import (
+    AROW,
+    SCW1,
+    AdaC2M1Classifier,
+    ClusterLost,
+    CostSearchCV,
+    InvalidInputError,
+    OnlineClassifier,
+    StateError,
+    compare,
+)
 from steelyard.scale import dask as dask_module
 from steelyard.scale import fit_parts, on_dask
+from steelyard.scale.tasks import run_tasks, say_nothing
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
 
@@ -147,8 +159,6 @@ class KilledAfter:
     """Kills processes as soon as the first lane is done."""
 
     def __init__(self, processes: list[Any], work: Path) -> None:
-        import threading
-
         self.processes, self.work = processes, work
         self.thread = threading.Thread(target=self.run)
 
@@ -188,3 +198,68 @@ def test_a_wrong_address_is_named() -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 8 s"), on_dask(address):
         pass
+
+
+def test_a_task_that_ends_four_workers_is_named(tmp_path: Path) -> None:
+    deadly = eval("lambda i: __import__('os').kill(__import__('os').getpid(), 9) if i else i")  # sent by value
+    with cluster(4) as running, on_dask(running.address) as executor:
+        assert executor.workers == 4
+        given: Any = {"names": ["lane 0 (a)", "lane 1 (b)"], "kind": "lanes", "work": "w", "on_done": say_nothing}
+        words = r"workers ended at lane 1 \(b\).*more memory than a worker has \([\d.]+ GB\)"
+        with pytest.raises(ClusterLost, match=words):
+            run_tasks(executor, deadly, [(0,), (1,)], **given)
+
+
+CLIENT = """
+import sys
+from steelyard import AROW, OnlineClassifier
+from steelyard.scale import fit_parts, on_dask
+with on_dask(sys.argv[1]) as executor:
+    print("begun", flush=True)
+    fit_parts(OnlineClassifier(AROW(), fit_intercept=True), sys.argv[2], target="y", lanes=8, work=sys.argv[3],
+              executor=executor, progress=False)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_or_stopped_client_takes_its_tasks_along(
+    folder: Path, tmp_path: Path, expected: Any, number: int
+) -> None:
+    work = tmp_path / "w"
+    with cluster(1) as running:
+        arguments = [running.address, str(folder), str(work)]
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert client.stdout is not None
+        client.stdout.readline()
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not list(work.glob("pass-000-lane-*.steelyard")):
+            time.sleep(0.002)
+        client.send_signal(number)
+        client.communicate(timeout=60)
+        with distributed.Client(running.address, set_as_default=False) as watching:
+            while time.monotonic() < until and any(watching.processing().values()):
+                time.sleep(0.02)
+            assert not any(watching.processing().values())  # nobody works for a client that is gone
+        done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
+        with on_dask(running.address) as executor:
+            assert fit(folder, work, executor) == expected["AROW", 1]
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+
+
+def test_a_comparison_and_a_search_on_a_cluster_are_those_of_one_process() -> None:
+    X = RNG.normal(size=(150, 3))
+    y = (X[:, 0] + RNG.normal(size=150) > 0.3).astype(int)
+    given: Any = {"costs": [[0, 1], [5, 0]], "effort": 6, "cv": 3, "candidates": ["logistic regression, C=1", "arow"]}
+    with cluster(2) as running, on_dask(running.address) as executor:
+        killed = threading.Timer(0.3, running.workers[0].kill)
+        killed.start()
+        found = compare(X, y, executor=executor, **given)
+        killed.join()
+        assert found.to_json() == compare(X, y, **given).to_json()
+        one = AdaC2M1Classifier(n_estimators=3)
+        search: Any = {"sampler": "power_grid", "cv": 2, "random_state": 0}
+        there = CostSearchCV(one, executor=executor, **search).fit(X, y)
+        here = CostSearchCV(one, **search).fit(X, y)
+    assert there.validation_fitness_ == here.validation_fitness_

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-NEEDED = ("apsw", "msgspec", "starlette", "uvicorn", "prometheus_client")
+NEEDED = ("apsw", "msgspec", "starlette", "uvicorn", "prometheus_client", "argon2")
 collect_ignore_glob = [] if all(map(find_spec, NEEDED)) else ["test_[!e]*.py"]  # test_extra.py says what is missing
 
 

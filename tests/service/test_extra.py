@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["apsw", "msgspec", "starlette", "uvicorn", "prometheus_client"])
+@pytest.mark.parametrize("module", ["apsw", "msgspec", "starlette", "uvicorn", "prometheus_client", "argon2"])
 def test_the_extra_is_there(module):
     pytest.importorskip(module, reason=f"{module} is not installed: pip install 'steelyard[serve]'")
 
@@ -16,7 +16,7 @@ def test_the_extra_is_there(module):
 def test_the_library_and_the_client_import_none_of_it():
     code = (
         "import sys, steelyard, steelyard.client, steelyard.cli\n"
-        "assert not {'apsw', 'msgspec', 'starlette', 'uvicorn', 'prometheus_client'} & set(sys.modules)"
+        "assert not {'apsw', 'msgspec', 'starlette', 'uvicorn', 'prometheus_client', 'argon2'} & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

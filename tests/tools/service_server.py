@@ -19,6 +19,7 @@ from service_bench import settings_of
 from steelyard.client import Client
 from steelyard.service.access import ROLES, make_token
 from steelyard.service.clock import Clock
+from steelyard.service.people import add_person, give_role, make_link
 from steelyard.service.projects import create_project
 from steelyard.service.server import Service, bind
 from steelyard.service.settings import ProjectSettings
@@ -31,6 +32,7 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
     create_project(store, slug, settings or settings_of(), at=now)
     tokens = {role: make_token(store, slug, role, at=now) for role in ROLES}
     tokens["metrics"] = make_token(store, "_service", "reader", at=now)
+    tokens["desk"] = make_token(store, "_service", "owner", at=now)
     store.close()
     return tokens
 
@@ -38,15 +40,15 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
 class ThreadedServer:
     """Serves until the block ends."""
 
-    def __init__(self, folder: Path, clock: Clock | None = None) -> None:
-        self.service = Service(folder, bind("127.0.0.1", 0), clock=clock)
-        self.url = self.service.url
+    def __init__(self, folder: Path, clock: Clock | None = None, *, beside=None, **reached: bool) -> None:
+        self.service, self.beside = Service(folder, bind("127.0.0.1", 0), clock=clock, **reached), beside
+        self.url = self.service.url.replace("https:", "http:")  # what encrypts stands elsewhere
         self.clients: list[Client] = []
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.run(self.service.serve(ready=self.ready.set))
+        asyncio.run(self.service.serve(ready=self.ready.set, beside=self.beside))
 
     def __enter__(self):
         self.thread.start()
@@ -65,6 +67,53 @@ class ThreadedServer:
             client.close()
         self.service.server.should_exit = True
         self.thread.join(60)
+
+
+class Visitor:
+    """Somebody with a browser's cookie and the value of its pages."""
+
+    def __init__(self, url: str, cookie: str) -> None:
+        self.url, self.cookie = url, cookie
+        self.csrf = self.page("/people")[2].decode().partition('name="csrf" content="')[2][:64]
+
+    def page(self, path: str, **more):
+        """A page: status, headers, bytes."""
+        return call(self.url, "GET", path, headers={"Cookie": self.cookie, "Accept": "text/html"} | more)
+
+    def send(self, method: str, path: str, body=None, headers=None):
+        """A write as a page makes it; a header of None is left out."""
+        sent = {"Cookie": self.cookie, "Origin": self.url, "X-CSRF-Token": self.csrf, "Sec-Fetch-Site": "same-origin"}
+        sent |= headers or {}
+        sent = {name: value for name, value in sent.items() if value is not None}
+        return call(self.url, method, path, body=body, headers=sent)
+
+
+def make_person(folder: Path, name: str, roles: dict[str, str]) -> int:
+    """A person with a role in each of some projects; the number."""
+    store, now = SQLiteStore(folder), Clock().now()
+    with store.transaction():
+        person = add_person(store, name, at=now)
+        for slug, role in roles.items():
+            give_role(store, person, slug, role, given=True, at=now)
+    store.close()
+    return person
+
+
+def code_for(folder: Path, person: int, clock: Clock | None = None) -> str:
+    """The code of a new one-time link."""
+    store = SQLiteStore(folder)
+    with store.transaction():
+        code = make_link(store, person, at=(clock or Clock()).now())
+    store.close()
+    return code
+
+
+def visit(server: ThreadedServer, folder: Path, person: int) -> Visitor:
+    """Somebody logged in by a link."""
+    sent = {"code": code_for(folder, person, server.service.clock)}
+    status, headers, _ = call(server.url, "POST", "/login/link", body=sent, headers={"Origin": server.url})
+    assert status == 204
+    return Visitor(server.url, headers["set-cookie"].partition(";")[0])
 
 
 FORKS = """

@@ -9,13 +9,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from ..margin.one_sided import read_sides, read_targets
+from ..margin.one_sided import SIDED, read_sided
 from ..validation.arrays import (
     Rows,
     check_random,
     check_rows,
-    check_same_length,
-    check_sample_weight,
     unchanged_on_error,
 )
 from ..validation.docstrings import documented
@@ -76,30 +74,14 @@ class OneSidedBoostingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         self.min_weight_leaf = min_weight_leaf
         self.random_state = random_state
 
-    @documented()
+    @documented(SIDED)
     def fit(
         self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, side: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides).
-
-        Parameters
-        ----------
-        y : array-like of shape (n,)
-            Targets.
-        side : array-like of shape (n,) or None
-            Where an estimate is loss.
-
-        Returns
-        -------
-        Self
-            The fitted regressor.
-        """
+        """Learn from rows, targets and the side of each on which an estimate is loss."""
         with unchanged_on_error(self):
             rows = _narrow(check_rows(self, X, reset=True, dtype=np.float64))
-            target = read_targets(y)
-            check_same_length(X=rows, y=target)
-            sides = read_sides(side, len(target))
-            weight = check_sample_weight(sample_weight, len(target))
+            target, sides, weight = read_sided(rows, y, side, sample_weight)
             rate = check_number("learning_rate", self.learning_rate, above=0, at_most=1)
             rounds, random = check_count("n_estimators", self.n_estimators), check_random(self.random_state)
             kept = np.flatnonzero(weight > 0)

@@ -6,6 +6,7 @@ Tested in ``tests/unit/comparison``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,22 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from ..costs.spec import CostSpec
+from ..data import Parts
+from ..executors import check_executor
 from ..models.model import Model
 from ..models.storage import load_model
 from ..models.training import TrainingSummary, summarize
 from ..validation.docstrings import documented
-from ..validation.values import check_count, check_number
+from ..validation.values import check_count, check_number, invalid
 from .cache import open_cache
 from .candidates import Candidate
 from .choice import choose_winner
+from .cluster import ExecutorPool
 from .data import ComparisonData, read_data
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
 from .fold import FoldRunner, Judged
+from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
 from .progress import ProgressBar, notebook_console
@@ -105,7 +110,8 @@ class Comparison(ComparisonViews):
             return None
         rows = max(1, len(self.runs.judged.rows) // max(1, self.runs.judged.n_folds))
         blend, single = (1e6 * run.predict_seconds / rows for run in (self.best, self.alternative))
-        return f"{self.alternative.name} answered 1,000 rows in {single:.3g} ms, the blend in {blend:.3g} ms."
+        times = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in (single, blend))
+        return "{} answered 1,000 rows in {} ms, the blend in {} ms.".format(self.alternative.name, *times)
 
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
@@ -151,12 +157,14 @@ def compare(
     effort: str | int | None = None,
     time_limit: float | None = None,
     candidates: Sequence[str] | None = None,
+    estimators: Mapping[str, Any] | None = None,
     blend: bool = True,
     promise_rows: int | None = None,
     confidence: float = 0.95,
     groups: Any = None,
     cv: int = 5,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     random_state: int = 0,
     drop: Sequence[Any] = (),
     roles: dict[Any, str] | None = None,
@@ -183,6 +191,10 @@ def compare(
         Ceiling in seconds of CPU time of all workers; the evaluation is cut between units.
     candidates : sequence of str or None
         Names of the candidates to try; "+catboost" and "+xgboost" join the others when installed.
+    estimators : dict or None
+        {name: classifier of yours}, candidates like the others: a copy is fitted on rows that are imputed, scaled and
+        encoded, with labels 0, 1, .. and, where its ``fit`` takes them, ``costs``. One whose class cannot be saved is
+        compared, and neither named nor blended.
     blend : bool
         Whether the winner may be a blend; otherwise the best single candidate.
     promise_rows : int or None
@@ -195,6 +207,9 @@ def compare(
         Folds, at least 2; three at most beyond 20,000 rows.
     n_jobs : int
         Units side by side; with more than one, or ``isolate``, in processes of their own.
+    executor : Executor or None
+        Where units run instead, such as what :func:`steelyard.scale.on_dask` gives: the data are sent once, a lost
+        worker's unit is run again, and the result is the same.
     random_state : int
         Seed of folds and learners.
     drop : sequence
@@ -221,6 +236,8 @@ def compare(
     Comparison
         Leaderboard, winner, promise and warnings.
     """
+    if isinstance(X, Parts):
+        raise invalid("X", "be rows that memory holds", X, "For parts: compare_parts(parts, target, sample=100_000).")
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
     check_count("cv", cv, at_least=2)
@@ -228,13 +245,16 @@ def compare(
     check_number("confidence", confidence, above=0, below=1)
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
+    everyone = [*everyone, *given_candidates(estimators, {each.name for each in everyone})]
     data = read_data(X, y, costs, drop=tuple(drop), roles=roles, groups=groups, seed=random_state)
     parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
     cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
-    pool: InProcess | WorkerPool = InProcess(data, cv)
+    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, cv)
     stop = interrupted or _never
-    if n_jobs > 1 or isolate:
+    if check_executor(executor) is not None:
+        pool = ExecutorPool(data, cv, executor, interrupted=stop)  # type: ignore[arg-type]
+    elif n_jobs > 1 or isolate:
         pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit), interrupted=stop)
     runner = FoldRunner(data, cv)
     try:
@@ -337,7 +357,10 @@ def _leak_warnings(
     names = ", ".join(repr(name) for name in leaks)
     if cost is None:
         return [*said, f"Without {names} there is nothing to learn from."]
-    return [*said, f"Without {names} {everyone[0].name} costs {cost:.4g} per example."]
+    return [
+        *said,
+        f"Without {names} {everyone[0].name} costs {problem.costs.format(float(f'{cost:.4g}'))} per example.",
+    ]
 
 
 def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate, cv: int) -> float | None:

@@ -19,13 +19,17 @@ from rich.console import Console
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data import load_dataset
+from ..data.parts import as_parts
 from ..files import check_paths, lock_file, write_atomically
+from ..models.parsing import parse_costs
 from ..models.tables import cost_spec, read_costs, read_data
+from ..scale.command import executor_for
 from ..validation.arrays import len_rows
 from ..validation.text import printable
 from ..validation.values import invalid
 from . import Comparison, compare
 from .out_folder import CARD, MODEL, REPORT, claim_folder, keep_earlier
+from .parts import compare_parts
 from .progress import leaderboard_table
 from .side_columns import read_segments
 
@@ -33,7 +37,7 @@ _INTERRUPTED = 130  # as shells have it after Ctrl-C
 
 
 def run_compare(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -44,7 +48,7 @@ def run_compare(
 ) -> int:
     """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
     check_paths(
-        inputs={"the input": file, "the --costs file": costs},
+        inputs={"the input": sys.stdin.buffer if file == "-" else file, "the --costs file": costs},
         outputs={"--out's report": out / REPORT, "--out's model": out / MODEL, "--out's card": out / CARD},
     )
     claim_folder(out)
@@ -53,7 +57,7 @@ def run_compare(
 
 
 def _compare_file(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -63,22 +67,39 @@ def _compare_file(
     as_json: bool,
     overwrite: bool = False,
     keep_cost_columns: bool = False,
+    format: str | None = None,
     groups: str | None = None,
     segments: Sequence[str] = (),
     current: str | None = None,
     show_rows: bool = False,
     quiet: bool = False,
+    cluster: str | None = None,
+    sample: int | None = None,
+    lanes: int = 1,
+    work: Path | None = None,
     **settings: Any,
 ) -> int:
+    if sample is not None:
+        refused: dict[str, Any] = {"--groups": groups, "--current": current, "--segment": list(segments)}
+        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns, "--format": format}
+        refused["standard input"] = "-" if file == "-" else None
+        for name, value in refused.items():
+            if value:
+                raise invalid(name, "be left out with --sample", value)
+        given = {"sample": sample, "lanes": lanes, "work": work, "cluster": cluster, "overwrite": overwrite}
+        return _compare_parts(Path(file), target, costs, positive, out, as_json, quiet, show_rows, given, settings)
+    if lanes > 1 or work is not None:
+        raise invalid("--lanes and --work", "come with --sample", lanes if work is None else work)
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
-    X, y, taken = read_data(file, target, named, keep=keep_cost_columns)
-    priced = read_costs(costs, y, positive, taken, cost_columns)
+    X, y, taken = read_data(file, target, named, keep=keep_cost_columns, format=format)
+    classes = np.unique(y)
+    priced = read_costs(costs, classes, positive, taken, cost_columns)
     console = Console(stderr=as_json, quiet=quiet)
     if named and not keep_cost_columns:
         said = f"Not learned from, since they hold costs: {', '.join(named)}. --keep-cost-columns learns from them too."
         console.print(printable(said), highlight=False, markup=False)
-    labels = np.unique(y).tolist()
+    labels = classes.tolist()
     if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
         console.print(printable(said), highlight=False, markup=False)
@@ -88,15 +109,55 @@ def _compare_file(
         X, settings["current"] = _take_column(X, current, "--current")
     if groups is not None:
         X, settings["groups"] = _take_column(X, groups, "--groups")
-    with _signals() as interrupted:
-        result = compare(
-            X, y, costs=priced, out=out, console=console, isolate=True, interrupted=interrupted, **settings
-        )
-        result = replace(result, source=file.name, target=target)
-        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, y, positive), show_rows)
+    with _signals() as interrupted, executor_for(cluster, None) as executor:
+        settings |= {"executor": executor, "isolate": True, "interrupted": interrupted}
+        result = compare(X, y, costs=priced, out=out, console=console, **settings)
+        result = replace(result, source="standard input" if file == "-" else Path(file).name, target=target)
+        _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, classes, positive), show_rows)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
         return _INTERRUPTED if result.interrupted or interrupted() else 0
+
+
+def _compare_parts(
+    file: Path,
+    target: str | None,
+    costs: str | None,
+    positive: str | None,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+    show_rows: bool,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+) -> int:
+    """The same on parts: the page is that of the sample, the model the one that is cheapest on held-out parts."""
+    stated = parse_costs(costs)
+    if isinstance(stated, str):
+        raise invalid("--costs", "be numbers, columns or a file with --sample", costs)
+    if positive is not None:
+        if not isinstance(stated, CostSpec):
+            raise invalid("--positive", "come with costs such as fn=5,fp=1", positive)
+        labels = as_parts(file).count_labels(target=target)
+        found = next((label for label in labels if str(label) == positive), None)
+        if found is None:
+            raise invalid("--positive", f"be one of {', '.join(map(str, list(labels)[:5]))}", positive)
+        stated = replace(stated, positive=found)
+    console = Console(stderr=as_json, quiet=quiet)
+    overwrite, cluster = given.pop("overwrite"), given.pop("cluster")
+    jobs = settings.pop("n_jobs", 1)
+    with _signals() as interrupted, executor_for(cluster, None if cluster else jobs) as executor:
+        settings |= {"executor": executor, "interrupted": interrupted, "console": console, "out": out}
+        result = compare_parts(file, target, costs=stated, **given, **settings)
+        compared = replace(result.compared, source=file.name, target=target)
+        _print_result(compared, out, console, overwrite, None, show_rows, model=result)
+        if as_json:
+            lines = [{"name": line.name, "rows": line.rows, "sampled": line.sampled} for line in result.lines]
+            for line, about in zip(result.lines, lines, strict=True):
+                about |= {"mean_cost": line.cost.value, "low": line.cost.low, "high": line.cost.high}
+            body = {"winner": result.winner, "held_out": result.held_out, "lines": lines}
+            sys.stdout.write(json.dumps(body | {"compared": json.loads(compared.to_json())}) + "\n")
+        return _INTERRUPTED if compared.interrupted or interrupted() else 0
 
 
 def _named_columns(X: Any, taken: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -115,7 +176,7 @@ def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still told and saved."""
+    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still shown and saved."""
     caught: list[int] = []
 
     def note(number: int, frame: Any) -> None:
@@ -129,7 +190,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def run_demo(*, time: float, jobs: int, out: Path, as_json: bool = False, quiet: bool = False) -> int:
+def run_demo(*, time_limit: float, n_jobs: int, out: Path, as_json: bool = False, quiet: bool = False) -> int:
     """Compare on the german credit data, where missing a bad credit costs five times as much as refusing a good one."""
     data = load_dataset("german")
     console = Console(stderr=as_json, quiet=quiet)
@@ -139,7 +200,12 @@ def run_demo(*, time: float, jobs: int, out: Path, as_json: bool = False, quiet:
     costs = Costs.binary(fn=5, fp=1)
     claim_folder(out)
     with lock_file(out), _signals() as interrupted:
-        settings: dict[str, Any] = {"time_limit": time, "n_jobs": jobs, "isolate": True, "interrupted": interrupted}
+        settings: dict[str, Any] = {
+            "time_limit": time_limit,
+            "n_jobs": n_jobs,
+            "isolate": True,
+            "interrupted": interrupted,
+        }
         result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
         result = replace(result, source="German credit data")
         _print_result(result, out, console)
@@ -155,8 +221,10 @@ def _print_result(
     overwrite: bool = False,
     spec: CostSpec | None = None,
     show_rows: bool = False,
+    *,
+    model: Any = None,
 ) -> None:
-    console.print(leaderboard_table(result.lines))
+    console.print(leaderboard_table(result.lines, result.runs.data.costs.currency))
     console.print()
     speed = result.speed()
     for sentence in (*result.recommendation, *([] if speed is None else [speed]), *result.warnings):
@@ -164,10 +232,10 @@ def _print_result(
     for path in keep_earlier(out, overwrite):
         console.print(printable(f"Kept:   {path}"), soft_wrap=True, markup=False, highlight=False)
     report = result.report(out / REPORT, show_rows=show_rows)
-    model = result.save(out / MODEL, cost_spec=spec)
+    saved = result.save(out / MODEL, cost_spec=spec) if model is None else model.save(out / MODEL)
     with write_atomically(out / CARD) as card:
         card.write((json.dumps(result.card, indent=1, default=str, ensure_ascii=False) + "\n").encode())
-    places = (f"Report: {report.resolve()}", f"Model:  {model.resolve()}  (steelyard predict {model} DATA)")
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    places = (f"Report: {report.resolve()}", f"Model:  {saved.resolve()}  (steelyard predict {saved} DATA)")
+    digest = hashlib.sha256(saved.read_bytes()).hexdigest()
     for place in (*places, f"SHA-256 of the model: {digest}"):
         console.print(printable(place), soft_wrap=True, markup=False, highlight=False)

@@ -32,9 +32,9 @@ def refit(run: CandidateRun, data: ComparisonData) -> Model:
     with single_threaded():
         fitted = _fit_members([member for member, _ in members], data)
     weights = [weight for _, weight in members]
-    blend = BlendClassifier(fitted, weights, data.classes)
-    decision = ExpectedCostClassifier(FrozenEstimator(blend), costs=costs)
-    return Model(run.name, decision.fit(data.X, data.y), data.columns, costs)
+    blend = FrozenEstimator(BlendClassifier(fitted, weights, data.classes))
+    decision = ExpectedCostClassifier(blend, costs=costs).with_fitted(blend, data.X, costs)
+    return Model(run.name, decision, data.columns, costs)
 
 
 def size_when_saved(run: CandidateRun, data: ComparisonData) -> int:

@@ -69,7 +69,10 @@ class ExampleCosts(Costs):
     def per_example(self, y: LabelsLike) -> Floats:
         """Cost of answering each class for each example, (n, K)."""
         bound = self.bind(y)
-        codes = bound.encode(y)
+        return bound.cost_rows(bound.encode(y))
+
+    def cost_rows(self, codes: NDArray[np.intp]) -> Floats:
+        """The same as ``per_example`` for labels that are encoded already."""
         if len(codes) != len(self):
             raise invalid(
                 "costs",
@@ -78,9 +81,7 @@ class ExampleCosts(Costs):
                 "Pass them as fit(..., costs=) so that they are cut along with X.",
                 CostsError,
             )
-        if isinstance(bound, ExampleCosts) and bound.rows is not None:
-            return bound.rows
-        return bound._cells[np.arange(len(codes)), codes]  # type: ignore[attr-defined, no-any-return]
+        return self.rows if self.rows is not None else self._cells[np.arange(len(codes)), codes]
 
     def _taken(self, where: NDArray[np.intp]) -> Costs:
         cells = self._cells[..., where]
@@ -106,7 +107,8 @@ class ExampleCosts(Costs):
         sample_weight : (n,) weights; a class of no weight at all keeps its plain mean
         """
         bound = self.bind(y)
-        table, codes = bound.per_example(y), bound.encode(y)
+        codes = bound.encode(y)
+        table = bound.cost_rows(codes)
         weight = check_sample_weight(sample_weight, len(codes)) + np.finfo(float).tiny
         means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(self.n_classes)]
         abstain = None if self.abstain is None else float(np.mean(self.abstain))

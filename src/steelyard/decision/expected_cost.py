@@ -91,6 +91,27 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
             self.classes_, self.costs_ = classes, agreed
         return self
 
+    def with_fitted(self, estimator: Estimator, X: MatrixLike, costs: Costs) -> Self:
+        """Decide by a classifier that is fitted already, on rows like ``X``; labels are not looked at.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, with ``predict_proba``.
+        X : array-like, sparse matrix or frame
+            Rows it was fitted on.
+        costs : Costs
+            One matrix over the classes of the estimator.
+
+        Returns
+        -------
+        self : ExpectedCostClassifier
+            The fitted classifier.
+        """
+        check_base_rows(self, X, reset=True)
+        self.estimator_, self.classes_, self.costs_ = estimator, np.asarray(costs.classes), costs
+        return self
+
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
         check_is_fitted(self)

@@ -58,7 +58,7 @@ class MeasureForm:
 
 @dataclass(frozen=True, eq=False)
 class GroupedPredictions:
-    """Examples that no measure can tell apart, counts once with their number."""
+    """Examples that no measure can tell apart, as one row with their number."""
 
     answers: Predictions
     size: Floats
@@ -91,12 +91,12 @@ def class_recalls(answers: Predictions) -> Floats:
 
 
 def cost_sums(answers: Predictions) -> Floats:
-    """Columns: cost cost_sums, number of examples."""
+    """Columns: cost of the answers given, number of examples."""
     return np.column_stack([answers.paid(), np.ones(len(answers.truth))]) * np.reshape(_weights(answers), (-1, 1))
 
 
 def constant_costs(answers: Predictions) -> Floats:
-    """Columns: cost cost_sums, number of examples, cost of always answering each class."""
+    """Columns: cost of the answers given, number of examples, cost of always answering each class."""
     return np.column_stack([cost_sums(answers), answers.per_example() * np.reshape(_weights(answers), (-1, 1))])
 
 
@@ -169,7 +169,7 @@ def measure(statistics: Callable[[Predictions], Floats]) -> Callable[[Finalize],
     def decorate(formula: Finalize) -> Measure:
         form = MeasureForm(statistics, formula)
 
-        @functools.wraps(formula)
+        @functools.wraps(formula, assigned=("__module__", "__name__", "__qualname__", "__doc__"))  # types are its own
         def public(
             y_true: LabelsLike,
             y_pred: LabelsLike,

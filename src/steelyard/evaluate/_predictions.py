@@ -38,6 +38,26 @@ class Predictions:
     abstains: bool = False  # the last of ``classes`` is the answer that decides nothing
     currency: str | None = None
 
+    @classmethod
+    def from_codes(
+        cls, truth: Codes, answer: Codes, costs: Costs, *, positive: int | None = None, weight: Floats | None = None
+    ) -> Predictions:
+        """Labels that are codes already: positions in the classes of the costs, among its answers for ``answer``.
+
+        The entrance of callers that encoded their labels once; what they hand in is not checked again.
+        """
+        found = cls(
+            costs.answers,
+            truth,
+            answer,
+            weight=weight,
+            matrix=costs.matrix,
+            prices=costs.cost_rows(truth) if isinstance(costs, ExampleCosts) else None,
+            plus=positive,
+            currency=costs.currency,
+        )
+        return found if costs.abstain is None else _with_abstain(found, costs.abstain)
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -58,8 +78,8 @@ class Predictions:
         if weight == 0 or cost == 0:
             return
         if math.log10(weight) + math.log10(cost) + math.log10(len(self.weight)) > MOST_DIGITS:
-            advice = "Divide all weights by the same number: means stay the same."
-            raise invalid("sample_weight", "be small enough to add up weighted costs", weight, advice)
+            hint = "Divide all weights by the same number: means stay the same."
+            raise invalid("sample_weight", "be small enough to add up weighted costs", weight, hint)
 
     def paid(self) -> Floats:
         """What the answers given cost, (n,), before weights."""
@@ -103,17 +123,13 @@ def read_predictions(
     check_same_length(y_true=truth, y_pred=answer)
     known = _classes(truths, answers, stated, classes)
     bound = _over(known, stated)
-    found = Predictions(
-        bound.answers,
+    return Predictions.from_codes(
         _positions("y_true", known, truths)[truth],
         _positions("y_pred", bound.answers, answers)[answer],
+        bound,
+        positive=_positive(known, positive, bound.positive),
         weight=None if sample_weight is None else check_sample_weight(sample_weight, len(truth)),
-        matrix=bound.matrix,
-        prices=bound.per_example(y_true) if isinstance(bound, ExampleCosts) else None,
-        plus=_positive(known, positive, bound.positive),
-        currency=bound.currency,
     )
-    return found if bound.abstain is None else _with_abstain(found, bound.abstain)
 
 
 def _with_abstain(found: Predictions, price: float | Floats) -> Predictions:

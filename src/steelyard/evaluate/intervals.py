@@ -24,12 +24,8 @@ class Interval:
 
     Parameters
     ----------
-    value : float
-        The value on the data.
-    low : float
-        Lower end.
-    high : float
-        Upper end.
+    value, low, high : float
+        The value on the data and the ends of its interval.
     confidence : float
         Coverage of the interval, between 0 and 1.
     standard_error : float

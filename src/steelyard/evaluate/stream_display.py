@@ -20,7 +20,7 @@ import numpy as np
 from ..trace import Trace
 from ..validation.docstrings import documented
 from ..validation.types import LabelsLike, MatrixLike
-from ._drawing import axes, finish, words
+from ._drawing import axes, label_axes, words
 from ._measure_forms import Measure
 from ._predictions import Codes, Floats
 from .measures import mean_cost
@@ -80,12 +80,6 @@ class StreamDisplay:
             A measure of this package.
         points : int
             Most rounds to draw.
-        name : str or None
-            Name in the legend.
-        line : mapping
-            Passed on to matplotlib's ``plot``.
-        **given : Any
-            Further parameters of the measure, such as ``costs`` and ``positive``.
 
         Returns
         -------
@@ -101,11 +95,6 @@ class StreamDisplay:
     @documented()
     def from_predictions(cls, y_true: LabelsLike, y_pred: LabelsLike, **given: Any) -> Self:
         """Draw from truths and answers in the order of the stream, all labels known.
-
-        Parameters
-        ----------
-        **given : Any
-            Further parameters of the measure, such as ``costs`` and ``positive``.
 
         Returns
         -------
@@ -127,10 +116,6 @@ class StreamDisplay:
         ----------
         estimator : estimator
             A fitted classifier; it does not learn from the rows.
-        name : str or None
-            Name in the legend.
-        **given : Any
-            Further parameters of the measure, such as ``costs`` and ``positive``.
 
         Returns
         -------
@@ -144,11 +129,6 @@ class StreamDisplay:
     def plot(self, ax: Axes | None = None, **line: Any) -> Self:
         """Draw into ``ax`` (default: a new figure); ``line`` goes to matplotlib's ``plot``.
 
-        Parameters
-        ----------
-        **line : Any
-            Passed on to matplotlib's ``plot``.
-
         Returns
         -------
         Self
@@ -157,5 +137,5 @@ class StreamDisplay:
         self.ax_ = axes(ax, "StreamDisplay")
         self.figure_ = self.ax_.figure
         (self.line_,) = self.ax_.plot(self.rounds, self.values, **{"label": self.name} | line)
-        finish(self.ax_, "rounds", words(self.measure) + " so far")
+        label_axes(self.ax_, "rounds", words(self.measure) + " so far")
         return self

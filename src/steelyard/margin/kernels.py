@@ -32,16 +32,14 @@ Matrix = NDArray[np.float32] | NDArray[np.float64]
 
 NATIVE = {"linear": 0, "poly": 1, "rbf": 2, "perceptron": 3}  # the order of KernelKind in native/gram.hpp
 DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+_GAMMA = 'Of "rbf" and "poly". None and "scale" are 1 / (d var(X)), 1 / d where X is constant; "auto" is 1 / d.'
 KERNEL = {  # what the parameters of kernels mean, for ``documented``
     "kernel": (
         '{"perceptron", "rbf", "linear", "poly", "precomputed"} or callable',
         "``-|x - z|``; ``exp(-gamma |x - z|^2)``; ``xz``; ``(gamma xz + coef0)^degree``; X is the matrix already; or\n"
         "a function of two matrices of rows.",
     ),
-    "gamma": (
-        'float above 0, "scale", "auto" or None',
-        'Of "rbf" and "poly". None and "scale" are 1 / (d var(X)), 1 / d where X is constant; "auto" is 1 / d.',
-    ),
+    "gamma": ('float above 0, "scale", "auto" or None', _GAMMA),
     "degree": ("int, at least 0", 'Exponent of "poly".'),
     "coef0": ("float", 'Constant term of "poly".'),
     "dtype": ('{"float32", "float64"}', "Precision of kernel values."),
@@ -95,7 +93,7 @@ def _variance(X: Rows) -> float:
 
 
 def check_range(spec: KernelSpec, dtype: np.dtype[Any], **tables: Rows) -> None:
-    """Complain about rows so long that a kernel value would overflow: no solver survives an infinite one."""
+    """Raise for rows so long that a kernel value would overflow: no solver survives an infinite one."""
     work = working_type(dtype, *tables.values())
     name, most = max(((name, _largest(rows)) for name, rows in tables.items()), key=lambda found: found[1])
     features = max(rows.shape[1] for rows in tables.values())
@@ -296,8 +294,8 @@ def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -
 
 def _given(name: str, values: Rows, out_type: np.dtype[Any]) -> Matrix:
     """Kernel values that are not ours, in the type that is asked for."""
-    rule, advice = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
-    with overflow_blamed_on(name, rule, _largest(values), advice):
+    rule, hint = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
+    with overflow_blamed_on(name, rule, _largest(values), hint):
         matrix: Matrix = np.ascontiguousarray(values.toarray() if is_sparse(values) else values, dtype=out_type)
     return matrix
 

@@ -25,6 +25,11 @@ from ._machine import SOLVER, KernelMachine
 from .kernels import DTYPES, KERNEL, Gamma, KernelFunction, KernelName, check_range, gram_of, kernel_spec
 from .path import MAX_ITER, Floats, path_points, warn_unconverged, weights_in_range
 
+SIDED = {  # what ``fit`` of a one-sided regressor takes, for ``documented``
+    "y": ("array-like of shape (n,)", "Targets."),
+    "side": ("array-like of shape (n,) or None", "+1 (loss above y), -1 (loss below), 0 or None (loss on both sides)."),
+}
+
 
 @documented(KERNEL, SOLVER)
 class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
@@ -83,16 +88,15 @@ class OneSidedSVR(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self.cache_mb = cache_mb
         self.max_iter = max_iter
 
+    @documented(SIDED)
     def fit(
         self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, side: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides)."""
+        """Learn from rows, targets and the side of each on which an estimate is loss."""
         with unchanged_on_error(self):
             rows = self._check_training_rows(X)
-            target = read_targets(y)
-            check_same_length(X=rows, y=target)
-            sides = read_sides(side, len(target))
-            weight, lam = check_sample_weight(sample_weight, len(target)), check_number("lam", self.lam, above=0)
+            target, sides, weight = read_sided(rows, y, side, sample_weight)
+            lam = check_number("lam", self.lam, above=0)
             with weights_in_range("lam", lam):
                 reach = weight / lam
             if check_choice("loss", self.loss, ("linear", "squared")) == "squared":
@@ -150,7 +154,14 @@ def _one_sided(error: Floats, sides: Floats) -> Floats:
     return np.where(sides * error < 0, 0.0, error)
 
 
-def read_targets(y: Any) -> Floats:
+def read_sided(rows: Rows, y: Any, side: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
+    """Targets, sides and weights of the rows."""
+    target = _read_targets(y)
+    check_same_length(X=rows, y=target)
+    return target, _read_sides(side, len(target)), check_sample_weight(sample_weight, len(target))
+
+
+def _read_targets(y: Any) -> Floats:
     """Targets as a finite column."""
     if y is None:
         raise invalid(
@@ -161,7 +172,7 @@ def read_targets(y: Any) -> Floats:
     return target
 
 
-def read_sides(side: Any, n: int) -> NDArray[np.float64]:
+def _read_sides(side: Any, n: int) -> NDArray[np.float64]:
     """+1, -1 or 0 for every row; None for 0."""
     if side is None:
         return np.zeros(n)

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation.arrays import check_rows, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.arrays import check_rows, unchanged_on_error
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_count, check_flag, check_number, invalid
-from .one_sided import read_sides, read_targets
+from .one_sided import SIDED, read_sided
 from .path import Floats
 
 _LARGEST = 1e150  # of a feature: L-BFGS squares them
@@ -64,32 +64,16 @@ class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         self.tol = tol
         self.max_iter = max_iter
 
-    @documented()
+    @documented(SIDED)
     def fit(
         self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, side: ArrayLike | None = None
     ) -> Self:
-        """Learn from rows, targets and sides: +1 (loss above y), -1 (loss below), 0 or None (loss on both sides).
-
-        Parameters
-        ----------
-        y : array-like of shape (n,)
-            Targets.
-        side : array-like of shape (n,) or None
-            Where an estimate is loss.
-
-        Returns
-        -------
-        Self
-            The fitted regressor.
-        """
+        """Learn from rows, targets and the side of each on which an estimate is loss."""
         with unchanged_on_error(self):
             rows = check_rows(self, X, reset=True, dtype=np.float64)
             if (largest := float(abs(rows).max())) > _LARGEST:
                 raise invalid("X", f"stay within {_LARGEST:g} of zero, so that squares are finite", largest)
-            target = read_targets(y)
-            check_same_length(X=rows, y=target)
-            sides = read_sides(side, len(target))
-            weight = check_sample_weight(sample_weight, len(target))
+            target, sides, weight = read_sided(rows, y, side, sample_weight)
             lam, tol = check_number("lam", self.lam, above=0), check_number("tol", self.tol, above=0)
             steps, constant = check_count("max_iter", self.max_iter), check_flag("fit_intercept", self.fit_intercept)
             total = max(float(weight.sum()), 1e-300)

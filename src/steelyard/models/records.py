@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -165,12 +166,14 @@ class RecordEncoder:
             return chunk.X
         if not chunk.nominal and self.hash_bits is None:
             return self._scaled(np.asarray(chunk.X, dtype=np.float64))
-        return self._hasher().transform(self._half_scaled(chunk))
+        return self._hasher().transform(self._half_scaled(replace(chunk, X=_named(chunk.X, chunk.features))))
 
     def transform(self, X: Any) -> Any:
         """New rows as the learner reads them; nothing is learned from them, and columns it does not know are left."""
         if is_sparse(X):
             return X
+        if self.hash_bits is not None and isinstance(self.columns, tuple):
+            X = _named(X, self.columns)
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         named = isinstance(self.columns, tuple) and isinstance(frame, nw.DataFrame)
         if named:
@@ -222,7 +225,7 @@ class RecordEncoder:
                     )
 
     def _scaled(self, numbers: Any) -> Any:
-        """Missing cells become the mean, 0; without scaling they stay for the learner to complain about."""
+        """Missing cells become the mean, 0; without scaling they stay for the learner to refuse."""
         return numbers if self.scale == "none" else self._scaler(unit_norm=True).run(numbers)
 
     def _half_scaled(self, chunk: Dataset) -> Any:
@@ -256,6 +259,15 @@ class RecordEncoder:
         except (KeyError, TypeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         return made
+
+
+def _named(X: Any, names: tuple[str, ...]) -> Any:
+    """A table whose columns have names, since a cell's place in a hashed row depends on the name of its column."""
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.ndim != 2 or X.shape[1] != len(names):
+        raise invalid("data", f"have the {len(names)} columns of the stream", f"shape {X.shape}")
+    return nw.from_numpy(X, schema=list(names), backend="pandas").to_native()
 
 
 def _with_numbers(frame: Any, names: list[str], cells: Any) -> Any:

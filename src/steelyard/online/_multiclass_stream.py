@@ -24,6 +24,9 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
+_OF_QUERIES = ("budget", "seed")  # of a setting: what the stream of two classes inside looks after
+
+
 class MulticlassConfig(NamedTuple):
     """Everything but the rules that is fixed for the life of a stream."""
 
@@ -64,17 +67,8 @@ class MulticlassStream:
         kernel = update.class_kernel()
         self.native = kernel is not None and query.kernel() is not None
         asking = StreamConfig(0, setting.budget, ClassCosts(), 0.0, False, False, setting.seed)
-        self.stream: Any = CostStream(
-            stream=native_stream(asking, query),
-            n_features=setting.n_features,
-            rule=kernel,
-            costs=setting.costs,
-            negative=setting.negative,
-            fit_intercept=setting.fit_intercept,
-            averaging=setting.averaging,
-            odds=setting.odds,
-            positive=setting.positive,
-        )
+        own = {name: value for name, value in setting._asdict().items() if name not in _OF_QUERIES}
+        self.stream: Any = CostStream(stream=native_stream(asking, query), rule=kernel, **own)
 
     # -- many rows ---------------------------------------------------------------------------------------------------
 
@@ -206,7 +200,7 @@ class MulticlassStream:
             raise stream_error(rows, end)
         return out
 
-    def adopt(self, other: MulticlassStream) -> None:
+    def from_arrays_of(self, other: MulticlassStream) -> None:
         """Go on from where another stream is; an average that this one wants and the other did not keep begins at 0."""
         weights, biases, sums, bias_sums, seen, counts = other.stream.arrays()
         if not (self.setting.averaging and other.setting.averaging):
@@ -228,7 +222,7 @@ def cheapest_answers(costs: Floats) -> NDArray[np.intp]:
 
 
 def check_multiclass_update(update: Any) -> None:
-    """Complain about a rule that does not say how far to go for one answer of many."""
+    """Raise for a rule that does not say how far to go for one answer of many."""
     if not isinstance(update, UpdateRule) or type(update).class_step is UpdateRule.class_step:
         raise invalid(
             "update",

@@ -75,40 +75,20 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
-@dataclass(frozen=True)
-class Page:
-    """A template with its values, and the scripts and styles of the package that are written into it.
+def content_policy(scripts: Sequence[str]) -> str:
+    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", f"script-src {allowed}")
+    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
 
-    Parameters
-    ----------
-    template : str
-        File name of the template.
-    context : mapping
-        Its values.
-    scripts : sequence of str
-        Names of scripts, in their order.
-    styles : sequence of str
-        Names of style sheets beside the shared ones.
-    """
 
-    template: str
-    context: Mapping[str, Any]
-    scripts: Sequence[str] = ()
-    styles: Sequence[str] = field(default_factory=tuple)
+class HtmlFile:
+    """A page that can be written to a file."""
 
     def html(self) -> str:
         """The page as text."""
-        scripts = [asset(name) for name in self.scripts]
-        return (
-            _environment()
-            .get_template(self.template)
-            .render(
-                **self.context,
-                policy=_policy(scripts),
-                style=Markup("\n".join(asset(name) for name in (*_STYLES, *self.styles))),
-                scripts=[Markup(text) for text in scripts],
-            )
-        )
+        raise NotImplementedError
 
     def write(self, path: str | Path) -> Path:
         """Write the page and return where it is.
@@ -129,9 +109,33 @@ class Page:
         return path
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", f"script-src {allowed}")
-    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
+@dataclass(frozen=True)
+class Page(HtmlFile):
+    """A template with its values, and the scripts and styles of the package that are written into it.
+
+    Parameters
+    ----------
+    template, context : str and mapping
+        File name of the template, and its values.
+    scripts, styles : sequence of str
+        Names of scripts, in their order, and of style sheets beside the shared ones.
+    """
+
+    template: str
+    context: Mapping[str, Any]
+    scripts: Sequence[str] = ()
+    styles: Sequence[str] = field(default_factory=tuple)
+
+    def html(self) -> str:
+        """The page as text."""
+        scripts = [asset(name) for name in self.scripts]
+        return (
+            _environment()
+            .get_template(self.template)
+            .render(
+                **self.context,
+                policy=content_policy(scripts),
+                style=Markup("\n".join(asset(name) for name in (*_STYLES, *self.styles))),
+                scripts=[Markup(text) for text in scripts],
+            )
+        )

@@ -21,7 +21,7 @@ GRID_MEASURES = {"gamma": ("threshold",), "c+": ("query__c_pos", "query__c"), "c
 
 
 @dataclass(frozen=True)
-class Tuned:
+class GridStream:
     """Choose a learner's ``grid`` on a random validation part, then stream the rest once. Paper 001, sec. 5.
 
     The values of the run are the measures on the rest and what was chosen: gamma, c+ and c- as Table 2 has them, 0
@@ -100,8 +100,8 @@ class SearchedCosts:
         fit_on, test_on = Holdout(self.runs, self.train, seed=self.seed + 1).split(task.y, run)
         model = found.best_estimator_.fit(take_rows(task.X, fit_on), task.y[fit_on])
         seconds = time.perf_counter() - start
-        told = model.predict(take_rows(task.X, test_on))
-        values = measured(task.measures, task.y[test_on], told, costs)
+        answers = model.predict(take_rows(task.X, test_on))
+        values = measured(task.measures, task.y[test_on], answers, costs)
         vector = dict(zip(map(str, found.best_costs_.classes), found.best_costs_.class_costs(), strict=True))
         largest = max(vector.values())
         return Outcome(values | {f"c({label})": float(vector[str(label)] / largest) for label in self.classes}, seconds)

@@ -11,11 +11,11 @@ import numpy as np
 from scipy import stats
 
 from .comparisons import FAILS, HOLDS, UNDECIDED, Bounded, Sample, next_runs, source_of
-from .looks import LEVEL, Plan, stages
+from .sequential import LEVEL, LookSchedule, stages
 from .tables import Line
 
 
-def compare_deviations(label: str, calm: Line, wild: Line, plan: Plan, *, of: int) -> Bounded | None:
+def compare_deviations(label: str, calm: Line, wild: Line, plan: LookSchedule, *, of: int) -> Bounded | None:
     """Go through the looks until one learner's deviation is below the other's, or above it.
 
     Parameters
@@ -24,7 +24,7 @@ def compare_deviations(label: str, calm: Line, wild: Line, plan: Plan, *, of: in
         Where the two are compared.
     calm, wild : Line
         The learner said to vary less, and the other.
-    plan : Plan
+    plan : LookSchedule
         When it is looked at.
     of : int
         How many comparisons the claim has; one reversed among many must be so after Bonferroni's correction.

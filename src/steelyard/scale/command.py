@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 import multiprocessing
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..costs import Costs
+from ..costs.spec import CostSpec
 from ..data.parts import as_parts
 from ..evaluate import f_score, mean_cost, sensitivity_score, specificity_score, total_cost
-from ..models.parsing import stream_costs, update_rule
+from ..models.parsing import parse_costs, stream_costs, update_rule
 from ..models.records import RecordEncoder
-from ..models.stream_state import StreamState
 from ..online import CSOGD2, OnlineClassifier, OnlineCostClassifier
 from ..validation.text import printable
 from ..validation.values import invalid
 from .dask import on_dask
 from .fit import fit_parts
+from .predict import as_state, predict_parts
 from .score import score_parts
 
 
@@ -45,19 +44,21 @@ class FitOptions:
     on_bad_part: str = "raise"
     rows: int = 10_000
     cluster: str | None = None
-    jobs: int | None = None
+    n_jobs: int | None = None
     quiet: bool = False
+    scale: str = "none"
+    hash_bits: int | None = None
     reader: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
-def executor_for(cluster: str | None, jobs: int | None) -> Iterator[Executor | None]:
+def executor_for(cluster: str | None, n_jobs: int | None) -> Iterator[Executor | None]:
     """The cluster at an address, a pool of so many processes, or None for the default."""
     if cluster is not None:
         with on_dask(cluster) as executor:
             yield executor
-    elif jobs is not None:
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    elif n_jobs is not None:
+        with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             yield pool
     else:
         yield None
@@ -71,13 +72,17 @@ def run_fit(source: str, options: FitOptions) -> None:
     reading = options.reader if parts.format == "libsvm" else options.reader | {"target": options.target}
     labels = list(parts.count_labels(**reading))
     costs = _costs(options, labels)
-    learner = _learner(options, costs, labels)
-    with executor_for(options.cluster, options.jobs) as executor:
+    by_row = costs if isinstance(costs, CostSpec) else None
+    learner = _learner(options, None if by_row is not None else costs, labels)
+    with executor_for(options.cluster, options.n_jobs) as executor:
         fitted = fit_parts(
             learner,
             parts,
             target=options.target,
+            costs=by_row,
             classes=labels,
+            scale=options.scale,
+            hash_bits=options.hash_bits,
             lanes=options.lanes,
             passes=options.passes,
             finish=options.finish,
@@ -89,19 +94,22 @@ def run_fit(source: str, options: FitOptions) -> None:
             **options.reader,
         )
     columns = tuple(name for name in parts.schema(**reading) if name != options.target)
-    as_state(fitted, columns, labels).save(options.out)
+    as_state(fitted, encoder_of(fitted, columns), labels).save(options.out)
     if not options.quiet:
         sys.stderr.write(printable(f"{fitted.n_rounds_:,} rows learned; the model is in {options.out}.") + "\n")
 
 
 def _costs(options: FitOptions, labels: list[Any]) -> Any:
-    """Costs over the labels; of two the positive one is the last, or the one named."""
+    """Costs over the labels, or which columns hold them; of two labels the positive one is the last, or as named."""
+    named = next((label for label in labels if str(label) == options.positive), None)
+    if options.positive is not None and (named is None or len(labels) != 2):
+        raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", options.positive)
+    spec = parse_costs(options.costs)
+    if isinstance(spec, CostSpec) and spec.columns:
+        return replace(spec, positive=spec.positive if named is None else named)
     stated = stream_costs(options.costs)
     if options.positive is None:
         return stated
-    named = next((label for label in labels if str(label) == options.positive), None)
-    if named is None or len(labels) != 2:
-        raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", options.positive)
     if not isinstance(stated, Costs) or stated.matrix is None or stated.classes is not None:
         raise invalid("--positive", "come with costs such as fn=5,fp=1", options.positive)
     at = stated.positive_index()
@@ -117,21 +125,16 @@ def _learner(options: FitOptions, costs: Any, labels: list[Any]) -> OnlineClassi
     return OnlineCostClassifier(update, **given)
 
 
-def as_state(fitted: Any, columns: tuple[str, ...], labels: list[Any]) -> StreamState:
-    """The learner as `steelyard predict` reads it: over the classes 0, 1, .., with columns and labels beside it."""
-    state = fitted.state()
-    state["arrays"] |= {"classes": np.arange(len(labels))}
-    state["labels"] = "i"
-    costs = fitted.costs
-    if isinstance(costs, Costs) and costs.classes is not None:
-        matrix = np.asarray(costs.aligned(labels).matrix).tolist()
-        state["params"]["costs"] = {"use": "Costs", "C": matrix, "classes": None, "positive": None}
+def encoder_of(fitted: Any, columns: tuple[str, ...]) -> RecordEncoder:
+    """What encoded the rows, or one that leaves numbers as they are."""
+    if hasattr(fitted, "encoder_"):
+        return fitted.encoder_  # type: ignore[no-any-return]
     encoder = RecordEncoder("none")
     if columns:
         encoder.begin(columns)
     else:
         encoder.columns = fitted.n_features_in_
-    return StreamState(type(fitted).from_state(state), encoder, tuple(labels), np.zeros((len(labels),) * 2, dtype=int))
+    return encoder
 
 
 def run_score(
@@ -144,21 +147,58 @@ def run_score(
     rows: int,
     work: Path | None,
     cluster: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Print what the decisions of a model on parts cost, with intervals."""
-    stated = stream_costs(costs)
-    if stated is not None and not isinstance(stated, Costs):
-        raise invalid("--costs", "be numbers or a file; measures need costs that stay", costs)
+    stated = parse_costs(costs)
+    if isinstance(stated, CostSpec) and not stated.columns:
+        stated = stated.costs()
+    if isinstance(stated, str):
+        raise invalid("--costs", "be numbers, columns or a file; measures need costs that stay", costs)
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
-    with executor_for(cluster, jobs) as executor:
-        found = score_parts(
-            model, source, measures, target=target, costs=stated, executor=executor, work=work, rows=rows, **reader
-        )
+    with executor_for(cluster, n_jobs) as executor:
+        given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}
+        found = score_parts(model, source, measures, progress=not as_json, **given, **reader)
     if as_json:
-        body = {name: {"value": one.value, "low": one.low, "high": one.high} for name, one in found.items()}
+        body: dict[str, Any] = {n: {"value": one.value, "low": one.low, "high": one.high} for n, one in found.items()}
+        if found.curve is not None:
+            body["auc"] = {"value": found.curve.auc, "error": found.curve.auc_error}
+            if found.curve.cost is not None:
+                body["best_threshold"] = {"value": found.curve.best_threshold, "mean_cost": found.curve.best_cost}
+                body["best_threshold"]["error"] = found.curve.cost_error
         sys.stdout.write(json.dumps(body) + "\n")
         return
     for name, one in found.items():
         sys.stdout.write(f"{name:>18}  {one}\n")
+    if found.curve is not None:
+        sys.stdout.write(f"{'thresholds':>18}  {found.curve}\n")
+
+
+def predict_in_parts(
+    model: Path,
+    source: str,
+    *,
+    out: Path | None,
+    columns: Sequence[str],
+    costs: str | None,
+    refused: dict[str, Any],
+    rows: int,
+    cluster: str | None,
+    n_jobs: int | None,
+    quiet: bool,
+) -> None:
+    """Decide parts side by side: an output part for each, below a folder."""
+    for name, value in refused.items():
+        if value not in (None, False):
+            raise invalid(name, "be left out with --cluster and --jobs", value)
+    if out is None or out.suffix:
+        raise invalid("--out", "be a folder with --cluster or --jobs, for one output part a part", out)
+    stated = parse_costs(costs)
+    if isinstance(stated, str):
+        raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", costs)
+    with executor_for(cluster, n_jobs) as executor:
+        given: dict[str, Any] = {"costs": stated, "rows": rows, "executor": executor, "progress": not quiet}
+        manifest = predict_parts(model, source, out, columns=columns, **given)
+    if not quiet:
+        sys.stderr.write(printable(f"The parts are listed in {manifest}.") + "\n")

@@ -21,13 +21,24 @@ class ClusterExecutor(Executor):
         self.client = client
         self.address = str(client.scheduler.address if client.scheduler is not None else client)
         self._executor = client.get_executor(retries=retries, pure=False)
+        workers = client.scheduler_info()["workers"].values()
+        self.memory_limit = min((w["memory_limit"] for w in workers if w.get("memory_limit")), default=0)
+
+    @property
+    def workers(self) -> int:
+        """Threads of all workers, as the cluster is now."""
+        return max(1, int(sum(self.client.nthreads().values())))
+
+    def share(self, value: Any) -> Any:
+        """Send a value to every worker once; tasks that are given the result find the value in its place."""
+        return self.client.scatter([value], broadcast=True, hash=False)[0]
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Hand a task to the cluster."""
         return self._executor.submit(task, *arguments, **named)  # type: ignore[no-any-return]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take back what has not begun; the cluster itself stays."""
+        """Take back what has not started; the cluster itself stays."""
         self._executor.shutdown(wait=wait)
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,22 @@ import numpy as np
 from sklearn.base import clone
 
 from ..costs.rules import CostsLike
+from ..costs.spec import CostSpec
 from ..data import Parts
 from ..data.parts import as_parts
+from ..executors import workers_of
 from ..online._saving import params_written
 from ..validation.values import check_choice, check_count, invalid
 from .dask import ClusterExecutor
 from .job import KINDS, Job, WorkFolder, load_learner, part_entry
-from .lanes import count_features, learn_alone, readable_parts, run_lane
+from .lanes import learn_alone, readable_parts, run_lane, with_encoder
 from .lbfgs import finish_lbfgs
 from .merge import check_lanes, merge_lanes
 from .progress import Progress
+from .rows import encoder_for, first_chunk, join_sums, needs_scaling, read_spec, reader_in, scale_part, spec_entry
 from .sample import fit_sample
-from .tasks import executor_or_pool, run_tasks
+from .tasks import executor_or_pool, run_tasks, say_nothing
+from .trees import fit_trees, grows_on_a_cluster
 
 __all__ = ["fit_parts"]
 
@@ -36,7 +41,7 @@ def fit_parts(
     parts: Parts | str | os.PathLike[str] | Sequence[Any],
     *,
     target: str | int | None = None,
-    costs: CostsLike | None = None,
+    costs: CostsLike | CostSpec | str | None = None,
     classes: Sequence[Any] | None = None,
     lanes: int = 1,
     passes: int = 1,
@@ -45,6 +50,8 @@ def fit_parts(
     work: str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
     on_bad_part: str = "raise",
+    scale: str = "none",
+    hash_bits: int | None = None,
     sample: int | None = None,
     seed: int = 0,
     rows: int = 10_000,
@@ -53,20 +60,23 @@ def fit_parts(
 ) -> Any:
     """Fit an estimator on more rows than memory holds, here or on a cluster, with the same bits.
 
-    Parts go to lanes by their index; a lane is one sequential pass; lanes are merged by a binary tree in their order.
-    So the bits depend on the parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is
-    ``fit`` on the concatenated rows, bit for bit.
+    Parts go to lanes by their index; a lane is one sequential pass. In the first pass the first lane learns alone and
+    the others go on from what it knows; lanes are merged by a binary tree in their order. So the bits depend on the
+    parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is ``fit`` on the concatenated
+    rows, bit for bit.
 
     Parameters
     ----------
-    estimator : OnlineClassifier, OnlineCostClassifier or any with partial_fit
-        It stays as it is; a fitted copy is returned.
+    estimator : OnlineClassifier, OnlineCostClassifier, LGBMClassifier, XGBClassifier or any with partial_fit
+        It stays as it is; a fitted copy is returned. Trees need a Dask cluster and come back as an
+        ExpectedCostClassifier, calibrated on every tenth part, with ``bits_reproducible_`` False.
     parts : Parts, folder, pattern, URL or list of files
-        Columns of numbers, or LIBSVM.
+        Columns of numbers and text, or LIBSVM. Where there is text, all columns are hashed together.
     target : str, int or None
         The column of labels; not needed for LIBSVM.
-    costs : Costs, mapping, array-like or None
-        In place of those of the estimator.
+    costs : Costs, mapping, array-like, str or None
+        In place of those of the estimator. Text such as ``"fn=amount,fp=2"`` names columns that hold a cost a row;
+        they are no features.
     classes : sequence of labels or None
         All labels; found by a pass over the labels alone if None.
     lanes : int
@@ -83,6 +93,11 @@ def fit_parts(
         A pool of processes if None; see :func:`on_dask`.
     on_bad_part : {"raise", "skip"}
         Whether a part that cannot be read is an error, or is left out as a whole and listed in ``skipped_parts_``.
+    scale : {"none", "standard"}
+        "standard" brings columns of numbers to mean 0 and deviation 1 by a pass before the first: sums of each part,
+        added up in the order of the parts. Missing cells become the mean.
+    hash_bits : int or None
+        Hash all columns into 2^hash_bits features; 18 where there is text and None.
     sample : int or None
         Fit on about so many rows, drawn by (seed, part, row); for estimators that do not learn from parts.
     seed : int
@@ -97,10 +112,14 @@ def fit_parts(
     Returns
     -------
     estimator
-        The fitted copy.
+        The fitted copy. Where rows were encoded ``encoder_`` does it; :func:`predict_parts` and :func:`score_parts`
+        know it, and so does the file that ``steelyard fit`` writes.
     """
     listed, model = as_parts(parts), clone(estimator)
-    if costs is not None:
+    spec = read_spec(costs)
+    if spec is not None and not spec.columns:
+        costs, spec = spec.costs(), None
+    if costs is not None and spec is None and not grows_on_a_cluster(model):
         model.set_params(costs=costs)
     check_count("passes", passes)
     check_choice("on_bad_part", on_bad_part, ("raise", "skip"))
@@ -109,13 +128,25 @@ def fit_parts(
     reading_options = options if listed.format == "libsvm" else {**options, "target": target}
     if sample is not None:
         return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
+    if grows_on_a_cluster(model):
+        if spec is not None:
+            raise invalid("costs", "be the same for all rows for trees", spec)
+        found = list(listed.count_labels(**reading_options)) if classes is None else sorted(classes)
+        return fit_trees(model, listed, reading_options, found, costs, executor, check_count("rows", rows))
     if not hasattr(model, "partial_fit"):
-        advice = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
-        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, advice)
+        hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)
     check_lanes(model, check_count("lanes", lanes))
     listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
-    job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), on_bad_part)
+    skip = on_bad_part == "skip"
+    job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), skip)
+    begin = first_chunk(listed, job.reading, reading_options)
+    encoder = encoder_for(begin, spec, scale, hash_bits)
+    width = begin.X.shape[1] if encoder is None else encoder.width
+    job = replace(job, n_features=width, encoder=None if encoder is None else encoder.state(), costs=spec_entry(spec))
     if job.estimator["kind"] not in KINDS:
+        if spec is not None:
+            raise invalid("costs", f"name no columns for {job.estimator['kind']}", spec)
         return _finished(*learn_alone(model, job), unreadable)
     if work is None and isinstance(executor, ClusterExecutor):
         raise invalid("work", "be a folder that all workers share", None)
@@ -123,10 +154,28 @@ def fit_parts(
         return _finished(*learn_alone(model.start(job.n_features, np.asarray(job.classes)), job), unreadable)
     with _folder(work) as folder, folder.held():
         folder.begin(job)
+        _find_scale(folder, job, executor)
         fitted, skipped = _run(folder, job, executor, Progress(progress))
         if finish == "lbfgs":
             fitted = finish_lbfgs(fitted, folder, job, executor, max_passes=check_count("max_passes", max_passes))
-        return _finished(fitted, skipped, unreadable)
+        return _finished(with_encoder(fitted, reader_in(folder)), skipped, unreadable)
+
+
+def _find_scale(folder: WorkFolder, job: Job, executor: Executor | None) -> None:
+    """The scaling pass, unless it has been."""
+    if not needs_scaling(job) or (folder.path / "scaler.json").exists():
+        return
+    with executor_or_pool(executor, len(job.files)) as used:
+        run_tasks(
+            used,
+            scale_part,
+            [(os.fspath(folder), i) for i in range(len(job.files))],
+            names=[about["name"] for about in job.files],
+            kind="parts",
+            work=os.fspath(folder),
+            on_done=say_nothing,
+        )
+    join_sums(folder, job)
 
 
 def _job(
@@ -137,7 +186,7 @@ def _job(
     lanes: int,
     passes: int,
     rows: int,
-    on_bad_part: str,
+    skip: bool,
 ) -> Job:
     reading = parts.reading(options)
     kind = type(model).__name__
@@ -146,12 +195,9 @@ def _job(
     if len(found) < 2:
         raise invalid("parts", "hold two labels or more", found, "Is target right?")
     files = [part_entry(part) for part in parts.files]
-    width = count_features(parts, reading, options)
     estimator = {"kind": kind, "params": params}
-    skip = on_bad_part == "skip"
-    return Job(
-        estimator, files, parts.format, parts.fingerprint(), reading, options, width, found, lanes, passes, rows, skip
-    )
+    about = (files, parts.format, parts.fingerprint(), reading, options)
+    return Job(estimator, *about, 0, found, lanes, passes, rows, skip)
 
 
 def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Progress) -> tuple[Any, list[str]]:
@@ -159,28 +205,40 @@ def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Prog
     skipped: list[str] = []
     fitted: Any = None
     with executor_or_pool(executor, job.lanes) as used, progress:
-        for turn in range(job.passes):
-            merged = folder.merged(turn)
+        progress.workers = workers_of(used)
+        for epoch in range(job.passes):
+            merged = folder.merged(epoch)
             noted = folder.noted(merged)
             if noted is None or not merged.exists():
-                noted = _run_pass(folder, job, turn, used, progress)
+                noted = _run_pass(folder, job, epoch, used, progress)
             skipped = sorted({*skipped, *noted["skipped"]})
             fitted = load_learner(merged)
     return fitted, skipped
 
 
-def _run_pass(folder: WorkFolder, job: Job, turn: int, executor: Executor, progress: Progress) -> dict[str, Any]:
+def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, progress: Progress) -> dict[str, Any]:
     names = [f"lane {lane} ({_named(job, lane)})" for lane in range(job.lanes)]
-    given = [(os.fspath(folder), turn, lane) for lane in range(job.lanes)]
-    progress.begin(f"pass {turn + 1} of {job.passes}", job.lanes)
-    done = run_tasks(
-        executor, run_lane, given, names=names, kind="lanes", work=os.fspath(folder), on_done=progress.step
-    )
-    before = load_learner(folder.merged(turn - 1)) if turn and job.lanes > 1 else None
-    learned = [load_learner(folder.lane(turn, lane)) for lane in range(job.lanes)]
-    folder.save(merge_lanes(learned, before), folder.merged(turn))
+    progress.begin(f"pass {epoch + 1} of {job.passes}, lanes", job.lanes)
+    done: list[dict[str, Any]] = []
+    for stage in job.stages(epoch):
+        done += run_tasks(
+            executor,
+            run_lane,
+            [(os.fspath(folder), epoch, lane) for lane in stage],
+            names=[names[lane] for lane in stage],
+            kind="lanes",
+            work=os.fspath(folder),
+            on_done=progress.step,
+            before=len(done),
+            total=job.lanes,
+            detail=lambda i, stage=stage: folder.reading(epoch, stage[i]),  # type: ignore[misc]
+        )
+    beginning = folder.beginning(epoch, job, job.lanes - 1)
+    before = load_learner(beginning) if beginning is not None and job.lanes > 1 else None
+    learned = [load_learner(folder.lane(epoch, lane)) for lane in job.stages(epoch)[-1]]
+    folder.save(merge_lanes(learned, before), folder.merged(epoch))
     about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}
-    folder.note(folder.merged(turn), about)
+    folder.note(folder.merged(epoch), about)
     return about
 
 

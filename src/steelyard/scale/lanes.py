@@ -14,35 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Dataset, Parts
-from ..data.part_files import Part
-from ..errors import DataFileError, DataNotFoundError, InvalidInputError, SteelyardError
+from ..data.part_files import PartFile
+from ..errors import InvalidInputError, SteelyardError
 from ..validation.values import invalid
-from .job import KINDS, Job, Learner, WorkFolder, load_learner
+from .job import KINDS, UNREADABLE, Job, Learner, WorkFolder, load_learner
 from .merge import begin_lane
+from .rows import RowReader, merge_sums, needs_scaling, reader_in, row_reader, scaler_entry, sums_of_part
 
 AHEAD = 2  # chunks decoded while one is learned from
 BETWEEN = 10.0  # seconds between checkpoints of a lane
-UNREADABLE = (DataFileError, DataNotFoundError)
 
 
-def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
+def run_lane(folder: str, epoch: int, lane: int) -> dict[str, Any]:
     """Learn one lane of one pass, or go on where it stopped; what it learned stands in the folder afterwards.
 
-    The task of a worker: it is told names alone, and doing it twice does no harm.
+    The task of a worker: it gets names alone, and doing it twice does no harm.
     """
     work = WorkFolder(folder)
-    job, done = work.job(), work.lane(turn, lane)
+    job, done = work.job(), work.lane(epoch, lane)
     noted = work.noted(done)
     if noted is not None and done.exists():
         return dict(noted)
-    learner, skipped, began = _resumed(work, job, turn, lane)
-    positions = job.parts_of(lane)
+    learner, skipped, began = _resumed(work, job, epoch, lane)
+    positions, reader = job.parts_of(lane), reader_in(work)
     saved = time.monotonic()
     for at in range(began, len(positions)):
-        learner, bad = learn_part(learner, job, positions[at])
+        work.say_reading(epoch, lane, job.files[positions[at]]["path"])
+        learner, bad = learn_part(learner, job, positions[at], reader)
         skipped += bad
         if time.monotonic() - saved > BETWEEN and at + 1 < len(positions):
-            work.keep_partial(turn, lane, at + 1, learner, skipped)
+            work.keep_partial(epoch, lane, at + 1, learner, skipped)
             saved = time.monotonic()
     work.save(learner, done)
     about = {"lane": lane, "rows": learner.n_rounds_, "skipped": skipped}
@@ -50,14 +51,16 @@ def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
     return about
 
 
-def _resumed(work: WorkFolder, job: Job, turn: int, lane: int) -> tuple[Learner, list[str], int]:
+def _resumed(work: WorkFolder, job: Job, epoch: int, lane: int) -> tuple[Learner, list[str], int]:
     """The learner of a lane as its last checkpoint left it, or at its beginning."""
-    partial = work.partial(turn, lane)
+    partial = work.partial(epoch, lane)
     if partial is not None:
         noted = work.noted(partial)
         return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
-    before = load_learner(work.merged(turn - 1)) if turn else None
-    return begin_lane(new_learner(job) if before is None else before, job.lanes), [], 0
+    before = work.beginning(epoch, job, lane)
+    if before is None:
+        return new_learner(job), [], 0
+    return begin_lane(load_learner(before), len(job.stages(epoch)[-1])), [], 0
 
 
 def new_learner(job: Job) -> Learner:
@@ -69,7 +72,7 @@ def new_learner(job: Job) -> Learner:
     return made.start(job.n_features, np.asarray(job.classes))  # type: ignore[no-any-return]
 
 
-def learn_part(learner: Any, job: Job, position: int) -> tuple[Any, list[str]]:
+def learn_part(learner: Any, job: Job, position: int, reader: RowReader) -> tuple[Any, list[str]]:
     """The learner after one part, and the part's name if it could not be read and is left out as a whole."""
     parts = job.parts()
     part = parts.files[position]
@@ -78,7 +81,9 @@ def learn_part(learner: Any, job: Job, position: int) -> tuple[Any, list[str]]:
     try:
         for chunk in ahead(parts.part_chunks(part, job.rows, job.reading, job.options)):
             y = chunk_labels(chunk, job.classes)
-            learner.partial_fit(rows_of(chunk), y, classes=np.asarray(job.classes))
+            costs = reader.costs(chunk)
+            given = {} if costs is None else {"costs": costs}
+            learner.partial_fit(reader.rows(chunk), y, classes=np.asarray(job.classes), **given)
             start += len(y)
     except UNREADABLE as error:
         if before is None:
@@ -93,11 +98,24 @@ def learn_part(learner: Any, job: Job, position: int) -> tuple[Any, list[str]]:
 def learn_alone(learner: Any, job: Job) -> tuple[Any, list[str]]:
     """All parts, one after the other, as many times as there are passes; no file is written."""
     skipped: list[str] = []
-    for turn in range(job.passes):
+    scaler = None
+    if needs_scaling(job):
+        found = [sums for i in range(len(job.files)) if (sums := sums_of_part(job, i)) is not None]
+        scaler = scaler_entry(merge_sums([list(one.state()["arrays"].values()) for one in found]))
+    reader = row_reader(job, scaler)
+    for epoch in range(job.passes):
         for position in range(len(job.files)):
-            learner, bad = learn_part(learner, job, position)
-            skipped += bad if turn == 0 else []
+            learner, bad = learn_part(learner, job, position, reader)
+            skipped += bad if epoch == 0 else []
+    with_encoder(learner, reader)
     return learner, skipped
+
+
+def with_encoder(learner: Any, reader: RowReader) -> Any:
+    """The learner, and beside it what encodes its rows, if anything does."""
+    if reader.encoder is not None:
+        learner.encoder_ = reader.encoder
+    return learner
 
 
 def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[str]]:
@@ -118,7 +136,7 @@ def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[s
     return Parts.of_files(kept, parts.format), left_out
 
 
-def named_error(error: SteelyardError, part: Part, start: int) -> SteelyardError:
+def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardError:
     """The usual sentence, and where the rows stand."""
     where = f"It is about {part.path}; its rows are counted from row {start} of the part."
     kind = type(error)
@@ -126,15 +144,6 @@ def named_error(error: SteelyardError, part: Part, start: int) -> SteelyardError
         return kind(f"{error} {where}")
     except TypeError:
         return InvalidInputError(f"{error} {where}")
-
-
-def rows_of(chunk: Dataset) -> Any:
-    """Rows of numbers; text has to be left out or turned into numbers first."""
-    if chunk.nominal:
-        names = ", ".join(list(chunk.nominal)[:5])
-        advice = "Leave them out with drop=, or turn them into numbers first."
-        raise invalid("parts", "hold columns of numbers", f"text in {names}", advice)
-    return chunk.X if not hasattr(chunk.X, "to_numpy") else chunk.X.to_numpy()
 
 
 def chunk_labels(chunk: Dataset, classes: Sequence[Any]) -> NDArray[Any]:
@@ -188,11 +197,3 @@ def ahead(chunks: Iterable[Dataset], depth: int = AHEAD) -> Iterator[Dataset]:
     finally:
         stopped.set()
         thread.join()
-
-
-def count_features(parts: Parts, reading: dict[str, Any], options: dict[str, Any]) -> int:
-    """Features of a row, from the first one."""
-    for part in parts.files:
-        for chunk in parts.part_chunks(part, 1, reading, options):
-            return int(rows_of(chunk).shape[1])
-    raise invalid("parts", "hold at least one row", "none")

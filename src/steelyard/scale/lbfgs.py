@@ -14,48 +14,51 @@ from scipy.optimize import minimize
 
 from .._version import __version__
 from ..files import Fields, Node, read_container, reading, write_container
-from ..online import OnlineClassifier
+from ..online import AdaptiveBalanced, OnlineClassifier
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
 from .job import Job, WorkFolder
-from .lanes import chunk_labels, rows_of
-from .tasks import executor_or_pool, run_tasks
+from .lanes import chunk_labels
+from .rows import reader_in
+from .tasks import executor_or_pool, run_tasks, say_nothing
 
 Floats = NDArray[np.float64]
 
 
 def finish_lbfgs(fitted: Any, folder: WorkFolder, job: Job, executor: Executor | None, *, max_passes: int) -> Any:
-    """The weights that minimise |w|^2 / 2 + sum of cost log(1 + exp(-y f)), from those of ``fitted`` on.
+    """The weights that minimise |W|^2 / 2 + sum over rows and classes of t[k] log(1 / p[k]), from ``fitted`` on.
 
-    Every evaluation is one pass over the parts. Its sums are files of the job, named after the weights, so that a
-    later call finds those that were done.
+    p are the softmax of linear scores and t[k] = max c - c[k] is how much answering k saves against the dearest answer,
+    so the largest p is the cheapest answer on average. For two classes this is the cost-weighted logistic loss of one
+    score. Every evaluation is one pass over the parts. Its sums are files of the job, named after the weights, so that
+    a later call finds those that were done.
     """
-    if not isinstance(fitted, OnlineClassifier):
-        raise invalid("finish", "be None for more than two classes", "lbfgs")
-    costs = fitted.state()["setting"]["costs"]
-    if costs[2]:
-        raise invalid("finish", "be None with AdaptiveBalanced costs, which change on the way", "lbfgs")
+    costs = _costs_of(fitted)
+    _save(folder.path / "lbfgs-costs.steelyard", costs.ravel())
     with executor_or_pool(executor, len(job.files)) as used:
-        loss = _Loss(folder, job, used, (float(costs[0]), float(costs[1])), fitted.fit_intercept, max_passes)
-        start = np.concatenate([fitted.coef_[0], fitted.intercept_])
+        loss = _Loss(folder, job, used, fitted.fit_intercept, max_passes)
+        start = _scores_of(fitted)
         minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": max_passes, "maxfun": max_passes})
     return _with_weights(fitted, loss.best_weights if loss.best_weights is not None else start)
 
 
-class _Loss:
-    """Value and gradient at some weights, the intercept last; it keeps the best it has seen."""
+def _costs_of(fitted: Any) -> Floats:
+    """C[true, predicted] over the classes."""
+    state = fitted.state()
+    if isinstance(fitted.costs, AdaptiveBalanced):
+        raise invalid("finish", "be None with AdaptiveBalanced costs, which change on the way", "lbfgs")
+    if isinstance(fitted, OnlineClassifier):
+        negative, positive = state["setting"]["costs"][:2]
+        return np.array([[0.0, float(negative)], [float(positive), 0.0]])
+    return np.asarray(state["arrays"]["costs"], dtype=np.float64)
 
-    def __init__(
-        self,
-        folder: WorkFolder,
-        job: Job,
-        executor: Executor,
-        costs: tuple[float, float],
-        intercept: bool,
-        max_passes: int,
-    ) -> None:
-        self.folder, self.job, self.executor, self.costs = folder, job, executor, costs
-        self.intercept, self.left = intercept, max_passes
+
+class _Loss:
+    """Value and gradient at some weights, the intercept of each score last; it keeps the best it has seen."""
+
+    def __init__(self, folder: WorkFolder, job: Job, executor: Executor, fit_intercept: bool, max_passes: int) -> None:
+        self.folder, self.job, self.executor = folder, job, executor
+        self.fit_intercept, self.left = fit_intercept, max_passes
         self.best = np.inf
         self.best_weights: Floats | None = None
 
@@ -67,56 +70,97 @@ class _Loss:
         place = self.folder.path / f"lbfgs-{key}.steelyard"
         if not place.exists():
             _save(place, weights)
-        given = [(os.fspath(self.folder), key, i, *self.costs) for i in range(len(self.job.files))]
-        names = [about["name"] for about in self.job.files]
         run_tasks(
             self.executor,
             evaluate_part,
-            given,
-            names=names,
+            [(os.fspath(self.folder), key, i) for i in range(len(self.job.files))],
+            names=[about["name"] for about in self.job.files],
             kind="parts",
             work=os.fspath(self.folder),
-            on_done=lambda done, about: None,
+            on_done=say_nothing,
         )
-        value, gradient = 0.5 * float(weights[:-1] @ weights[:-1]), weights.copy()
-        gradient[-1] = 0.0
+        penalised = _by_score(weights.copy(), self.job)
+        penalised[:, -1] = 0.0
+        value, gradient = 0.5 * float((penalised * penalised).sum()), penalised.ravel()
         for i in range(len(self.job.files)):
             sums = _load(_sums_place(self.folder, key, i))
             value += float(sums[0])
-            gradient += sums[1:]
-        if not self.intercept:
-            gradient[-1] = 0.0
+            gradient = gradient + sums[1:]
+        if not self.fit_intercept:
+            _by_score(gradient, self.job)[:, -1] = 0.0
         if value < self.best:
             self.best, self.best_weights = value, weights.copy()
         return value, gradient
 
 
-def evaluate_part(folder: str, key: str, position: int, cost_neg: float, cost_pos: float) -> dict[str, Any]:
+def _by_score(weights: Floats, job: Job) -> Floats:
+    """A row of weights, then the intercept, for each score: one score for two classes, else one a class."""
+    return weights.reshape(1 if len(job.classes) == 2 else len(job.classes), job.n_features + 1)
+
+
+def evaluate_part(folder: str, key: str, position: int) -> dict[str, Any]:
     """The sums of one part, left in the folder: the loss, then its gradient. The task of a worker."""
     work = WorkFolder(folder)
     place = _sums_place(work, key, position)
     if place.exists():
         return {}
-    job = work.job()
-    weights = _load(work.path / f"lbfgs-{key}.steelyard")
-    parts, classes = job.parts(), np.asarray(job.classes)
-    sums = np.zeros(len(weights) + 1)
+    job, reader = work.job(), reader_in(work)
+    weights = _by_score(_load(work.path / f"lbfgs-{key}.steelyard"), job)
+    classes = np.asarray(job.classes)
+    matrix = _load(work.path / "lbfgs-costs.steelyard").reshape(len(classes), len(classes))
+    parts = job.parts()
+    sums = np.zeros(weights.size + 1)
     for chunk in parts.part_chunks(parts.files[position], job.rows, job.reading, job.options):
-        X, positive = rows_of(chunk), chunk_labels(chunk, job.classes) == classes[1]
-        sums += chunk_sums(X, positive, np.where(positive, cost_pos, cost_neg), weights)
+        y = chunk_labels(chunk, job.classes)
+        codes = np.searchsorted(classes, y)
+        known = codes < len(classes)
+        if not (known.all() and (classes[codes] == y).all()):
+            wrong = y[~known][0] if not known.all() else y[classes[codes] != y][0]
+            raise invalid("y", f"hold the classes {job.classes}", wrong, f"See {parts.files[position].path}.")
+        given = reader.costs(chunk)
+        costs = matrix[codes] if given is None else given.aligned(classes).per_example(y)
+        X = reader.rows(chunk)
+        sums += (
+            chunk_sums(X, codes == 1, _binary_cost(costs, codes), weights[0])
+            if len(weights) == 1
+            else (class_sums(X, costs.max(axis=1, keepdims=True) - costs, weights))
+        )
     _save(place, sums)
     return {}
+
+
+def _binary_cost(costs: Floats, codes: NDArray[np.intp]) -> Floats:
+    """What the wrong answer costs more than the right one."""
+    rows = np.arange(len(codes))
+    return np.maximum(costs[rows, 1 - codes] - costs[rows, codes], 0.0)
 
 
 def chunk_sums(X: Any, positive: NDArray[np.bool_], cost: Floats, weights: Floats) -> Floats:
     """Loss and gradient of some rows; no sum is left to BLAS, whose order depends on the machine."""
     sign = np.where(positive, 1.0, -1.0)
-    products = np.asarray(X @ weights[:-1]) if is_sparse(X) else (X * weights[:-1]).sum(axis=1)
-    margin = sign * (products + weights[-1])
+    margin = sign * _scores(X, weights)
     loss = np.logaddexp(0.0, -margin)
     slope = -cost * sign * np.exp(-np.logaddexp(0.0, margin))
+    return np.concatenate([[float((cost * loss).sum())], _gradient(X, slope)])
+
+
+def class_sums(X: Any, saved: Floats, weights: Floats) -> Floats:
+    """The same for many classes: ``saved[i, k]`` is what answering k saves against the dearest answer to row i."""
+    scores = np.column_stack([_scores(X, one) for one in weights])
+    top = scores.max(axis=1, keepdims=True)
+    log_sum = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+    slope = saved.sum(axis=1, keepdims=True) * np.exp(scores - log_sum) - saved
+    return np.concatenate([[float((saved * (log_sum - scores)).sum())], *(_gradient(X, one) for one in slope.T)])
+
+
+def _scores(X: Any, weights: Floats) -> Floats:
+    products = np.asarray(X @ weights[:-1]) if is_sparse(X) else (X * weights[:-1]).sum(axis=1)
+    return np.asarray(products + weights[-1])
+
+
+def _gradient(X: Any, slope: Floats) -> Floats:
     gradient = np.asarray(X.T @ slope) if is_sparse(X) else (X * slope[:, None]).sum(axis=0)
-    return np.concatenate([[float((cost * loss).sum())], gradient, [float(slope.sum())]])
+    return np.concatenate([gradient, [float(slope.sum())]])
 
 
 def _sums_place(folder: WorkFolder, key: str, position: int) -> Path:
@@ -132,8 +176,20 @@ def _load(place: Path) -> Floats:
         return Fields(read_container(place)).floats("numbers", None)
 
 
+def _scores_of(fitted: Any) -> Floats:
+    """Where the search starts. Many classes learn what answers cost: the cheapest has the largest score."""
+    both = np.column_stack([fitted.coef_, fitted.intercept_])
+    return np.ascontiguousarray(both if isinstance(fitted, OnlineClassifier) else -both, dtype=np.float64).ravel()
+
+
 def _with_weights(fitted: Any, weights: Floats) -> Any:
     state = fitted.state()
-    factors = np.array([1.0, float(weights[-1]), float(weights[:-1] @ weights[:-1]), 0.0, 0.0])
-    state["arrays"] |= {"weights": weights[:-1].copy(), "factors": factors}
+    if isinstance(fitted, OnlineClassifier):
+        factors = np.array([1.0, float(weights[-1]), float(weights[:-1] @ weights[:-1]), 0.0, 0.0])
+        state["arrays"] |= {"weights": weights[:-1].copy(), "factors": factors}
+    else:
+        scores = weights.reshape(len(fitted.classes_), -1)
+        coef, intercept = (np.asarray(state["arrays"][name]) for name in ("coef", "intercept"))
+        state["arrays"] |= {"coef": (-scores[:, :-1]).reshape(coef.shape)}
+        state["arrays"] |= {"intercept": (-scores[:, -1]).reshape(intercept.shape)}
     return type(fitted).from_state(state)

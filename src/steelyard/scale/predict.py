@@ -8,19 +8,29 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..costs import Costs
+from ..costs.spec import CostSpec
 from ..data import Dataset, Parts
 from ..data.parts import as_parts
+from ..errors import SteelyardError
+from ..executors import workers_of
 from ..files import write_atomically
 from ..models.model import Model
 from ..models.outputs import row_writer
+from ..models.records import RecordEncoder
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..models.tables import named_rows
 from ..validation.values import check_choice, check_count, invalid
 from .job import WorkFolder, part_entry, read_note, restore_part, write_note
-from .lanes import ahead, rows_of
+from .lanes import ahead, named_error
+from .progress import Progress
+from .rows import cost_columns, numbers_of, read_spec, spec_entry, without
 from .tasks import executor_or_pool, run_tasks
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -33,8 +43,10 @@ def predict_parts(
     *,
     columns: Sequence[str] = (),
     format: str = "parquet",
+    costs: Costs | CostSpec | str | None = None,
     executor: Executor | None = None,
     rows: int = 10_000,
+    progress: bool = False,
     **options: Any,
 ) -> Path:
     """Decide the rows of many files: an output part for every input part, then ``out/_manifest.json``.
@@ -53,10 +65,15 @@ def predict_parts(
         Columns of the input that go along with the decisions.
     format : {"parquet", "csv", "jsonl"}
         Of the output; Parquet is written with checksums.
+    costs : Costs, str or None
+        Other prices than the model was fitted with, for a Model; text such as ``"fn=amount,fp=2"`` names columns with a
+        cost a row. A model that was fitted with cost columns reads them by itself.
     executor : Executor or None
         A pool of processes if None; see :func:`on_dask`.
     rows : int
         Rows read at a time.
+    progress : bool
+        Show a line on a terminal.
     **options : Any
         Of the reader; ``target`` and ``drop`` leave columns out for a classifier without named columns.
 
@@ -69,7 +86,12 @@ def predict_parts(
     listed, folder = as_parts(parts), WorkFolder(Path(out).absolute())
     with folder.held():
         path = model_file(model, folder)
-        reading_options = options | reader_options(load_model(path), listed)
+        loaded = load_model(path)
+        reading_options = options | reader_options(loaded, listed)
+        spec = read_spec(costs)
+        prices = costs if spec is None else spec.costs(classes=loaded.classes_) if not spec.columns else None
+        if costs is not None and not isinstance(loaded, Model):
+            raise invalid("costs", "be left out for a learner that knows scores only", costs)
         about = {
             "path": os.fspath(path),
             "model": hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -77,22 +99,25 @@ def predict_parts(
             "options": reading_options,
             "columns": list(columns),
             "format": format,
+            "costs": spec_entry(spec) if spec is not None and spec.columns else None,
+            "prices": prices.to_dict() if isinstance(prices, Costs) else None,
             "source": listed.format,
             "rows": check_count("rows", rows),
             "files": [part_entry(part) for part in listed.files],
         }
         write_note(folder.path / "_job.json", about)
-        given = [(os.fspath(folder), i) for i in range(len(listed))]
-        names = [part.name for part in listed.files]
-        with executor_or_pool(executor, len(given)) as used:
+        shown = Progress(progress)
+        shown.begin("deciding", len(listed))
+        with executor_or_pool(executor, len(listed)) as used, shown:
+            shown.workers = workers_of(used)
             done = run_tasks(
                 used,
                 predict_part,
-                given,
-                names=names,
+                [(os.fspath(folder), i) for i in range(len(listed))],
+                names=[part.name for part in listed.files],
                 kind="parts",
                 work=os.fspath(folder),
-                on_done=lambda count, result: None,
+                on_done=shown.step,
             )
         manifest = folder.path / "_manifest.json"
         with write_atomically(manifest) as file:
@@ -108,19 +133,33 @@ def model_file(model: Any, folder: WorkFolder) -> Path:
         raise invalid("model", "be a path or have save()", model)
     folder.path.mkdir(parents=True, exist_ok=True)
     path = folder.path / "_model.steelyard"
-    model.save(path)
+    encoder = getattr(model, "encoder_", None)
+    (model if encoder is None else as_state(model, encoder, model.classes_.tolist())).save(path)
     return path
+
+
+def as_state(fitted: Any, encoder: RecordEncoder, labels: list[Any]) -> StreamState:
+    """The learner as `steelyard predict` reads it: over the classes 0, 1, .., with columns and labels beside it."""
+    state = fitted.state()
+    state["arrays"] |= {"classes": np.arange(len(labels))}
+    state["labels"] = "i"
+    costs = fitted.costs
+    if isinstance(costs, Costs) and costs.classes is not None:
+        matrix = np.asarray(costs.aligned(labels).matrix).tolist()
+        state["params"]["costs"] = {"use": "Costs", "C": matrix, "classes": None, "positive": None}
+    return StreamState(type(fitted).from_state(state), encoder, tuple(labels), np.zeros((len(labels),) * 2, dtype=int))
 
 
 def reader_options(model: Any, parts: Parts) -> dict[str, Any]:
     """What the reader must know for a model with columns of its own."""
-    if not isinstance(model, Model):
+    if not isinstance(model, (Model, StreamState)):
         return {}
     if model.columns.sparse is not (parts.format == "libsvm"):
         raise invalid("parts", "be LIBSVM, or not, like the data the model was fitted on", parts)
     if model.columns.sparse:
         return {"n_features": len(model.columns.numeric)}
-    return {"nominal": [name for name in model.columns.nominal if isinstance(name, str)]}
+    nominal = model.encoder.nominal if isinstance(model, StreamState) else model.columns.nominal
+    return {"nominal": [name for name in nominal if isinstance(name, str)]}
 
 
 def predict_part(folder: str, position: int) -> dict[str, Any]:
@@ -130,11 +169,14 @@ def predict_part(folder: str, position: int) -> dict[str, Any]:
     entry = about["files"][position]
     out = work.path / _output_name(entry["name"], about["format"])
     note = work.path / "_done" / f"{position:06}.json"
-    identity = {key: about[key] for key in ("model", "reading", "columns", "format")} | {"part": entry}
+    identity = {key: about[key] for key in ("model", "reading", "columns", "format", "costs", "prices")} | {
+        "part": entry
+    }
     known = read_note(note)
     if known is not None and known["identity"] == identity and out.exists() and out.stat().st_size == known["bytes"]:
         return {"part": entry["name"], "out": os.fspath(out.relative_to(work.path)), "rows": known["rows"]}
-    model = load_model(Path(about["path"]))
+    model, spec = load_model(Path(about["path"])), None if about["costs"] is None else CostSpec(**about["costs"])
+    costs = spec if about["prices"] is None else Costs.from_dict(about["prices"])
     part = restore_part(entry)
     parts = Parts.of_files([part], about["source"])
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -142,9 +184,13 @@ def predict_part(folder: str, position: int) -> dict[str, Any]:
     with write_atomically(out) as file:
         writer = row_writer(about["format"], file, safe=True)
         for chunk in ahead(parts.part_chunks(part, about["rows"], about["reading"], about["options"])):
-            found = decide_chunk(model, chunk, about["columns"])
-            writer.write(found)
-            count += len(found["decision"])
+            try:
+                found = decide_rows(model, chunk, costs=costs, drop=cost_columns(spec))
+                told = _output(found, chunk, about["columns"], raw=not isinstance(model, (Model, StreamState)))
+            except SteelyardError as error:
+                raise named_error(error, part, count) from error
+            writer.write(told)
+            count += len(found.decisions)
         writer.close()
     note.parent.mkdir(exist_ok=True)
     write_note(note, {"identity": identity, "rows": count, "bytes": out.stat().st_size})
@@ -158,21 +204,44 @@ def _output_name(name: str, format: str) -> str:
     return f"{stem}.{format}"
 
 
-def decide_chunk(model: Any, chunk: Dataset, columns: Sequence[str]) -> dict[str, Any]:
-    """Columns of the input, the decision, and what the model knows of it."""
-    sparse = isinstance(model, Model) and model.columns.sparse
-    table: Any = chunk.X if sparse else named_rows(chunk) if chunk.features else chunk.X
-    found: dict[str, Any] = {}
+class Decided(NamedTuple):
+    """The answers to some rows, and what the model knows of them; None where it does not."""
+
+    decisions: list[Any]
+    expected_cost: list[float] | None = None
+    scores: NDArray[np.float64] | None = None  # of the second of two classes: larger for those more likely
+
+
+def decide_rows(
+    model: Any, chunk: Dataset, *, costs: CostSpec | Costs | None = None, drop: Sequence[str] = ()
+) -> Decided:
+    """The answers of a model to the rows of a chunk; columns to ``drop`` are no features."""
+    if not isinstance(model, (Model, StreamState)):
+        rows = numbers_of(without(chunk, drop))
+        found = model.decision_function(rows)
+        return Decided(model.predict(rows).tolist(), None, found if found.ndim == 1 else None)
+    table: Any = named_rows(chunk) if chunk.features else chunk.X
+    if isinstance(model, StreamState):
+        return Decided(model.predict(table).tolist(), None, model.scores(table))
+    stated = costs.costs(table, classes=model.classes_) if isinstance(costs, CostSpec) else costs
+    if not model.has_probabilities:
+        return Decided(model.predict(table, costs=stated).tolist())
+    weighed = model.weigh(table, costs=stated)
+    scores = np.ascontiguousarray(weighed.proba[:, 1]) if len(model.classes_) == 2 else None
+    return Decided(weighed.decisions.tolist(), weighed.expected_cost.tolist(), scores)
+
+
+def _output(found: Decided, chunk: Dataset, columns: Sequence[str], *, raw: bool) -> dict[str, Any]:
+    """The columns of an output part; scores of learners that know no probabilities."""
+    told: dict[str, Any] = {}
+    table: Any = named_rows(chunk) if columns else None
     for name in columns:
         if name not in chunk.features:
             raise invalid("columns", f"name columns of the parts ({', '.join(chunk.features[:20])})", name)
-        found[name] = list(table[name])
-    if isinstance(model, Model) and model.has_probabilities:
-        weighed = model.weigh(table)
-        return found | {"decision": weighed.decisions.tolist(), "expected_cost": weighed.expected_cost.tolist()}
-    if isinstance(model, (Model, StreamState)):
-        return found | {"decision": model.predict(table).tolist()}
-    rows = rows_of(chunk)
-    found["decision"] = model.predict(rows).tolist()
-    scores = model.decision_function(rows)
-    return found | ({"score": scores.tolist()} if scores.ndim == 1 else {})
+        told[name] = list(table[name])
+    told["decision"] = found.decisions
+    if found.expected_cost is not None:
+        told["expected_cost"] = found.expected_cost
+    if raw and found.scores is not None:
+        told["score"] = found.scores.tolist()
+    return told

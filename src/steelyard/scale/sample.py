@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from scipy import sparse
 
 from .._native import draw
-from ..data import Parts
+from ..data import Dataset, Parts
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
-from .lanes import chunk_labels, rows_of
+from .lanes import chunk_labels
+from .rows import numbers_of
 
 
 def fit_sample(model: Any, parts: Parts, options: dict[str, Any], *, count: int, seed: int, rows: int) -> Any:
     """The model fitted on about ``count`` rows."""
+    taken, truths = draw_rows(parts, options, numbers_of, count=count, seed=seed, rows=rows)
+    X = sparse.vstack(taken, format="csr") if is_sparse(taken[0]) else np.vstack(taken)
+    return model.fit(X, truths)
+
+
+def sample_table(
+    parts: Parts, options: dict[str, Any], *, count: int, seed: int, rows: int = 10_000
+) -> tuple[Any, NDArray[Any]]:
+    """About ``count`` rows as a frame, sparse where the parts are, and their labels."""
+    taken, truths = draw_rows(parts, options, _frame, count=count, seed=seed, rows=rows)
+    if is_sparse(taken[0]):
+        return sparse.vstack(taken, format="csr"), truths
+    return pd.concat(taken, ignore_index=True), truths
+
+
+def _frame(chunk: Dataset) -> Any:
+    if is_sparse(chunk.X):
+        return chunk.X
+    return pd.DataFrame(chunk.X, columns=list(chunk.features)) if isinstance(chunk.X, np.ndarray) else chunk.X
+
+
+def draw_rows(
+    parts: Parts, options: dict[str, Any], form: Callable[[Dataset], Any], *, count: int, seed: int, rows: int
+) -> tuple[list[Any], NDArray[Any]]:
+    """The rows drawn from each chunk, in the form wanted, and all their labels."""
     labels = parts.count_labels(**options)
     share = min(1.0, count / max(1, sum(labels.values())))
     reading = parts.reading(options)
@@ -28,9 +57,8 @@ def fit_sample(model: Any, parts: Parts, options: dict[str, Any], *, count: int,
             kept = np.array([draw(seed, (i << 40) + start + j) < share for j in range(n)])
             start += n
             if kept.any():
-                taken.append(rows_of(chunk)[kept])
+                taken.append(form(chunk)[kept])
                 truths.append(chunk_labels(chunk, list(labels))[kept])
     if not taken:
         raise invalid("sample", "take at least one row", count)
-    X = sparse.vstack(taken, format="csr") if is_sparse(taken[0]) else np.vstack(taken)
-    return model.fit(X, np.concatenate(truths))
+    return taken, np.concatenate(truths)

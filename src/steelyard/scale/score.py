@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native import poisson_tables
+from .._native import poisson_costs, poisson_tables
 from .._version import __version__
+from ..costs import Costs
 from ..costs.rules import CostsLike
+from ..costs.spec import CostSpec
 from ..data import Parts
 from ..data.parts import as_parts
+from ..errors import SteelyardError
+from ..evaluate import mean_cost, total_cost
 from ..evaluate.intervals import Interval
+from ..executors import workers_of
 from ..files import Fields, Node, read_container, reading, write_container
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..validation.values import check_choice, check_count, check_number, invalid
+from .curve import Histogram, ScoreCurve, score_curve
 from .job import WorkFolder, part_entry, read_note, restore_part, write_note
-from .lanes import ahead, chunk_labels
-from .predict import decide_chunk, model_file, reader_options
+from .lanes import ahead, chunk_labels, named_error
+from .predict import decide_rows, model_file, reader_options
+from .progress import Progress
+from .rows import RowReader, cost_columns, read_spec, spec_entry
 from .tasks import executor_or_pool, run_tasks
 
 Tables = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Measures = Mapping[str, Callable[..., float]] | Sequence[Callable[..., float]]
+BY_ROW = (mean_cost, total_cost)  # measures that sums of row costs are enough for
+
+
+class PartScores(dict[str, Interval]):
+    """Measures by name, and what thresholds on the score would do.
+
+    Parameters
+    ----------
+    found : dict of Interval
+        By the name of the measure.
+    curve : ScoreCurve or None
+        None for more than two classes and for models without scores.
+    """
+
+    def __init__(self, found: Mapping[str, Interval], curve: ScoreCurve | None) -> None:
+        super().__init__(found)
+        self.curve = curve
 
 
 def score_parts(
@@ -37,7 +65,7 @@ def score_parts(
     measures: Measures,
     *,
     target: str | int | None = None,
-    costs: CostsLike | None = None,
+    costs: CostsLike | CostSpec | str | None = None,
     interval: str | None = "poisson",
     replicates: int = 400,
     confidence: float = 0.95,
@@ -45,13 +73,14 @@ def score_parts(
     executor: Executor | None = None,
     work: str | os.PathLike[str] | None = None,
     rows: int = 10_000,
+    progress: bool = False,
     **options: Any,
-) -> dict[str, Interval]:
+) -> PartScores:
     """Measures of a model on many files, with intervals by the Poisson bootstrap.
 
     Each part gives how often each truth got each answer, and the same in every replicate, where a row counts 0, 1, 2,
     .. times by a draw of (seed, part, row, replicate). Whole numbers add up exactly: the values are those of the
-    measures on all rows.
+    measures on all rows. Costs of single rows are added up by compensated sums.
 
     Parameters
     ----------
@@ -63,8 +92,8 @@ def score_parts(
         Measures of this package, of labels and answers.
     target : str, int or None
         The column of labels.
-    costs : Costs, mapping, array-like or None
-        By class, ``C[true, predicted]``.
+    costs : Costs, mapping, array-like, str or None
+        By class, ``C[true, predicted]``, or text such as ``"fn=amount,fp=2"`` that names columns with a cost a row.
     interval : {"poisson", None}
         None for the values alone.
     replicates : int
@@ -79,19 +108,22 @@ def score_parts(
         A folder that all workers share; needed on a cluster.
     rows : int
         Rows read at a time.
+    progress : bool
+        Show a line on a terminal.
     **options : Any
         Of the reader.
 
     Returns
     -------
-    dict of Interval
-        By the name of the measure.
+    PartScores
+        A dict of intervals by the name of the measure; its ``curve`` tells AUC and thresholds, with error bounds.
     """
     if interval is not None:
         check_choice("interval", interval, ("poisson",))
     check_number("confidence", confidence, above=0, below=1)
     count = 0 if interval is None else check_count("replicates", replicates, at_least=20)
     named = dict(measures) if isinstance(measures, Mapping) else {one.__name__: one for one in measures}
+    spec = read_spec(costs)
     with tempfile.TemporaryDirectory(prefix="steelyard-") as made:
         folder = WorkFolder(Path(made if work is None else work).absolute())
         with folder.held():
@@ -102,6 +134,8 @@ def score_parts(
             stated = stated | reader_options(loaded, listed)
             known = loaded.labels if isinstance(loaded, StreamState) else loaded.classes_
             labels = [label.item() if isinstance(label, np.generic) else label for label in known]
+            if spec is not None and not spec.columns:
+                costs, spec = spec.costs(classes=labels), None
             about = {
                 "path": os.fspath(path),
                 "reading": listed.reading(stated),
@@ -111,43 +145,113 @@ def score_parts(
                 "rows": check_count("rows", rows),
                 "replicates": count,
                 "seed": check_count("seed", seed, at_least=0),
+                "costs": spec_entry(spec),
                 "files": [part_entry(part) for part in listed.files],
             }
             write_note(folder.path / "_score.json", about)
-            given = [(os.fspath(folder), i) for i in range(len(listed))]
-            names = [part.name for part in listed.files]
-            with executor_or_pool(executor, len(given)) as used:
+            shown = Progress(progress)
+            shown.begin("scoring", len(listed))
+            with executor_or_pool(executor, len(listed)) as used, shown:
+                shown.workers = workers_of(used)
                 run_tasks(
                     used,
                     score_part,
-                    given,
-                    names=names,
+                    [(os.fspath(folder), i) for i in range(len(listed))],
+                    names=[part.name for part in listed.files],
                     kind="parts",
                     work=os.fspath(folder),
-                    on_done=lambda done, result: None,
+                    on_done=shown.step,
                 )
-            tables = sum_tables(folder, len(listed))
+            sums = join_parts(folder, len(listed))
     classes = np.asarray(labels)
-    return {name: _interval(measure, tables, classes, costs, confidence) for name, measure in named.items()}
+    found = {name: _interval(measure, sums, classes, costs, spec, confidence) for name, measure in named.items()}
+    return PartScores(found, score_curve(sums.scores, _class_costs(costs, spec, classes)) if len(labels) == 2 else None)
+
+
+class Sums:
+    """What parts add up to: tables of counts, sums of row costs, and the histogram of scores."""
+
+    def __init__(self, replicates: int, classes: int) -> None:
+        shape = (1 + replicates, classes**2)
+        self.tables: Tables = np.zeros(shape, dtype=np.int64)
+        self.costs: Floats = np.zeros(shape)
+        self.lost: Floats = np.zeros(shape)
+        self.scores = Histogram.empty()
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of the next part."""
+        self.tables += other.tables
+        for term in (other.costs, other.lost):
+            add_compensated(self.costs, self.lost, term)
+        self.scores = self.scores + other.scores
+
+    def write(self, place: Path) -> None:
+        """As a file."""
+        arrays = {"tables": self.tables.ravel(), "costs": self.costs.ravel(), "lost": self.lost.ravel()}
+        arrays |= {"bins": self.scores.bins, "positive": self.scores.positive, "negative": self.scores.negative}
+        write_container(place, Node("ScoreTables/2", {}, arrays), version=__version__)
+
+    def load(self, place: Path) -> Sums:
+        """From a file of sums with the same shape."""
+        with reading(place):
+            fields, shape = Fields(read_container(place)), self.tables.shape
+            size = self.tables.size
+            self.tables = fields.integers("tables", size, low=0, high=1 << 62).reshape(shape)
+            self.costs = fields.floats("costs", size).reshape(shape)
+            self.lost = fields.floats("lost", size).reshape(shape)
+            bins = fields.integers("bins", None, low=-(1 << 62), high=1 << 62)
+            counts = [fields.integers(name, len(bins), low=0, high=1 << 62) for name in ("positive", "negative")]
+            self.scores = Histogram(bins, *counts)
+        return self
 
 
 def score_part(folder: str, position: int) -> dict[str, Any]:
-    """The tables of one part, left in the folder; the task of a worker."""
+    """The sums of one part, left in the folder; the task of a worker."""
     work = WorkFolder(folder)
     about = read_note(work.path / "_score.json")
     part, model = restore_part(about["files"][position]), load_model(Path(about["path"]))
     parts = Parts.of_files([part], about["source"])
-    classes = about["classes"]
-    tables: Tables = np.zeros((1 + about["replicates"], len(classes) ** 2), dtype=np.int64)
-    first = 0
+    classes, seed = about["classes"], about["seed"]
+    spec = None if about["costs"] is None else CostSpec(**about["costs"])
+    reader = RowReader(None, spec, classes)
+    sums, first = Sums(about["replicates"], len(classes)), 0
     for chunk in ahead(parts.part_chunks(part, about["rows"], about["reading"], about["options"])):
-        cells = cells_of(chunk_labels(chunk, classes).tolist(), decide_chunk(model, chunk, ())["decision"], classes)
-        tables[0] += np.bincount(cells, minlength=len(classes) ** 2)
-        poisson_tables(cells, about["seed"], position, first, tables[1:])
+        try:
+            found = decide_rows(model, chunk, costs=spec, drop=cost_columns(spec))
+            cells = cells_of(chunk_labels(chunk, classes).tolist(), found.decisions, classes)
+            row_costs = reader.costs(chunk)
+        except SteelyardError as error:
+            raise named_error(error, part, first) from error
+        sums.tables[0] += np.bincount(cells, minlength=len(classes) ** 2)
+        poisson_tables(cells, seed, position, first, sums.tables[1:])
+        if row_costs is not None:
+            paid = _paid(row_costs, cells, classes)
+            add_compensated(sums.costs[0], sums.lost[0], exact_sums(cells, paid, len(classes) ** 2))
+            poisson_costs(cells, paid, seed, position, first, sums.costs[1:], sums.lost[1:])
+        if found.scores is not None:
+            sums.scores = sums.scores + Histogram.of(found.scores, cells >= len(classes))
         first += len(cells)
-    node = Node("ScoreTables/1", {"part": position}, {"tables": tables.ravel()})
-    write_container(work.path / f"_tables-{position:06}.steelyard", node, version=__version__)
+    sums.write(work.path / f"_tables-{position:06}.steelyard")
     return {"rows": first}
+
+
+def _paid(costs: Costs, cells: Tables, classes: Sequence[Any]) -> Floats:
+    """What the answer to each row cost."""
+    truth, answer = np.divmod(cells, len(classes))
+    table = costs.aligned(np.asarray(classes)).per_example(np.asarray(classes)[truth])
+    return np.ascontiguousarray(table[np.arange(len(cells)), answer])
+
+
+def add_compensated(sums: Floats, lost: Floats, term: Floats) -> None:
+    """Add to sums in place, and what rounding loses to ``lost`` (Neumaier)."""
+    total = sums + term
+    lost += np.where(np.abs(sums) >= np.abs(term), (sums - total) + term, (term - total) + sums)
+    sums[...] = total
+
+
+def exact_sums(cells: Tables, paid: Floats, n_cells: int) -> Floats:
+    """The correctly rounded sum of what was paid in each cell."""
+    return np.array([math.fsum(paid[cells == cell].tolist()) for cell in range(n_cells)])
 
 
 def cells_of(truth: Sequence[Any], answers: Sequence[Any], classes: Sequence[Any]) -> Tables:
@@ -163,30 +267,46 @@ def cells_of(truth: Sequence[Any], answers: Sequence[Any], classes: Sequence[Any
     return found
 
 
-def sum_tables(folder: WorkFolder, parts: int) -> Tables:
-    """The tables of all parts together, one row for the data and one for each replicate."""
+def join_parts(folder: WorkFolder, parts: int) -> Sums:
+    """The sums of all parts together, in their order."""
     about = read_note(folder.path / "_score.json")
-    shape = (1 + about["replicates"], len(about["classes"]) ** 2)
-    total = np.zeros(shape, dtype=np.int64)
+    total = Sums(about["replicates"], len(about["classes"]))
     for position in range(parts):
-        place = folder.path / f"_tables-{position:06}.steelyard"
-        with reading(place):
-            total += (
-                Fields(read_container(place)).wholes("tables", shape[0] * shape[1], low=0, high=1 << 62).reshape(shape)
-            )
+        one = Sums(about["replicates"], len(about["classes"]))
+        total.add(one.load(folder.path / f"_tables-{position:06}.steelyard"))
     return total
 
 
-def _interval(measure: Callable[..., float], tables: Tables, classes: Any, costs: Any, confidence: float) -> Interval:
+def _class_costs(costs: Any, spec: CostSpec | None, classes: NDArray[Any]) -> Floats | None:
+    """C[true, predicted] where costs are the same for all rows."""
+    if costs is None or spec is not None:
+        return None
+    matrix = costs.aligned(classes).matrix if isinstance(costs, Costs) else Costs.from_matrix(costs).matrix
+    return None if matrix is None else np.asarray(matrix, dtype=np.float64)
+
+
+def _interval(
+    measure: Callable[..., float], sums: Sums, classes: Any, costs: Any, spec: CostSpec | None, confidence: float
+) -> Interval:
     truth, answer = np.repeat(classes, len(classes)), np.tile(classes, len(classes))
-    given = {} if costs is None else {"costs": costs}
 
-    def value(table: Tables) -> float:
-        return float(measure(truth, answer, sample_weight=table.astype(float), classes=classes, **given))
+    def value(r: int) -> float:
+        given = {} if costs is None or spec is not None else {"costs": costs}
+        if spec is not None and measure in BY_ROW:
+            given = {"costs": _mean_costs(sums, r, classes)}
+        return float(measure(truth, answer, sample_weight=sums.tables[r].astype(float), classes=classes, **given))
 
-    found = value(tables[0])
-    if len(tables) == 1:
+    found = value(0)
+    if len(sums.tables) == 1:
         return Interval(found, np.nan, np.nan, confidence, np.nan, "no interval")
-    drawn = np.array([value(table) for table in tables[1:] if table.sum()])
+    drawn = np.array([value(r) for r in range(1, len(sums.tables)) if sums.tables[r].sum()])
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(found, float(low), float(high), confidence, float(drawn.std(ddof=1)), "Poisson bootstrap")
+
+
+def _mean_costs(sums: Sums, r: int, classes: Any) -> Costs:
+    """The mean cost of the rows in each cell: with it the measures of costs are sums over the rows themselves."""
+    counts = sums.tables[r]
+    means = np.divide(sums.costs[r] + sums.lost[r], counts, out=np.zeros(len(counts)), where=counts > 0)
+    matrix = means.reshape(len(classes), len(classes))
+    return replace(Costs.zero_one(classes), matrix=matrix)

@@ -13,7 +13,11 @@ from typing import Any
 from ..errors import ClusterLost, SteelyardError
 from .dask import ClusterExecutor
 
-Done = Callable[[int, Any], None]
+Done = Callable[[int, Any, list[str]], None]  # tasks done, what came of the last, names of those not done
+
+
+def say_nothing(done: int, result: Any, waiting: list[str]) -> None:
+    """For tasks whose progress is not shown."""
 
 
 @contextmanager
@@ -36,22 +40,30 @@ def run_tasks(
     kind: str,
     work: str,
     on_done: Done,
+    before: int = 0,
+    total: int | None = None,
+    detail: Callable[[int], str] | None = None,
 ) -> list[Any]:
-    """The results of all tasks, in their order. The first failure takes back those that have not begun."""
+    """The results of all tasks, in their order. The first failure takes back those that have not started.
+
+    ``before`` and ``total`` count the tasks of earlier stages and of all; ``detail`` tells what a task that ended its
+    workers was at.
+    """
     places: dict[Future[Any], int] = {}
     results: list[Any] = [None] * len(arguments)
-    done = 0
+    done = before
     try:
         for i, given in enumerate(arguments):
             places[executor.submit(task, *given)] = i
         for future in as_completed(places):
             results[places[future]] = future.result()
             done += 1
-            on_done(done, results[places[future]])
+            on_done(done, results[places[future]], [names[i] for other, i in places.items() if not other.done()])
     except BaseException as error:
         for future in places:
             future.cancel()
-        explained = _explained(error, executor, places, names, f"{done} of {len(arguments)} {kind}", work)
+        named = [name if detail is None else f"{name}{detail(i)}" for i, name in enumerate(names)]
+        explained = _explained(error, executor, places, named, f"{done} of {total or len(arguments)} {kind}", work)
         if explained is error:
             raise
         raise explained from error
@@ -72,12 +84,17 @@ def _explained(
     if type(error).__name__ == "KilledWorker" or isinstance(error, BrokenProcessPool):
         failed = next((names[i] for future, i in places.items() if future.done() and _failed_with(future, error)), "?")
         return ClusterLost(
-            f"workers ended while they learned {failed}, after {progress}: a part may need more memory than a worker "
-            f"has. Give smaller rows=, or more memory to each worker; {work} holds what is done."
+            f"workers ended at {failed}, after {progress}: it may need more memory than a worker has"
+            f"{_limit(executor)}. Give smaller rows=, or more memory to each worker; {work} holds what is done."
         )
     if isinstance(error, (CancelledError, OSError)) and isinstance(executor, ClusterExecutor):
         return _lost(executor, progress, work)
     return error
+
+
+def _limit(executor: Executor) -> str:
+    known = getattr(executor, "memory_limit", None)
+    return f" ({known / (1 << 30):.3g} GB)" if known else ""
 
 
 def _failed_with(future: Future[Any], error: BaseException) -> bool:

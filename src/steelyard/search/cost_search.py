@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 import numbers
+from concurrent.futures import Executor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,15 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
+from ..executors import check_executor
 from ..validation.arrays import check_labels, check_random, check_same_length
 from ..validation.docstrings import documented
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .genetic import GeneticSampler
 from .objective import (
-    Candidate,
+    CostCandidate,
     Objective,
     Split,
-    class_costs,
+    costs_by_class,
     normalised,
     paper_splits,
     read_measure,
@@ -71,6 +74,9 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         Journal file, database or storage to resume from and to share.
     study_name : str or None
         Name of the study there.
+    executor : Executor or None
+        Where vectors are judged instead of threads of this process, such as what
+        :func:`steelyard.scale.on_dask` gives; the data are sent once and the result is the same.
     progress : bool
         Show a bar.
     parameter : str
@@ -106,6 +112,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         storage: Any = None,
         study_name: str | None = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         random_state: RandomState = None,
         progress: bool = False,
         parameter: str = "costs",
@@ -120,6 +127,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         self.storage = storage
         self.study_name = study_name
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.progress = progress
         self.parameter = parameter
@@ -135,7 +143,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
         check_same_length(X=X, y=codes)
         rows = X.tocsr() if hasattr(X, "tocsr") else X
-        candidate = Candidate(self._searched(), self.parameter, classes)
+        candidate = CostCandidate(self._searched(), self.parameter, classes)
         measure = read_measure(self.scoring, classes[codes], classes)
         random, jobs = check_random(self.random_state), check_jobs(self.n_jobs)
         plan = self._plan(classes, codes, int(random.randint(2**31 - 1)))
@@ -148,15 +156,16 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                judge = Objective(candidate, measure, rows, classes[codes], splits, jobs)
-                _study.run(study, one, judge, advance)
+                judge = Objective(candidate, measure, rows, classes[codes], splits, jobs, check_executor(self.executor))
+                with closing(judge):
+                    _study.run(study, one, judge, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
                 winners.append(normalised(costs))
                 fitness.append(value)
         best = normalised(np.mean(winners, axis=0))
         self.best_estimator_ = candidate.with_costs(best).fit(X, classes[codes])
-        self.best_costs_: Costs = class_costs(classes, best)
+        self.best_costs_: Costs = costs_by_class(classes, best)
         self.validation_fitness_ = float(np.mean(fitness))
         self.n_rounds_: int | None = candidate.estimator.get_params().get("n_estimators")
         self.studies_ = studies
@@ -233,6 +242,13 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
             "seed": plan.seed,
             "classes": dict(zip(plan.names, plan.counts.tolist(), strict=True)),
         }
+
+    def __sklearn_clone__(self) -> CostSearchCV:
+        """A new search with the same settings; an executor is no setting to be copied, both use the same."""
+        given = {
+            name: clone(value, safe=False) for name, value in self.get_params(deep=False).items() if name != "executor"
+        }
+        return type(self)(**given, executor=self.executor)
 
     # -- answering ---------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +19,8 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
-from ..evaluate import get_scorer, get_scorer_names
+from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
+from ..executors import shared, unwrap
 from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
@@ -42,22 +47,36 @@ class Measure:
 def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measure:
     """``"g_mean"`` (39), ``"f:CLASS"`` (38), costs (their mean is minimised), or a scorer or its name."""
     if isinstance(scoring, str) and scoring == "g_mean":
-        return Measure(lambda truths, answers: g_mean(_confusion(truths, answers, len(classes))))
+        return Measure(partial(_of_g_mean, len(classes)))
     if isinstance(scoring, str) and scoring.startswith("f:"):
-        k = _class_named(scoring[2:], classes)
-        return Measure(lambda truths, answers: f_measure(_confusion(truths, answers, len(classes)), k))
+        return Measure(partial(_of_f_measure, len(classes), _class_named(scoring[2:], classes)))
     if isinstance(scoring, str) and scoring in get_scorer_names():
         return Measure(None, get_scorer(scoring))
     if isinstance(scoring, (Costs, CostRule, Mapping, np.ndarray)):
         matrix = as_costs(scoring, y, classes).matrix
         if matrix is None:
             raise invalid("scoring", "be costs that are the same for all examples", scoring)
-        return Measure(lambda truths, answers: -float(matrix[truths, answers].mean()))
+        return Measure(partial(_of_costs, matrix))
     if callable(scoring):
         return Measure(None, scoring)
     raise invalid(
         "scoring", "be 'g_mean', 'f:CLASS', costs or a scikit-learn scorer", scoring, "E.g. scoring='f:good'."
     )
+
+
+# Functions of this module, not closures: a measure goes to other processes.
+
+
+def _of_g_mean(n_classes: int, truths: Codes, answers: Codes) -> float:
+    return g_mean(_confusion(truths, answers, n_classes))
+
+
+def _of_f_measure(n_classes: int, k: int, truths: Codes, answers: Codes) -> float:
+    return f_measure(_confusion(truths, answers, n_classes), k)
+
+
+def _of_costs(matrix: Floats, truths: Codes, answers: Codes) -> float:
+    return -float(matrix[truths, answers].mean())
 
 
 def _class_named(name: str, classes: NDArray[Any]) -> int:
@@ -67,8 +86,8 @@ def _class_named(name: str, classes: NDArray[Any]) -> int:
     return names.index(name)
 
 
-# The two measures of the paper on class numbers that need no checking: the public ones, which read and check labels,
-# would take as long as a fit.
+# The two measures of the paper on class numbers that need no checking: to read and check labels would take as long as a
+# fit. The formulas are those of the public measures.
 
 
 def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
@@ -77,49 +96,76 @@ def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp
 
 def g_mean(confusion: NDArray[np.intp]) -> float:
     """Geometric mean of the recalls of the classes that occur, as ``g_mean_score``. Eq. (39)."""
-    present = confusion.sum(axis=1)
-    recalls = np.diag(confusion)[present > 0] / present[present > 0]
-    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
+    sums = np.stack([np.diag(confusion), confusion.sum(axis=1)]).astype(np.float64)
+    return float(g_mean_score.form.finalize(sums[:, sums[1] > 0].ravel(), lambda: 0))
 
 
 def f_measure(confusion: NDArray[np.intp], k: int) -> float:
     """F of class ``k``, as ``f_score``; 0 if it is never answered. Eq. (38)."""
-    hits = confusion[k, k]
-    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
+    return float(f_score.form.finalize(confusion.ravel().astype(np.float64), lambda: k))
 
 
 class Objective:
     """The fitness of cost vectors for one estimator on one set of splits."""
 
     def __init__(
-        self, candidate: Candidate, measure: Measure, X: Any, y: NDArray[Any], splits: list[Split], n_jobs: int | None
+        self,
+        candidate: CostCandidate,
+        measure: Measure,
+        X: Any,
+        y: NDArray[Any],
+        cv: list[Split],
+        n_jobs: int | None,
+        executor: Executor | None = None,
     ) -> None:
         self.candidate, self.measure = candidate, measure
-        self.X, self.y, self.splits, self.n_jobs = X, y, splits, n_jobs
+        self.X, self.y, self.cv, self.n_jobs, self.executor = X, y, cv, n_jobs, executor
         self.codes = np.searchsorted(candidate.classes, y)
-        self.population = self._population()
+        self.population = self._population() if executor is None else None  # workers make their own
         self.known: dict[bytes, float] = {}
+        self._held = ExitStack()
+        self._handle: Any = None  # the data, where the executor finds them
 
     def _population(self) -> Population | None:
         """The quick way to the same answers, where there is one."""
         plain = self.candidate.parameter == "costs" and self.measure.of_answers is not None
-        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.splits]):
-            return Population(self.candidate.estimator, self.X, self.y, self.splits)
+        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.cv]):
+            return Population(self.candidate.estimator, self.X, self.y, self.cv)
         return None
 
     def __call__(self, vectors: list[Floats]) -> Floats:
         """Mean over the splits for every vector; a vector that occurs again is not judged again."""
         unit = {c.tobytes(): c for c in map(normalised, vectors)}
         new = [key for key in unit if key not in self.known]
-        values = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._one)(unit[key], cut) for key in new for cut in range(len(self.splits))
-        )
-        means = np.reshape(values, (len(new), len(self.splits))).mean(axis=1)
+        wanted = [(unit[key], cut) for key in new for cut in range(len(self.cv))]
+        values = self._values(wanted)
+        means = np.reshape(values, (len(new), len(self.cv))).mean(axis=1)
         self.known.update(zip(new, means.tolist(), strict=True))
         return np.array([self.known[normalised(c).tobytes()] for c in vectors])
 
-    def _one(self, costs: Floats, cut: int) -> float:
-        train, held = self.splits[cut]
+    def _values(self, wanted: list[tuple[Floats, int]]) -> list[float]:
+        if self.executor is None or not wanted:
+            one = delayed(self.judge_one)
+            return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(one(*pair) for pair in wanted))
+        if self._handle is None:
+            given = (self.candidate, self.measure, self.X, self.y, self.cv)
+            self._handle = self._held.enter_context(shared(self.executor, given))
+        futures = [self.executor.submit(judge_remote, self._handle, *pair) for pair in wanted]
+        try:
+            return [float(future.result()) for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Let go of the data that were sent to an executor, which stays open."""
+        self._held.close()
+        self._handle = None
+
+    def judge_one(self, costs: Floats, cut: int) -> float:
+        """The measure of one vector on one split."""
+        train, held = self.cv[cut]
         if self.population is not None:
             assert self.measure.of_answers is not None
             return self.measure.of_answers(self.codes[held], self.population.answers(costs, cut))
@@ -127,8 +173,21 @@ class Objective:
         return self.measure(model, rows(self.X, held), self.y[held], self.candidate.classes)
 
 
+_local = threading.local()
+
+
+def judge_remote(handle: Any, costs: Floats, cut: int) -> float:
+    """One vector on one split; the task of a worker, which reads the data once."""
+    given = unwrap(handle)
+    if getattr(_local, "given", None) is not given:
+        candidate, measure, X, y, cv = given
+        _local.given, _local.objective = given, Objective(candidate, measure, X, y, cv, 1)
+    value: float = _local.objective.judge_one(costs, cut)
+    return value
+
+
 @dataclass(frozen=True)
-class Candidate:
+class CostCandidate:
     """The estimator whose class costs are searched."""
 
     estimator: Any
@@ -137,7 +196,7 @@ class Candidate:
 
     def with_costs(self, costs: Floats) -> Any:
         """The estimator with these class costs, not yet fitted."""
-        return clone(self.estimator).set_params(**{self.parameter: class_costs(self.classes, costs)})
+        return clone(self.estimator).set_params(**{self.parameter: costs_by_class(self.classes, costs)})
 
 
 def normalised(costs: Floats) -> Floats:
@@ -145,7 +204,7 @@ def normalised(costs: Floats) -> Floats:
     return np.asarray(costs / costs.max())
 
 
-def class_costs(classes: NDArray[Any], costs: Floats) -> Costs:
+def costs_by_class(classes: NDArray[Any], costs: Floats) -> Costs:
     """A cost vector as costs."""
     return Costs.from_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
 

@@ -84,6 +84,27 @@ def distributions(plan: SearchPlan) -> dict[str, FloatDistribution]:
     return {name: FloatDistribution(floor, 1.0, log=True) for name in plan.names}
 
 
+class DrawByNumber(optuna.samplers.BaseSampler):  # type: ignore[misc]
+    """Random costs that depend on the seed and the number of the trial only: processes that share a study draw together
+    what one would have drawn alone."""
+
+    def __init__(self, plan: SearchPlan) -> None:
+        self.seed, self.space = plan.seed, distributions(plan)
+
+    def infer_relative_search_space(self, study: Any, trial: FrozenTrial) -> dict[str, Any]:
+        """All costs are drawn together."""
+        return dict(self.space)
+
+    def sample_relative(self, study: Any, trial: FrozenTrial, search_space: dict[str, Any]) -> dict[str, float]:
+        """Uniform in the logarithm."""
+        random = np.random.default_rng([self.seed, trial.number])
+        return {n: float(np.exp(random.uniform(np.log(s.low), np.log(s.high)))) for n, s in search_space.items()}
+
+    def sample_independent(self, study: Any, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """Never asked: all costs are drawn together."""
+        raise NotImplementedError(param_name)
+
+
 class WarmStartSampler(optuna.samplers.BaseSampler):  # type: ignore[misc]
     """Gives the first trials of a study the vectors it starts from, and leaves the others to a sampler of this process.
 
@@ -153,4 +174,4 @@ def _drawing_sampler(plan: SearchPlan, n_before: int) -> Any:
         return optuna.samplers.TPESampler(seed=later)
     if plan.sampler == "cmaes":
         return optuna.samplers.CmaEsSampler(seed=later, warn_independent_sampling=False)
-    return optuna.samplers.RandomSampler(seed=later)
+    return DrawByNumber(plan)

@@ -19,9 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..errors import StateError
 from .plan import SearchPlan, batch_size
+from .reservations import Reservations
 from .samplers import distributions, make_sampler
 
 Floats = NDArray[np.float64]
+WAIT = 0.05  # seconds between two looks at what others are judging
 
 
 def open_study(plan: SearchPlan, storage: Any, name: str | None, about: Mapping[str, Any]) -> Any:
@@ -52,23 +54,32 @@ def open_storage(storage: Any) -> Any:
 
 
 def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
-    """Go on until the study holds ``n_trials`` judged vectors or the time is over."""
+    """Go on until the study holds ``n_trials`` judged vectors, whoever judged them, or the time is over."""
     space = distributions(plan)
     batch = batch_size(plan.sampler, len(plan.names))
     start = time.monotonic()
-    while (left := plan.n_trials - n_judged(study)) > 0:
-        if plan.time_limit is not None and time.monotonic() - start >= plan.time_limit and n_judged(study):
-            return
-        trials = [study.ask(space) for _ in range(min(left, batch))]
-        try:
-            values = judge([np.array([t.params[name] for name in plan.names]) for t in trials])
-        except BaseException:
-            for trial in trials:
-                study.tell(trial, state=TrialState.FAIL)
-            raise
-        for trial, value in zip(trials, values.tolist(), strict=True):
-            study.tell(trial, value)
-        advance(len(trials))
+    reservations = Reservations(study, plan.n_trials)
+    with reservations.alive():
+        while n_judged(study) < plan.n_trials:
+            if plan.time_limit is not None and time.monotonic() - start >= plan.time_limit and n_judged(study):
+                return
+            trials = reservations.reserve(min(max(reservations.left(), 0), batch), space)
+            if trials:
+                _judge_batch(study, plan, trials, judge)
+                advance(len(trials))
+            else:
+                time.sleep(WAIT)  # others are judging the last ones; whoever has gone is found out
+
+
+def _judge_batch(study: Any, plan: SearchPlan, trials: list[Any], judge: Callable[[list[Floats]], Floats]) -> None:
+    try:
+        values = judge([np.array([t.params[name] for name in plan.names]) for t in trials])
+    except BaseException:
+        for trial in trials:
+            study.tell(trial, state=TrialState.FAIL)
+        raise
+    for trial, value in zip(trials, values.tolist(), strict=True):
+        study.tell(trial, value, skip_if_finished=True)  # if we were silent for long, another may have judged it
 
 
 def n_judged(study: Any) -> int:

@@ -1,4 +1,7 @@
-"""Who may do what: tokens of one project and one role, of which only the SHA-256 is kept."""
+"""Who may do what: tokens of one project and one role, and the sessions of people with their roles.
+
+Of tokens and sessions only the SHA-256 is kept.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,11 @@ SERVICE = "_service"
 FRESH = 1.0  # seconds for which a token that was looked up is believed: so a revocation takes at most so long
 _TOKEN = re.compile(r"sy_([0-9a-f]{12})_([A-Za-z0-9_-]{43})\Z")
 _SAME_TIME = sha256(b"").digest()
+IDLE, LONGEST = 12 * 3600 * 1_000_000, 7 * 86400 * 1_000_000  # how long a session lasts: unused, and at all
 
 
 class Grant(NamedTuple):
-    """What a token allows."""
+    """What a token allows; or a session, whose ``token`` is empty."""
 
     token: str
     person: int
@@ -32,6 +36,17 @@ class Grant(NamedTuple):
     secret: bytes
     expires: int | None
     revoked: int
+
+
+class Session(NamedTuple):
+    """Somebody who is logged in; ``csrf`` must come back with every write."""
+
+    id: bytes
+    person: int
+    name: str
+    csrf: str
+    created: int
+    seen: int
 
 
 def make_token(store: SQLiteStore, slug: str, role: str, *, at: int, expires: int | None = None) -> str:
@@ -116,3 +131,30 @@ class AccessBook:
             self._known.clear()
         self._known[number] = (moment, grant)
         return grant
+
+    # -- sessions ----------------------------------------------------------------------------------------------------
+
+    def session(self, secret: str, now: int) -> Session | None:
+        """The session of a cookie; None if there is none, or it is too old, or the person may not log in."""
+        sql = (
+            "SELECT s.id, s.person, p.name, lower(hex(s.csrf)), s.created, s.seen FROM session s"
+            " JOIN person p ON p.id = s.person WHERE s.id = ? AND p.active"
+        )
+        row = self._store.connection.execute(sql, (sha256(secret.encode("latin-1", "replace")).digest(),)).fetchone()
+        if row is None:
+            return None
+        found = Session(*row)
+        over = now - found.seen > IDLE or now - found.created > LONGEST
+        return None if over else found
+
+    def roles(self, person: int, slug: str) -> tuple[int, frozenset[str]]:
+        """A project's number and what a person may be there; an owner of the service owns every project."""
+        head = self._store.project(slug)
+        if head is None:
+            return -1, frozenset()
+        sql = "SELECT role FROM role WHERE person = ? AND (project = ? OR (project = 0 AND role = 'owner'))"
+        return head.id, frozenset(row[0] for row in self._store.connection.execute(sql, (person, head.id)))
+
+    def owns_service(self, person: int) -> bool:
+        """Whether a person may make projects and give roles."""
+        return "owner" in self.roles(person, SERVICE)[1]

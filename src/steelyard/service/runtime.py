@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 import re
 import shutil
@@ -14,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from .access import AccessBook, Grant
+from .access import IDLE, AccessBook, Grant, Session
 from .clock import Clock
-from .jobs import Job, RefusedError, RowToDecide
+from .jobs import Job, RefusedError, RowToDecide, StoreJob
 from .leases import Leases
 from .metrics import Metrics
+from .overview import Overviews
 from .records import SALT_BYTES, BadRecordError, Cell, RecordReader, pack_cells
 from .sqlite import SQLiteStore
 from .writer import Snapshot, Writer
@@ -52,15 +54,30 @@ class SentAnswer(msgspec.Struct, forbid_unknown_fields=True):
 class Runtime:
     """Shared by all requests of one server; everything but the writer's thread runs in the event loop."""
 
-    def __init__(self, folder: Path, writer: Writer, clock: Clock, hosts: Iterable[str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        writer: Writer,
+        clock: Clock,
+        hosts: Iterable[str],
+        *,
+        port: int = 0,
+        secure: bool = False,
+        proxied: bool = False,
+    ) -> None:
         self.folder, self.writer, self.clock = folder, writer, clock
+        self.secure, self.proxied = secure, proxied  # reached by https; a proxy tells the address
+        self.cookie = f"{'__Host-' if secure else ''}steelyard-{port}"  # loopback's cookies are shared by all ports
         self.hosts = frozenset(host.lower().encode() for host in hosts)
         self.store = SQLiteStore(folder, readonly=True)
         self.access = AccessBook(self.store)
         self.leases, self.metrics = Leases(), Metrics()
+        self.overviews = Overviews(SQLiteStore(folder, readonly=True), self.snapshot, clock.now)
+        self.stopping: Callable[[], bool] = lambda: False
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
         self._disk = (0.0, 0)
+        self._seen: dict[bytes, int] = {}
         self._committed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         writer.deliver = self._deliver
@@ -111,9 +128,13 @@ class Runtime:
 
     # -- before a job ------------------------------------------------------------------------------------------------
 
-    def allow(self, headers: Headers, slug: str, roles: tuple[str, ...]) -> Grant:
-        """The grant of a request, or its refusal: 401 without a valid token, 404 elsewhere, 403 in another role."""
-        grant = self.access.grant(header(headers, b"authorization"), self.clock.now())
+    def allow(self, headers: Headers, slug: str, roles: tuple[str, ...], method: str = "POST") -> Grant:
+        """The grant of a request, or its refusal: 401 without token or session, 404 elsewhere, 403 in another role."""
+        sent = header(headers, b"authorization")
+        session = self.session(headers) if sent is None else None
+        if session is not None:
+            return self.allow_session(headers, session, slug, roles, method)
+        grant = self.access.grant(sent, self.clock.now())
         if grant is None:
             message = "the request must carry a valid token; it does not. Send: Authorization: Bearer sy_..."
             raise RefusedError(401, "no_token", message, "Authorization")
@@ -125,6 +146,79 @@ class Runtime:
         if grant.role == "annotator":
             self.leases.see(slug, grant.person)
         return grant
+
+    # -- people ------------------------------------------------------------------------------------------------------
+
+    def allow_session(
+        self, headers: Headers, session: Session, slug: str, roles: tuple[str, ...], method: str = "GET"
+    ) -> Grant:
+        """The same for somebody who is logged in; a write must also come from a page of this service."""
+        if method not in ("GET", "HEAD"):
+            self.check_write(headers, session)
+        project, held = self.access.roles(session.person, slug)
+        if not held:
+            raise RefusedError(404, "not_found", "the address must be one you may see; it is not.")
+        role = next((role for role in roles if role in held), None)
+        if role is None:
+            message = f"you must have the role {' or '.join(roles)}; you have {' and '.join(sorted(held))}."
+            raise RefusedError(403, "wrong_role", message)
+        if role == "annotator":
+            self.leases.see(slug, session.person)
+        return Grant("", session.person, project, slug, role, b"", None, 0)
+
+    def session(self, headers: Headers) -> Session | None:
+        """Who is logged in, by the cookie."""
+        wanted = self.cookie + "="
+        for name, value in headers:
+            if name == b"cookie":
+                for part in value.decode("latin-1").split(";"):
+                    if part.strip().startswith(wanted):
+                        found = self.access.session(part.strip().removeprefix(wanted), self.clock.now())
+                        if found is not None:
+                            self._note_seen(found)
+                        return found
+        return None
+
+    def _note_seen(self, session: Session) -> None:
+        """Now and then write down that a session is in use; it must not end while somebody works."""
+        now = self.clock.now()
+        if now - session.seen < IDLE // 100 or now - self._seen.get(session.id, 0) < IDLE // 100:
+            return
+        if len(self._seen) > 10_000:
+            self._seen.clear()
+        self._seen[session.id] = now
+        sql = "UPDATE session SET seen = ? WHERE id = ?"
+        try:
+            self.writer.submit(StoreJob("", 0, act=lambda store, at: store.connection.execute(sql, (at, session.id))))
+        except RefusedError:
+            self._seen.pop(session.id)  # busy: the next request will do
+
+    def check_write(self, headers: Headers, session: Session) -> None:
+        """Raise unless a write by cookie comes from a page of this service."""
+        self.check_origin(headers)
+        sent = header(headers, b"x-csrf-token") or b""
+        if not hmac.compare_digest(sent, session.csrf.encode()):
+            message = "the request must carry the value its page was given; it does not. Load the page again."
+            raise RefusedError(403, "no_csrf", message, "X-CSRF-Token")
+
+    def check_origin(self, headers: Headers) -> None:
+        """Raise unless the request says that it comes from this very origin; saying nothing is not enough."""
+        own = (b"https://" if self.secure else b"http://") + (header(headers, b"host") or b"").lower()
+        site = header(headers, b"sec-fetch-site")
+        if header(headers, b"origin") != own or site not in (None, b"same-origin"):
+            message = "the request must come from a page of this service; it does not."
+            raise RefusedError(403, "wrong_origin", message, "Origin")
+
+    def address(self, scope: Any) -> str:
+        """Where a request comes from; behind a proxy what that one proxy has seen."""
+        if self.proxied:
+            said = header(scope["headers"], b"x-forwarded-for") or b""
+            return said.decode("latin-1").rpartition(",")[2].strip()
+        return str((scope.get("client") or ("",))[0])
+
+    async def change(self, act: Callable[[SQLiteStore, int], Any]) -> Any:
+        """Have people, sessions or projects changed; its outcome, once it is on the disk."""
+        return await self.run(StoreJob("", 0, act=act))
 
     def snapshot(self, slug: str) -> Snapshot:
         """The project as of the last commit."""

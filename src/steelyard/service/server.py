@@ -8,7 +8,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from .asgi import Entrance
 from .clock import Clock
 from .deadline import DeadlineProtocol
 from .jobs import ExpireJob, RefusedError
+from .pages import page_refused
 from .runtime import Runtime
+from .site import site_routes
 from .sqlite import DATABASE, SQLiteStore, open_database
 from .writer import Writer
 
@@ -32,6 +35,20 @@ KEEP_ALIVE = 75
 STOP_SECONDS = 10
 EXPIRE_EVERY = 60.0
 BUSY_MS = 50
+_UVICORN: dict[str, Any] = {
+    "http": DeadlineProtocol,
+    "ws": "none",
+    "lifespan": "off",
+    "log_config": None,
+    "access_log": False,
+    "proxy_headers": False,  # else X-Forwarded-For is believed from loopback
+    "server_header": False,
+    "date_header": False,
+    "limit_concurrency": MOST_CONNECTIONS,
+    "timeout_keep_alive": KEEP_ALIVE,
+    "timeout_graceful_shutdown": STOP_SECONDS,
+}
+Beside = Callable[[Runtime], Coroutine[Any, Any, None]]
 
 
 class FolderInUseError(StateError):
@@ -85,57 +102,63 @@ class Service:
     """A data folder being served."""
 
     def __init__(
-        self, folder: Path, sock: socket.socket, *, names: tuple[str, ...] = (), clock: Clock | None = None
+        self,
+        folder: Path,
+        sock: socket.socket,
+        *,
+        names: tuple[str, ...] = (),
+        clock: Clock | None = None,
+        secure: bool = False,
+        proxied: bool = False,
     ) -> None:
         self.folder, self.sock, self.clock = folder, sock, clock or Clock()
+        self.secure, self.proxied = secure, proxied
         address, port = sock.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        self.url = f"http://{shown}:{port}"
+        self.port = port
+        self.url = f"{'https' if secure and not proxied else 'http'}://{shown}:{port}"
         self.hosts = {f"{shown}:{port}", f"localhost:{port}", *names}
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
 
-    async def serve(self, *, tls: tuple[str, str] | None = None, ready: Any = None) -> None:
-        """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints."""
+    async def serve(
+        self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None
+    ) -> None:
+        """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints. ``beside`` runs along with it."""
         store = SQLiteStore(self.folder)
         writer = Writer(store, self.clock)
-        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts)
+        reached = {"port": self.port, "secure": self.secure, "proxied": self.proxied}
+        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts, **reached)
         writer.start()
         keeper = LogKeeper(store.path)
-        entrance = Entrance(self.runtime, Api(self.runtime).app())
+        app = Api(self.runtime).app(site_routes(self.runtime), page_refused)
+        app.state.runtime = self.runtime
+        entrance = Entrance(self.runtime, app)
         self.server = uvicorn.Server(self._config(entrance, tls))
-        timer = asyncio.create_task(self._expire())
+        self.runtime.stopping = lambda: self.server is not None and self.server.should_exit
+        tasks = [asyncio.create_task(self._expire())]
+        if beside is not None:
+            tasks.append(asyncio.create_task(beside(self.runtime)))
+            tasks[-1].add_done_callback(_say_failure)
         if ready is not None:
             asyncio.get_running_loop().call_soon(ready)
         try:
             with _signals_outlived():
                 await self.server.serve(sockets=[self.sock])
         finally:
-            timer.cancel()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
             await asyncio.to_thread(keeper.stop)
             self.runtime.store.close()
+            self.runtime.overviews.close()
             store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             store.close()
 
     def _config(self, app: Any, tls: tuple[str, str] | None) -> uvicorn.Config:
         certificate, key = tls or (None, None)
-        return uvicorn.Config(
-            app,
-            http=DeadlineProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,  # else X-Forwarded-For is believed from loopback
-            server_header=False,
-            date_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=STOP_SECONDS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
+        return uvicorn.Config(app, **_UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
 
     async def _expire(self) -> None:
         """Close questions whose time is over, while the clock can be trusted."""
@@ -152,6 +175,11 @@ class Service:
                 said = time.monotonic()
                 print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)
             await asyncio.sleep(EXPIRE_EVERY)
+
+
+def _say_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        traceback.print_exception(task.exception())
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,7 @@ from .events import NO_CHAIN, Event
 from .questions import Question, QuestionState
 from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
 
-SCHEMA = 1
+SCHEMA = 2
 FORMAT = 1  # of checkpoints
 BUSY_MS = 5000
 DATABASE = "service.sqlite"
@@ -45,6 +46,8 @@ def make_schema(connection: apsw.Connection) -> None:
     if version > SCHEMA:
         raise StateError(f"the database must have schema {SCHEMA} or older; got {version}. Use a newer version.")
     folder = files(__package__) / "schema"
+    if 0 < version < SCHEMA:
+        _keep_copy(connection, version)
     for number in range(version + 1, SCHEMA + 1):
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -55,6 +58,20 @@ def make_schema(connection: apsw.Connection) -> None:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
+
+
+def _keep_copy(connection: apsw.Connection, version: int) -> None:
+    """Before the tables change, a copy of the database as it is, beside it."""
+    target = Path(f"{connection.filename}.schema-{version}")
+    if target.exists():
+        return  # of an earlier try
+    part = Path(f"{target}.part")
+    part.unlink(missing_ok=True)
+    copy = apsw.Connection(str(part))
+    with copy.backup("main", connection, "main") as backup:
+        backup.step()
+    copy.close()
+    part.rename(target)
 
 
 class SQLiteStore:
@@ -107,6 +124,17 @@ class SQLiteStore:
     def rollback(self) -> None:
         """Undo the transaction."""
         self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A block that is written whole or not at all; it waits for another writer before its first look."""
+        self.begin()
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
 
     def add(self, changes: Changes) -> None:
         """Put changes into the transaction."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import SteelyardError
 from .clock import Clock
-from .jobs import Job, RefusedError
+from .jobs import Job, RefusedError, StoreJob
 from .projects import Project, load_project
 from .sqlite import SQLiteStore
 from .tasks import carry_out
@@ -135,6 +135,9 @@ class Writer:
         touched: dict[str, Project] = {}
         outcomes: list[tuple[Job, Outcome]] = []
         for job in batch:
+            if isinstance(job, StoreJob):
+                outcomes.append((job, self._act(job)))
+                continue
             project = self._load(job.project)
             if project is None:
                 outcomes.append((job, RefusedError(404, "not_found", "the project must exist; it does not.")))
@@ -158,6 +161,16 @@ class Writer:
         for project in touched.values():
             self._publish(project)
         self.deliver(outcomes)
+
+    def _act(self, job: StoreJob) -> Outcome:
+        """What it answers, or why it is refused; then nothing of it is in the transaction."""
+        try:
+            with self.store.connection:  # a savepoint
+                return job.act(self.store, self.clock.now())
+        except RefusedError as refused:
+            return refused
+        except SteelyardError as error:
+            return RefusedError(422, "refused", str(error))
 
     def _keep_house(self, touched: dict[str, Project]) -> None:
         """Now and then: checkpoints where there is news, and keys that are too old are forgotten."""

@@ -34,6 +34,10 @@ COMMON: dict[str, tuple[str, str]] = {
     "random_state": ("int, RandomState or None", "Seed or source of random numbers."),
     "n_jobs": ("int or None", "How many run at the same time; one if None, all cores if -1."),
     "ax": ("matplotlib axes or None", "Where to draw; a new figure if None."),
+    "name": ("str or None", "Name in the legend."),
+    "line": ("mapping or None", "Passed on to matplotlib's ``plot``."),
+    "**line": ("Any", "Passed on to matplotlib's ``plot``."),
+    "**given": ("Any", "Further parameters of the measure, such as ``costs`` and ``positive``."),
 }
 
 

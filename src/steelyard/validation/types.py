@@ -9,20 +9,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "ArrayLike",
-    "CVLike",
-    "Estimator",
-    "Floats",
-    "FrameLike",
-    "Label",
-    "LabelsLike",
-    "MatrixLike",
-    "RandomState",
-    "Splitter",
-]
+from numpy.typing import ArrayLike as ArrayLike  # handed on
+from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 

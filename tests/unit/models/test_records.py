@@ -115,3 +115,24 @@ def test_text_has_to_name_columns_of_texts() -> None:
         RecordEncoder(text=["amount"]).rows(chunk)
     with pytest.raises(InvalidInputError, match="--url must name a column of texts; got 'gone'"):
         RecordEncoder(url=["gone"]).rows(chunk)
+
+
+@pytest.mark.parametrize("scale", ["auto", "none", "standard"])
+def test_numbers_without_a_frame_are_hashed_by_the_names_of_their_columns(scale: str) -> None:
+    rng = np.random.default_rng(2)
+    numbers = rng.normal(size=(30, 3))
+    numbers[4, 1] = np.nan
+    names = ("a", "b", "c")
+    encoder, alone = RecordEncoder(scale, 8), RecordEncoder(scale, 8).begin(names)
+    rows = encoder.rows(Dataset(numbers, np.zeros(30), names))
+    assert rows.shape == (30, 256)
+    for i, cells in enumerate(numbers.tolist()):
+        row = alone.one({name: None if cell != cell else cell for name, cell in zip(names, cells, strict=True)})
+        assert isinstance(row, SparseRow)
+        dense = np.zeros(256)
+        np.add.at(dense, row.columns, row.values)
+        np.testing.assert_array_equal(rows[[i]].toarray()[0], dense)
+    frame = pd.DataFrame(numbers, columns=list(names))
+    np.testing.assert_array_equal(encoder.transform(numbers).toarray(), encoder.transform(frame).toarray())
+    with pytest.raises(InvalidInputError, match="data must have the 3 columns of the stream"):
+        encoder.transform(numbers[:, :2])

@@ -247,7 +247,7 @@ def test_show_says_so_in_its_first_line_and_writes_nothing(
 
 
 def call(**given: Any) -> None:
-    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "jobs": 1}
+    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "n_jobs": 1}
     run_reproduce(["000"], {"item": None, "data": None}, wish, Mode(**given))
 
 

@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AskAsymmetric, Balanced, OnlineClassifier, Perceptron, tune_stream
 from steelyard.reproduction.protocols import Holdout, Task
-from steelyard.reproduction.searches import ChosenOnce, SearchedCosts, Tuned
+from steelyard.reproduction.searches import ChosenOnce, GridStream, SearchedCosts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 3))
@@ -25,7 +25,7 @@ LEARNER = {
 
 def test_tuned_is_tune_stream_and_tells_what_was_chosen() -> None:
     task = Task(X, Y, costs=Balanced(), measures=F1)
-    found = Tuned(runs=2, seed=3).one(Tuned().ready(task), LEARNER, 1)
+    found = GridStream(runs=2, seed=3).one(GridStream().ready(task), LEARNER, 1)
     model = OnlineClassifier(Perceptron("margin"), query=AskAsymmetric(0.1, 0.1), budget=30, costs=Balanced())
     expected = tune_stream(model, LEARNER["grid"], X, Y, runs=1, random_state=4)  # type: ignore[arg-type]
     right = (expected.trace_.prediction == 1) & (expected.trace_.y == 1)
@@ -33,16 +33,16 @@ def test_tuned_is_tune_stream_and_tells_what_was_chosen() -> None:
     assert found.values["F1"] == pytest.approx(f1)
     assert found.values["gamma"] == expected.best_params_["threshold"]
     assert found.values["c+"] == expected.best_params_["query__c_pos"]
-    assert set(found.values) == {"F1", *Tuned().extra_measures}
+    assert set(found.values) == {"F1", *GridStream().extra_measures}
 
 
 def test_parameters_that_a_learner_lacks_are_0() -> None:
     task = Task(X, Y, costs=Balanced(), measures=F1)
     learner = {**LEARNER, "query": {"use": "AskFirst"}, "grid": {"threshold": [0.0, 0.5]}}
-    values = Tuned().one(task, learner, 0).values
+    values = GridStream().one(task, learner, 0).values
     assert values["c+"] == values["c-"] == 0.0
     symmetric = {**LEARNER, "query": {"use": "AskSymmetric", "c": 0.1}, "grid": {"query__c": [0.1, 0.2]}}
-    values = Tuned().one(task, symmetric, 0).values
+    values = GridStream().one(task, symmetric, 0).values
     assert values["c+"] == values["c-"] > 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from steelyard.reproduction.claims import weigh
-from steelyard.reproduction.looks import Plan
+from steelyard.reproduction.sequential import LookSchedule
 from steelyard.reproduction.steadiness import _interval
 from steelyard.reproduction.tables import Line, Printed, Source
 from steelyard.reproduction.verdicts import averaged
@@ -88,7 +88,7 @@ def test_the_interval_of_two_deviations_is_the_test_of_pitman_and_morgan() -> No
 def test_steadiness_asks_for_the_runs_of_its_next_look() -> None:
     sources = {name: Source("recipe", name, 20) for name in ("calm", "wild")}
     lines = [replace(line(n, NOISE[k][:20]), source=sources[n]) for k, n in enumerate(sources)]
-    found = weigh(claim("steadier", better=["calm"], worse=["wild"]), lines, Plan.AFTER)
+    found = weigh(claim("steadier", better=["calm"], worse=["wild"]), lines, LookSchedule.AFTER)
     assert found.word == "undecided"
     assert {(need.recipe, need.runs) for need in found.needs} == {("recipe", 40)}
 

@@ -2,21 +2,25 @@
 
 import errno
 import json
+import multiprocessing
 import os
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import deadly_part
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from steelyard import AROW, ClusterLost, DataFileError, OnlineClassifier, StateError
+from steelyard import AROW, ClusterLost, DataFileError, DataNotFoundError, OnlineClassifier, StateError
 from steelyard.data import Parts
 from steelyard.scale import fit_parts
 from steelyard.scale.job import WorkFolder, read_note, write_note
+from steelyard.scale.lanes import run_lane
+from steelyard.scale.progress import Progress
 from steelyard.scale.tasks import run_tasks
 
 RNG = np.random.default_rng(1)
@@ -57,6 +61,11 @@ def test_truncated_vanished_and_changed_parts_are_named(tmp_path: Path) -> None:
     part.write_bytes(content[:-20])
     with pytest.raises(DataFileError, match=r"part-2\.parquet"):
         fit_parts(OnlineClassifier(), folder, target="y", classes=[0, 1])
+    part.unlink()
+    with pytest.raises(DataNotFoundError, match=r"part-2\.parquet does not exist"):
+        fit_parts(OnlineClassifier(), listed, target="y", classes=[0, 1])
+    with pytest.warns(UserWarning, match="left out"):
+        assert fit_parts(OnlineClassifier(), listed, target="y", classes=[0, 1], on_bad_part="skip").n_rounds_ == 400
     part.write_bytes(content + b"x")
     with pytest.raises(DataFileError, match=r"part-2\.parquet.*changed"):
         fit_parts(OnlineClassifier(), listed, target="y", classes=[0, 1])
@@ -91,9 +100,12 @@ def done(*_: Any) -> None:
 
 
 def test_a_task_that_ends_its_workers_is_named() -> None:
-    names, words = ["lane 0 (a)", "lane 1 (b)"], r"while they learned lane 1 .*smaller rows="
-    with ThreadPoolExecutor(1) as pool, pytest.raises(ClusterLost, match=words):
-        run_tasks(pool, fail_second, [(0,), (1,)], names=names, kind="lanes", work="w", on_done=done)
+    names, words = ["lane 0 (a)", "lane 1 (b)"], r"workers ended at lane 1 \(b\), at part 1, .*\(2 GB\).*smaller rows="
+    given: Any = {"names": names, "kind": "lanes", "work": "w", "on_done": done, "detail": lambda i: f", at part {i}"}
+    with ThreadPoolExecutor(1) as pool:
+        pool.memory_limit = 2 << 30  # type: ignore[attr-defined]
+        with pytest.raises(ClusterLost, match=words):
+            run_tasks(pool, fail_second, [(0,), (1,)], **given)
 
 
 def fail_second(i: int) -> int:
@@ -112,7 +124,7 @@ def test_an_interrupt_takes_back_what_has_not_begun() -> None:
 
     held = threading.Event()
 
-    def interrupt(count: int, result: Any) -> None:
+    def interrupt(count: int, result: Any, waiting: list[str]) -> None:
         threading.Timer(0.2, held.set).start()  # the one that has begun may end
         raise KeyboardInterrupt
 
@@ -126,6 +138,50 @@ def wait_for(held: Any, i: int) -> int:
     if i:
         held.wait(10)
     return i
+
+
+def test_a_part_that_ends_a_process_of_the_pool_is_named(tmp_path: Path) -> None:
+    folder, work = tmp_path / "p", tmp_path / "w"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"part-{i}.csv").write_text("a,b,y\n1,2,0\n2,1,1\n")
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=deadly_part.plant) as pool:
+        given: Any = {"target": "y", "lanes": 3, "work": work, "executor": pool, "progress": False}
+        with pytest.raises(
+            ClusterLost, match=r"workers ended at lane 1 \(part-1\.csv\), at .*part-1\.csv, after 1 of 3"
+        ):
+            fit_parts(OnlineClassifier(AROW()), folder, **given)
+    assert [p.name for p in work.glob("pass-000-lane-*.steelyard")] == ["pass-000-lane-00000.steelyard"]
+
+
+def test_two_copies_of_one_lane_do_no_harm(tmp_path: Path) -> None:
+    folder = parquet(tmp_path / "p")
+    bits = set()
+    for copies in (1, 2):
+        work = WorkFolder(tmp_path / f"w{copies}")
+        with ThreadPoolExecutor(1) as pool:
+            given: Any = {"target": "y", "lanes": 3, "work": work, "executor": pool, "progress": False}
+            fitted = fit_parts(OnlineClassifier(AROW()), folder, **given)
+            if copies == 2:
+                for path in work.path.glob("pass-000*"):
+                    path.unlink()
+                with ThreadPoolExecutor(2) as both:
+                    for lane in range(3):
+                        list(both.map(run_lane, [os.fspath(work)] * 2, [0, 0], [lane, lane]))
+                fitted = fit_parts(OnlineClassifier(AROW()), folder, **given)
+        bits.add(fitted.coef_.tobytes())
+    assert len(bits) == 1
+
+
+def test_progress_names_the_slowest(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Progress(False, workers=4)
+    clock = [10.0]
+    monkeypatch.setattr("steelyard.scale.progress.time.monotonic", lambda: clock[0])
+    shown.begin("pass 1 of 1, lanes", 8)
+    clock[0] = 12.0
+    shown.step(2, {"rows": 500}, ["lane 3 (a)"] * 6)
+    assert shown.text(2, ["lane"] * 6) == "pass 1 of 1, lanes: 2 of 8, 4 workers, 250 rows/s, 6 s left"
+    assert shown.text(7, ["lane 3 (part-3.csv)"]).endswith("s left; waiting for lane 3 (part-3.csv)")
 
 
 def test_notes_carry_their_checksum(tmp_path: Path) -> None:

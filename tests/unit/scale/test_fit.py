@@ -75,22 +75,26 @@ def test_one_lane_is_fit_on_all_rows(folder: Path, tmp_path: Path, model: Any, p
         assert weights(found) == weights(clone(model).fit(X, Y))
 
 
+def lane_twin(rule: Any, mean: Any, variance: Any, mine: Any, constant: bool) -> Any:
+    model = OnlineClassifier(rule, fit_intercept=constant).start(5, ["no", "yes"])
+    state = model.state()
+    state["arrays"] |= {"weights": mean[:5].copy(), "spread": variance}
+    state["arrays"]["factors"][1] = mean[5] if constant else 0.0
+    model = OnlineClassifier.from_state(state)
+    for a, b in mine:
+        model.partial_fit(X[a:b], Y[a:b])
+    arrays = model.state()["arrays"]
+    return np.array([*arrays["weights"], *([arrays["factors"][1]] if constant else [])]), arrays["spread"]
+
+
 def twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
-    """The divided prior as it reads: precisions add up, weights are their mean by precision."""
+    """The first lane alone, then the divided prior as it reads: precisions add, weights are their mean by precision."""
     d = 5 + constant
-    mean, variance = np.zeros(d), np.ones(d)
-    for _ in range(passes):
-        found = []
-        for lane in range(lanes):
-            model = OnlineClassifier(rule, fit_intercept=constant).start(5, ["no", "yes"])
-            state = model.state()
-            state["arrays"] |= {"weights": mean[:5].copy(), "spread": variance * lanes}
-            state["arrays"]["factors"][1] = mean[5] if constant else 0.0
-            model = OnlineClassifier.from_state(state)
-            for a, b in list(itertools.pairwise(CUTS))[lane::lanes]:
-                model.partial_fit(X[a:b], Y[a:b])
-            arrays = model.state()["arrays"]
-            found.append(([*arrays["weights"], *([arrays["factors"][1]] if constant else [])], arrays["spread"]))
+    mine = [list(itertools.pairwise(CUTS))[lane::lanes] for lane in range(lanes)]
+    mean, variance = lane_twin(rule, np.zeros(d), np.ones(d), mine[0], constant)
+    for turn in range(passes):
+        others = mine[1:] if turn == 0 else mine
+        found = [lane_twin(rule, mean, variance * len(others), one, constant) for one in others]
         precision = [sum(1.0 / s[j] for _, s in found) for j in range(d)]
         mean = np.array([sum(w[j] / s[j] for w, s in found) / precision[j] for j in range(d)])
         variance = 1.0 / np.array(precision)
@@ -209,11 +213,11 @@ def test_a_checkpoint_within_a_lane_is_gone_on_from(
     monkeypatch.setattr(lanes_module, "BETWEEN", -1.0)
     real, learned = lanes_module.learn_part, []
 
-    def learn(learner: Any, job: Any, position: int) -> Any:
+    def learn(learner: Any, job: Any, position: int, reader: Any) -> Any:
         learned.append(position)
         if len(learned) == 4:
             raise RuntimeError("switched off")
-        return real(learner, job, position)
+        return real(learner, job, position, reader)
 
     monkeypatch.setattr(lanes_module, "learn_part", learn)
     with ThreadPoolExecutor(1) as pool:
@@ -301,3 +305,35 @@ def test_the_gradient_is_that_of_the_loss() -> None:
         step = np.eye(6)[j] * 1e-6
         slope = (chunk_sums(X, positive, cost, w + step)[0] - chunk_sums(X, positive, cost, w - step)[0]) / 2e-6
         assert sums[1 + j] == pytest.approx(slope, rel=1e-5)
+
+
+def test_lbfgs_of_many_classes_is_the_multinomial_minimum(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    three = np.where(X[:, 1] > 0.5, "top", Y)
+    folder = tmp_path / "three"
+    folder.mkdir()
+    for i, (a, b) in enumerate(itertools.pairwise(CUTS)):
+        lines = [",".join([*map(repr, map(float, x)), y]) for x, y in zip(X[a:b], three[a:b], strict=True)]
+        (folder / f"part-{i}.csv").write_text("\n".join(["a,b,c,d,e,y", *lines, ""]))
+    reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(X, three)
+    model = OnlineCostClassifier(fit_intercept=True)
+    given: Any = {"target": "y", "finish": "lbfgs", "max_passes": 80, "progress": False}
+    with ThreadPoolExecutor(2) as pool:
+        found = fit_parts(model, folder, executor=pool, **given)
+        dear = fit_parts(model, folder, executor=pool, costs={"no": 1.0, "yes": 1.0, "top": 20.0}, **given)
+    np.testing.assert_allclose(found.coef_, -reference.coef_, rtol=5e-3, atol=5e-3)
+    assert (found.predict(X) == reference.predict(X)).mean() > 0.99
+    assert (dear.predict(X) == "top").sum() > (found.predict(X) == "top").sum()
+
+
+def test_the_gradient_of_many_classes_is_that_of_the_loss() -> None:
+    from steelyard.scale.lbfgs import class_sums
+
+    saved, w = RNG.random(size=(230, 3)), RNG.normal(size=(3, 6))
+    sums = class_sums(X, saved, w)
+    np.testing.assert_allclose(class_sums(sparse.csr_matrix(X), saved, w), sums)
+    for j in range(18):
+        step = (np.eye(18)[j] * 1e-6).reshape(3, 6)
+        slope = (class_sums(X, saved, w + step)[0] - class_sums(X, saved, w - step)[0]) / 2e-6
+        assert sums[1 + j] == pytest.approx(slope, rel=1e-5, abs=1e-6)

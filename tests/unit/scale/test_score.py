@@ -1,6 +1,7 @@
 """Scoring by parts: the measures themselves, whatever the cut, and intervals whose draws depend on nothing else."""
 
 import itertools
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from steelyard import (
     sensitivity_score,
     total_cost,
 )
-from steelyard._native import draw, poisson_tables
+from steelyard._native import draw, poisson_costs, poisson_tables
 from steelyard.scale import score_parts
 
 RNG = np.random.default_rng(2)
@@ -110,3 +111,33 @@ def test_many_classes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         found = score_parts(model, folder, {"cost": mean_cost}, target="y", executor=pool, replicates=20)
     assert found["cost"].value == pytest.approx(mean_cost(three, model.predict(X)))
+
+
+def test_sums_of_row_costs_count_as_the_tables_and_lose_nothing() -> None:
+    cells, part, first, seed = RNG.integers(0, 4, 300), 2, 70, 9
+    cost = RNG.normal(size=300) * 10.0 ** RNG.integers(-8, 9, 300)
+    sums, lost, table = np.zeros((5, 4)), np.zeros((5, 4)), np.zeros((5, 4), dtype=np.int64)
+    poisson_costs(cells, cost, seed, part, first, sums, lost)
+    for r in range(5):
+        own = (seed * 0x9E3779B97F4A7C15 + part * 0xBF58476D1CE4E5B9 + r) % 2**64
+        counts = np.array([poisson_twin(draw(own, first + i)) for i in range(300)])
+        exact = [math.fsum((cost * counts)[cells == k].tolist()) for k in range(4)]
+        np.testing.assert_allclose(sums[r] + lost[r], exact, rtol=1e-15)
+    poisson_tables(cells, seed, part, first, table)
+    assert (table.sum(axis=1) > 200).all()
+    with pytest.raises(ValueError, match="one cost for every cell"):
+        poisson_costs(cells, cost[:5], seed, part, first, sums, lost)
+
+
+def test_thresholds_and_auc_come_with_the_scores(tmp_path: Path) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    found = scored(written(tmp_path / "p", [0, 250, 600]), interval=None)
+    curve = found.curve
+    assert curve is not None
+    exact = roc_auc_score(MODEL.classes_[1] == Y, MODEL.decision_function(X))
+    assert abs(curve.auc - exact) <= curve.auc_error < 0.01
+    at = int(np.searchsorted(curve.thresholds, 0.0))
+    answers = MODEL.classes_[(MODEL.decision_function(X) >= curve.thresholds[at]).astype(int)]
+    assert curve.cost[at] == pytest.approx(mean_cost(Y, answers, costs=COSTS))
+    assert curve.best_cost <= curve.cost[at]

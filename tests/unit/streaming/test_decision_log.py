@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import cli
+from steelyard import CSOGD2, OnlineClassifier, StateError, cli
 from steelyard.files import lock_file
 from steelyard.streaming.decision_log import DecisionLog, LogMark
 from steelyard.streaming.session import Session
@@ -88,6 +88,19 @@ def test_a_log_without_a_state_needs_a_word(stream: Any, tmp_path: Path) -> None
     assert code == 2
 
 
+def test_decisions_are_appended_to_a_log_alone(stream: Any, tmp_path: Path) -> None:
+    assert stream("p0.csv", "--decisions", "log.csv")[0] == 0
+    Path("log.txt").write_bytes(Path("log.csv").read_bytes())
+    before = contents(tmp_path)
+    for other in ("p1.csv", "log.txt"):  # no log at all, and one of another format than its name says
+        code, said = stream("p0.csv", "--decisions", other, "--append")
+        assert (code, said.count("\n")) == (2, 1)
+        assert "--append must find a decision log of the same format" in said
+    assert contents(tmp_path) == before
+    assert stream("p1.csv", "--decisions", "log.csv", "--append")[0] == 0
+    assert len(Path("log.csv").read_text().splitlines()) == 81
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 @pytest.mark.parametrize("torn", [0, 1, 17])
 def test_decisions_that_were_never_learned_are_cut_and_it_is_said(stream: Any, suffix: str, torn: int) -> None:
@@ -135,6 +148,42 @@ def test_an_edited_log_is_refused(stream: Any, tmp_path: Path, edit: Any) -> Non
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("missing.csv", "--decisions", "log.jsonl", "--overwrite"),
+        ("p1.csv", "--decisions", "log.jsonl", "--overwrite", "--drop", "z"),
+        ("p1.csv", "--decisions", "log.jsonl", "--overwrite", "--target", "b"),
+        ("empty.csv", "--decisions", "log.jsonl", "--overwrite"),
+        ("empty.csv", "--decisions", "new.jsonl"),
+        ("wide.csv", "--state", "s", "--decisions", "log.jsonl"),
+        ("wide.csv", "--state", "s", "--decisions", "log.jsonl", "--overwrite"),
+        ("wide.csv", "--state", "s", "--decisions", "new.jsonl"),
+        ("wide.csv", "--state", "s"),
+        ("wide.csv", "--state", "s", "--decisions", "."),
+    ],
+)
+def test_a_run_that_is_refused_at_its_first_rows_touches_nothing(
+    stream: Any, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    assert stream("p0.csv", "--state", "s", "--decisions", "log.jsonl")[0] == 0
+    with Path("log.jsonl").open("a") as file:
+        file.write("a note of the auditor\n")  # would be cut by a run that goes on
+    Path("wide.csv").write_text("a,b,c,y\n1,2,3,0\n3,2,1,1\n")
+    Path("empty.csv").write_text("a,b,y\n")
+    before = contents(tmp_path)
+    assert stream(*arguments)[0] == 2
+    assert contents(tmp_path) == before
+
+
+def test_a_learner_goes_on_with_a_log_and_is_a_state_that_knows_it(stream: Any) -> None:
+    OnlineClassifier(CSOGD2()).fit(RNG.normal(size=(9, 2)), [0, 1, 0, 1, 0, 1, 0, 1, 0]).save("s")
+    assert stream("p0.csv", "--state", "s", "--decisions", "log.jsonl", "--chunk", "7")[0] == 0
+    assert rows_of("log.jsonl") == [*range(9, 49)]
+    assert stream("p1.csv", "--state", "s", "--decisions", "log.jsonl")[0] == 0
+    assert rows_of("log.jsonl") == [*range(9, 89)]
+
+
 def test_a_log_that_was_rotated_away_starts_anew_with_its_header(stream: Any) -> None:
     assert stream("p0.csv", "--state", "s", "--decisions", "log.csv")[0] == 0
     Path("log.csv").rename("log.1.csv")
@@ -154,6 +203,30 @@ def test_a_log_of_another_stream_is_refused_even_if_no_byte_was_learned(tmp_path
     with pytest.raises(Exception, match="must be the log of stream ab"):
         DecisionLog(str(log), LogMark("ab", "log.jsonl"))
     assert log.read_text() == "unrelated\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bytes": -1},
+        {"bytes": 1 << 62},
+        {"bytes": True},
+        {"bytes": 1.0},
+        {"sha256": "0" * 63},
+        {"sha256": "../x" * 16},
+        {"stream": ""},
+        {"stream": "\x1b[2J"},
+        {"stream": "a" * 65},
+        {"name": "n" * 5000},
+        {"name": None},
+        {"other": 1},
+    ],
+)
+def test_a_mark_from_a_file_is_checked(change: dict[str, Any]) -> None:
+    sound = LogMark("0123456789abcdef", "log.jsonl", 7).to_dict()
+    assert LogMark.from_dict(sound, Path("s")) == LogMark(**sound)
+    with pytest.raises(StateError, match=r"s must .* decision log"):
+        LogMark.from_dict(sound | change, Path("s"))
 
 
 def test_outputs_and_inputs_are_different_files(stream: Any, tmp_path: Path) -> None:

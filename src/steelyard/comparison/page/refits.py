@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ...models.model import Model
 from ...validation.arrays import is_sparse, take_rows
 from ..data import ComparisonData
 from ..evaluation import CandidateRun, Evaluation
@@ -100,10 +101,9 @@ def _too_few(codes: NDArray[np.intp], n_classes: int) -> bool:
     return int(np.bincount(codes, minlength=n_classes).min()) < _FEWEST_OF_A_CLASS
 
 
-def _paid(model: Any, held: ComparisonData, X: Any) -> Floats:
+def _paid(model: Model, held: ComparisonData, X: Any) -> Floats:
     with single_threaded():
-        answers = model.predict(X, costs=held.costs_at_predict())
-    return held.paid(held.costs.encode(answers))
+        return held.paid(model.weigh(X, costs=held.costs_at_predict()).decided)
 
 
 def _rise(model: Any, held: ComparisonData, column: Any, before: Floats) -> Floats:

@@ -44,10 +44,8 @@ class RhoMetrics:
     ----------
     accuracy : ndarray
         Share of right answers.
-    tpr : ndarray
-        Recall of the class that sorts last.
-    tnr : ndarray
-        Recall of the other class.
+    tpr, tnr : ndarray
+        Recall of the class that sorts last, and of the other class.
     g_mean : ndarray
         Square root of the product of both recalls.
     """
@@ -86,10 +84,8 @@ class RhoCurves:
     ----------
     rho : ndarray
         Where the model was fitted.
-    train : RhoMetrics
-        On the training rows.
-    test : RhoMetrics or None
-        On the test rows.
+    train, test : RhoMetrics
+        On the training and on the test rows; ``test`` may be None.
     """
 
     rho: Floats
@@ -148,7 +144,7 @@ def rho_curves(
 
 def _cross_gram(ready: Ready, rows: Any, fit_intercept: bool) -> Any:
     if ready.spec.kernel == "precomputed":
-        cross = rows if ready.kept is None else rows[:, ready.kept]
+        cross = rows if ready.positions is None else rows[:, ready.positions]
     else:
         cross = gram_of(ready.spec, rows, ready.rows, dtype="float64")
     return cross + 1.0 if fit_intercept else cross

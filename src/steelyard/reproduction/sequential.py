@@ -22,7 +22,7 @@ class Stage(NamedTuple):
     interval: float
 
 
-class Plan(Enum):
+class LookSchedule(Enum):
     """How often a claim is looked at; declared before its runs are made."""
 
     ONCE = "once, at the declared runs"
@@ -43,12 +43,12 @@ def look_level(number: int) -> float:
     return SPENT / (number * (number + 1))
 
 
-def stages(plan: Plan, declared: int | None) -> list[Stage]:
+def stages(plan: LookSchedule, declared: int | None) -> list[Stage]:
     """List the looks of a comparison whose recipe declares that many runs (None: all there are).
 
     Parameters
     ----------
-    plan : Plan
+    plan : LookSchedule
         How often it is looked at.
     declared : int or None
         The recipe's number of runs.
@@ -58,9 +58,9 @@ def stages(plan: Plan, declared: int | None) -> list[Stage]:
     stages : list of Stage
     """
     once = Stage(declared, LEVEL, LEVEL)
-    if plan is Plan.ONCE:
+    if plan is LookSchedule.ONCE:
         return [once]
     looks = [Stage(n, look_level(k), 2 * look_level(k)) for k, n in enumerate(look_sizes(), start=1)]
-    if plan is Plan.FRESH:
+    if plan is LookSchedule.FRESH:
         return looks
     return [once, *(look for look in looks if look.runs is not None and look.runs > (declared or 0))]

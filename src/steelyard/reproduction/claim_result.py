@@ -12,7 +12,7 @@ from .comparisons import Bounded, Need, Pair
 
 
 @dataclass(frozen=True)
-class Weighed:
+class ClaimResult:
     """The word for this experiment and the one for other samples, the numbers behind them, and what was compared."""
 
     word: str

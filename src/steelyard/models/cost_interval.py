@@ -1,4 +1,4 @@
-"""How sure a told mean cost is: the chance of new outcomes, and that the probabilities were fitted to so many rows."""
+"""How sure an expected mean cost is: the chance of new outcomes, and of probabilities fitted to so many rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..evaluate import Interval
 from ..validation.types import Floats
 
 if TYPE_CHECKING:
-    from .model import Weighed
+    from .model import Decisions
 
 
-def outcome_variance(weighed: Weighed) -> Floats:
+def outcome_variance(weighed: Decisions) -> Floats:
     """Variance of what each decision costs, over the classes that the row may turn out to have."""
     costs, decided = weighed.costs, weighed.decided
     known = np.flatnonzero(decided < len(np.asarray(costs.classes)))  # to abstain costs what it costs
@@ -36,8 +36,8 @@ def outcome_variance(weighed: Weighed) -> Floats:
 
 
 @dataclass
-class ToldMean:
-    """Sums over rows, chunk by chunk: what they are told to cost, and how much that may vary.
+class ExpectedCostMean:
+    """Sums over rows, chunk by chunk: what they are expected to cost, and how much that may vary.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class ToldMean:
     total: float = 0.0
     variance: float = 0.0
 
-    def add(self, weighed: Weighed) -> None:
+    def add(self, weighed: Decisions) -> None:
         """Count the rows of a chunk.
 
         Parameters
         ----------
-        weighed : Weighed
+        weighed : Decisions
             Their decisions.
         """
         self.rows += len(weighed.decided)
@@ -63,7 +63,7 @@ class ToldMean:
         self.variance += float(outcome_variance(weighed).sum())
 
     def interval(self, confidence: float = 0.95) -> Interval:
-        """The told mean with a prediction interval for what these rows will cost.
+        """The expected mean with a prediction interval for what these rows will cost.
 
         Parameters
         ----------

@@ -1,0 +1,86 @@
+"""One value for many tasks of an executor: sent once, not with each task."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import shared_memory
+from typing import Any, NamedTuple
+
+from .validation.values import invalid
+
+_loaded: dict[str, Any] = {}  # the value that this process read last
+
+
+class InMemory(NamedTuple):
+    """Where a value lies for the other processes of this machine."""
+
+    name: str
+    size: int
+
+
+def check_executor(executor: Any) -> Executor | None:
+    """An executor as ``executor=`` takes it, or None."""
+    if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
+        raise invalid("executor", "be a concurrent.futures.Executor or None", executor)
+    return executor  # type: ignore[no-any-return]
+
+
+def workers_of(executor: Any) -> int:
+    """How many tasks an executor runs side by side, as far as it tells; 2 otherwise."""
+    told = getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
+    return max(1, int(told)) if told else 2
+
+
+@contextmanager
+def shared(executor: Executor, value: Any) -> Iterator[Any]:
+    """What to give to tasks in place of a large value; :func:`unwrap` makes it the value again, where they run.
+
+    A cluster scatters it to its workers, threads take it as it is, and processes of this machine find it in memory
+    that they share. It is there for the length of the block.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where the tasks run.
+    value : object
+        What all of them need.
+
+    Yields
+    ------
+    object
+        For :func:`unwrap`.
+    """
+    if hasattr(executor, "share"):
+        yield executor.share(value)
+        return
+    if isinstance(executor, ThreadPoolExecutor):
+        yield value
+        return
+    content = pickle.dumps(value)
+    block = shared_memory.SharedMemory(create=True, size=len(content))
+    try:
+        assert block.buf is not None
+        block.buf[: len(content)] = content
+        yield InMemory(block.name, len(content))
+    finally:
+        block.close()
+        block.unlink()
+
+
+def unwrap(handle: Any) -> Any:
+    """The value behind a handle; a process that has read it does not read it again."""
+    if not isinstance(handle, InMemory):
+        return handle
+    if handle.name not in _loaded:
+        block = shared_memory.SharedMemory(name=handle.name)
+        try:
+            assert block.buf is not None
+            value = pickle.loads(bytes(block.buf[: handle.size]))  # written by the process that gave the task
+        finally:
+            block.close()
+        _loaded.clear()
+        _loaded[handle.name] = value
+    return _loaded[handle.name]

@@ -1,0 +1,109 @@
+"""Trees over the workers of a cluster, behind our costs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lightgbm import LGBMClassifier
+
+from steelyard import ClusterLost, Costs, InvalidInputError, mean_cost
+from steelyard.scale import fit_parts, on_dask
+from steelyard.scale.trees import TRIES, _fit_again, class_weights, grows_on_a_cluster
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
+pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed (extra scale-trees)")
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(900, 3))
+Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=900) > 0.3, "bad", "good")
+COSTS = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")
+MODEL = LGBMClassifier(n_estimators=20, min_child_samples=5, verbose=-1, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    for i in range(3):
+        rows = zip(X[300 * i : 300 * i + 300], Y[300 * i : 300 * i + 300], strict=True)
+        lines = [",".join([*map(repr, map(float, x)), y]) for x, y in rows]
+        (made / f"part-{i}.csv").write_text("\n".join(["a,b,c,y", *lines, ""]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": True}
+    with distributed.LocalCluster(host="127.0.0.1", **options) as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.mark.filterwarnings("ignore")  # of lightgbm and dask, about each other
+def test_lightgbm_on_two_workers_decides_by_expected_cost(folder: Path, client: Any) -> None:
+    with on_dask(client) as executor:
+        found = fit_parts(MODEL, folder, target="y", costs=COSTS, executor=executor)
+        with pytest.raises(InvalidInputError, match="costs must be the same for all rows for trees"):
+            fit_parts(MODEL, folder, target="y", costs="fn=a,fp=1", executor=executor)
+        with pytest.raises(InvalidInputError, match="be two or more, since one is kept for the calibration"):
+            fit_parts(MODEL, folder / "part-0.csv", target="y", executor=executor)
+    assert found.bits_reproducible_ is False
+    assert found.calibrated_on_ == ["part-2.csv"]
+    paid = mean_cost(Y, found.predict(X), costs=COSTS)
+    constant = min(mean_cost(Y, np.full(900, label), costs=COSTS) for label in ("good", "bad"))
+    assert paid < 0.7 * constant
+    proba = found.predict_proba(X[600:])[:, list(found.classes_).index("bad")]
+    assert proba.mean() == pytest.approx(np.mean(Y[600:] == "bad"), abs=0.05)  # calibrated, though rows were weighted
+    assert (found.predict(X, costs=Costs.binary(fn=1, fp=50, classes=["good", "bad"])) == "bad").sum() < 300
+
+
+def test_trees_need_a_cluster(folder: Path) -> None:
+    assert grows_on_a_cluster(MODEL)
+    with pytest.raises(InvalidInputError, match=r"executor must be a Dask cluster for LGBMClassifier.*sample="):
+        fit_parts(MODEL, folder, target="y")
+
+
+class LosingClient:
+    """A client whose cluster loses a worker whenever it is asked."""
+
+    def __init__(self, losing: int) -> None:
+        self.losing, self.asked = losing, 0
+
+    def nthreads(self) -> dict[str, int]:
+        self.asked += 1
+        return {f"worker {i}": 1 for i in range(9 - (self.asked // 2 if self.asked // 2 <= self.losing else 0))}
+
+
+class Executor:
+    address = "tcp://here"
+
+    def __init__(self, losing: int) -> None:
+        self.client = LosingClient(losing)
+
+
+def test_a_lost_worker_starts_the_fit_again() -> None:
+    tries: list[int] = []
+
+    def fit(failing: int) -> str:
+        tries.append(1)
+        if len(tries) <= failing:
+            raise OSError("connection reset")
+        return "fitted"
+
+    executor: Any = Executor(9)
+    with pytest.warns(UserWarning, match="the trees are grown anew"):
+        assert _fit_again(lambda: fit(1), executor) == "fitted"
+    tries.clear()
+    executor = Executor(9)
+    with pytest.raises(ClusterLost, match="in each of 3 fits"), pytest.warns(UserWarning, match="grown anew"):
+        _fit_again(lambda: fit(TRIES), executor)
+    tries.clear()
+    executor = Executor(0)
+    with pytest.raises(OSError, match="connection reset"):
+        _fit_again(lambda: fit(1), executor)
+
+
+def test_weights_are_what_mistakes_cost() -> None:
+    np.testing.assert_allclose(class_weights(COSTS, np.array(["bad", "good"])), [10 / 6, 2 / 6])
+    with pytest.raises(InvalidInputError, match="make every mistake cost more"):
+        class_weights(Costs.binary(fn=5, fp=0, classes=[0, 1]), np.array([0, 1]))
