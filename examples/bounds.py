@@ -72,7 +72,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     margin.bar(place - 0.2, model.bounded_share_, width=0.4, color="#8a8f98", label="guaranteed")
     margin.bar(place + 0.2, wrong, width=0.4, color="#c0392b", label="measured")
     margin.set_xticks(place, ["good credits", "bad credits"])
-    margin.set(title="004, eq. (21): error by class", ylabel="share")
+    margin.set(title="004, eq. (21): error by class", ylabel="share", ylim=(0, 1))
     margin.legend(frameon=False)
     numbers["004, eq. (21): error of bad credits"] = {
         "measured": round(float(wrong[1]), 3),

@@ -73,7 +73,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     amounts = by_amount(X, y, quick)
     right.barh(list(amounts), list(amounts.values()), color="#8a8f98")
     right.set(
-        title="a bad credit costs its amount, a refused good one 500 marks", xlabel="mean cost, hundreds of marks"
+        title="a bad credit costs its amount,\na refused good one 500 marks", xlabel="mean cost, hundreds of marks"
     )
     numbers = {
         "mean cost": {name: round(float(shown[name][0]), 4) for name in reversed(order)},

@@ -97,7 +97,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     live.set(title="what a live filter can know", xlabel="addresses", ylabel="mean cost so far", ylim=(0, None))
     for ax in (costs, labels, live):
         ax.axvline(n // 2, color="black", linewidth=0.6)
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return figure, numbers
 
 

@@ -51,10 +51,10 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
             start = time.perf_counter()
             model.fit(X[fit_on], y[fit_on])
             fitted = time.perf_counter()
-            told = model.predict(X[test_on])
+            y_pred = model.predict(X[test_on])
             found[name]["answer"].append((time.perf_counter() - fitted) / len(test_on))
             found[name]["fit"].append(fitted - start)
-            found[name]["mean cost"].append(mean_cost(y[test_on], told, costs=costs))
+            found[name]["mean cost"].append(mean_cost(y[test_on], y_pred, costs=costs))
     for name, values in found.items():
         costs_ax.plot(counts, values["mean cost"], marker="o", label=name)
         fit_ax.plot(counts, values["fit"], marker="o", label=name)

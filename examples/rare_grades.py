@@ -4,7 +4,7 @@ Rare grades: are searched costs worth the search?
 
 A few cars are graded good or very good, a few children very recommended. Boosting with class costs (AdaC2.M1, paper
 003) raises the recall of such classes. The paper searches the costs by a genetic algorithm; the default here is a
-formula. Who is right can only be told on rows that no search has seen. Needs the ``car`` and ``nursery`` data and
+formula. Who is right can only be seen on rows that no search has seen. Needs the ``car`` and ``nursery`` data and
 Optuna.
 """
 
@@ -57,10 +57,10 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         classes, counts = np.unique(y, return_counts=True)
         order = classes[np.argsort(counts)]
         for place, (label, model) in enumerate(models.items()):
-            told = model.fit(X_fit, y_fit).predict(X_test)
-            scores = per_class_scores(y_test, told, classes=order)
+            y_pred = model.fit(X_fit, y_fit).predict(X_test)
+            scores = per_class_scores(y_test, y_pred, classes=order)
             left.bar(np.arange(len(order)) + 0.2 * place - 0.3, scores.recall, width=0.2, label=label)
-            numbers.setdefault(name, {})[label] = {"G-mean, one split": round(g_mean_score(y_test, told), 3)}
+            numbers.setdefault(name, {})[label] = {"G-mean, one split": round(g_mean_score(y_test, y_pred), 3)}
         shares = dict(zip(classes.tolist(), counts / len(y), strict=True))
         left.set_xticks(np.arange(len(order)), [f"{grade}\n{shares[grade]:.1%}" for grade in order.tolist()])
         left.set(title=f"{name}: recall by class", ylim=(0, 1.05))

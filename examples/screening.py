@@ -67,19 +67,19 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         for price in PRICES.tolist():
             costs = Costs.binary(fn=price, fp=1, classes=[0, 1])
             priced = CSLDMClassifier(rho=0.0, costs=costs).fit(X_fit, y_fit)
-            for label, told in {"priced": priced.predict(X_test), **answers}.items():
-                paid[label].append(mean_cost(y_test, told, costs=costs))
+            for label, y_pred in {"priced": priced.predict(X_test), **answers}.items():
+                paid[label].append(mean_cost(y_test, y_pred, costs=costs))
         for label, values in paid.items():
             prices.plot(PRICES, values, marker="o", label=label)
         prices.set(title="what it costs", xlabel="price of a missed case", ylabel="mean cost", xscale="log")
         for ax in (over_rho, prices):
             ax.legend(frameon=False, fontsize="small")
-        told = answers["balance point"]
+        y_pred = answers["balance point"]
         numbers[name] = {
             "balance rho": round(balanced.rho_, 3),
             "interval": [round(low, 3), round(high, 3)],
-            "ill found": round(sensitivity_score(y_test, told, positive=1), 3),
-            "well left alone": round(specificity_score(y_test, told, positive=1), 3),
+            "ill found": round(sensitivity_score(y_test, y_pred, positive=1), 3),
+            "well left alone": round(specificity_score(y_test, y_pred, positive=1), 3),
             "G-mean": {label: round(g_mean_score(y_test, answer), 3) for label, answer in answers.items()},
             "mean cost at 20 to 1": {label: round(values[4], 3) for label, values in paid.items()},
         }

@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from steelyard import Costs, OneSidedClassifierCV, OneVsAllClassifierCV, load_dataset, mean_cost
 
+COLOURS = ["#5b3f8c", "#1f7f7a", "#b5651d"]
 ILLNESS = Costs.from_matrix([[0, 1, 5], [2, 0, 3], [100, 20, 0]], classes=["healthy", "cold", "flu"])
 THYROID = Costs.from_matrix([[0, 1, 1], [20, 0, 5], [10, 5, 0]], classes=[1, 2, 3])  # normal, hyper, hypo
 
@@ -70,18 +71,21 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     answers |= {name: (model.predict(X_test), model.predict(plane)) for name, model in models.items()}
     figure, axes = plt.subplots(1, 3 if quick else 4, figsize=(13, 4), layout="constrained")
     numbers: dict = {"mean cost": {}, "flu sent home as healthy": {}}
-    for ax, (name, (told, drawn)) in zip(axes, answers.items(), strict=False):
+    for ax, (name, (y_pred, drawn)) in zip(axes, answers.items(), strict=False):
         codes = (drawn[:, None] == names).argmax(axis=1).reshape(160, 160)
-        ax.contourf(x.reshape(160, 160), y.reshape(160, 160), codes, levels=[-0.5, 0.5, 1.5, 2.5], alpha=0.35)
+        grid = x.reshape(160, 160), y.reshape(160, 160)
+        ax.contourf(*grid, codes, levels=[-0.5, 0.5, 1.5, 2.5], colors=COLOURS, alpha=0.3)
         for k, label in enumerate(names):
             shown = X_fit[y_fit == label]
-            ax.scatter(*shown.T, s=6, color=plt.get_cmap("viridis")(k / 2), edgecolors="none", label=label)
-        cost = mean_cost(y_test, told, costs=ILLNESS)
-        ax.set(title=f"{name}: {cost:.3f} a patient", xlabel="temperature", ylabel="aches")
+            ax.scatter(*shown.T, s=6, color=COLOURS[k], edgecolors="none", label=label)
+        cost = mean_cost(y_test, y_pred, costs=ILLNESS)
+        ax.set(
+            title=f"{name}: {cost:.3f} a patient", xlabel="temperature", ylabel="aches", xlim=(35.8, 40), ylim=(-1.5, 8)
+        )
         numbers["mean cost"][name] = round(cost, 4)
         flu = y_test == "flu"
-        numbers["flu sent home as healthy"][name] = round(float((told[flu] == "healthy").mean()), 4)
-    axes[0].legend(frameon=False, fontsize="small", loc="upper left")
+        numbers["flu sent home as healthy"][name] = round(float((y_pred[flu] == "healthy").mean()), 4)
+    axes[0].legend(fontsize="small", loc="upper left", markerscale=2, framealpha=0.9, edgecolor="none")
     if not quick:
         held_out = thyroid(20)
         axes[3].boxplot(list(held_out.values()), tick_labels=list(held_out))

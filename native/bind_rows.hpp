@@ -1,4 +1,4 @@
-// Rows as they cross from Python: one array if dense, three if CSR, told apart by their dtypes. One binding serves
+// Rows as they cross from Python: one array if dense, three if CSR, which differ by their dtypes. One binding serves
 // every kind of rows; what it calls is compiled for each.
 #pragma once
 

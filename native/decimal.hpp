@@ -13,7 +13,7 @@ namespace steelyard {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// For a better complaint: "nan", "inf" and "infinity" in any case, with or without a sign, begin like this.
+// For a better error: "nan", "inf" and "infinity" in any case, with or without a sign, begin like this.
 inline bool begins_like_nan(const char *p, const char *end) {
   if (p < end && (*p == '+' || *p == '-'))
     ++p;

@@ -236,11 +236,11 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
   }
 
   Examples dear_ones(const Examples &rows, std::size_t numbers) {
-    Examples dear;
+    Examples costly;
     for (const std::int32_t i : rows)
       if (!row(i) && (forgotten_[i] += numbers) > size())
-        dear.push_back(i);
-    return dear;
+        costly.push_back(i);
+    return costly;
   }
 
   // Rows lie in the order in which they came, so that those never needed take no memory.

@@ -1,4 +1,4 @@
-// Two kinds of labels, told apart in one pass: a stream of short rows is read about as fast as its labels.
+// Two kinds of labels, separated in one pass: a stream of short rows is read about as fast as its labels.
 #pragma once
 
 #include <cstddef>

@@ -138,9 +138,9 @@ template <class V> class LibsvmParser {
     double label = 0;
     const char *after = read_decimal(p, end, label);
     if (!after || !is_token_end(after, end))
-      return complain(begins_like_nan(p, end) ? "finite label" : "label", line, p, end);
+      return refuse(begins_like_nan(p, end) ? "finite label" : "label", line, p, end);
     if (label - label != 0)
-      return complain("label in range", line, p, end);
+      return refuse("label in range", line, p, end);
 
     const std::size_t first = values.size();
     std::int64_t last = -1;
@@ -151,12 +151,12 @@ template <class V> class LibsvmParser {
         return;
     }
     if (!sorted && !sort_row(first))
-      return complain("distinct indices", line, line, end);
+      return refuse("distinct indices", line, line, end);
     ends.push(static_cast<std::int64_t>(values.size()));
     labels.push(label);
   }
 
-  // One index:value; returns the place after it, or null after a complaint.
+  // One index:value; returns the place after it, or null after an error.
   const char *read_pair(const char *line, const char *p, const char *end, std::int64_t &last, bool &sorted) {
     std::int64_t index = 0;
     const char *colon = p;
@@ -225,14 +225,14 @@ template <class V> class LibsvmParser {
     return true;
   }
 
-  void complain(const char *expected, const char *line, const char *at, const char *end) {
+  void refuse(const char *expected, const char *line, const char *at, const char *end) {
     const char *stop = at;
     while (stop < end && stop - at < 40 && !is_blank(*stop))
       ++stop;
     fault_ = {expected, line_number_, at - line + 1, std::string(at, stop)};
   }
   const char *fail(const char *expected, const char *line, const char *at, const char *end) {
-    complain(expected, line, at, end);
+    refuse(expected, line, at, end);
     return nullptr;
   }
 

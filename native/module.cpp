@@ -30,7 +30,7 @@ NB_MODULE(_native, m) {
         "From now on, for kernels that the calling thread runs; they raise DeadlineReached. Infinity for none.");
   m.def(
       "check_stop", [] { steelyard::Pulse::check(); },
-      "Raises if the calling thread has been told to stop: by a signal, or because its deadline has passed.");
+      "Raises if the calling thread must stop: by a signal, or because its deadline has passed.");
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
   steelyard::bind_forest(m);

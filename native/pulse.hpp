@@ -1,6 +1,6 @@
 // How a long loop can be stopped from outside: by a signal such as Ctrl-C, or at a deadline. The loop says how much it
 // has done; about every 50 ms the thread looks whether it should go on, and an exception unwinds the loop if not.
-// Whoever calls a loop leaves everything as it was before, or owns all that the loop had begun to change.
+// Whoever calls a loop leaves everything as it was before, or owns all that the loop had started to change.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class Pulse {
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t between_looks = std::size_t{1} << 17; // units of work: some 50 us
 
-  // Throws if the process has been told to stop. Set once, by the module; null for none.
+  // Throws if the process must stop. Set once, by the module; null for none.
   inline static void (*check_signals)() = nullptr;
 
   // Of the calling thread; Clock::time_point::max() for none.
@@ -27,7 +27,7 @@ class Pulse {
     return at;
   }
 
-  // Throws if the process has been told to stop or the deadline of the thread has passed.
+  // Throws if the process must stop or the deadline of the thread has passed.
   static void check() {
     if (Clock::now() >= deadline())
       throw DeadlineReached();

@@ -86,7 +86,7 @@ class HashedRow {
     cells_.push_back({static_cast<std::int32_t>((hash < 0 ? -hash : hash) % width_), hash < 0 ? -amount : amount});
   }
 
-  // Characters are told apart in UTF-8 by their first byte, the only one that is not 10xxxxxx.
+  // Characters differ in UTF-8 by their first byte, the only one that is not 10xxxxxx.
   void pieces(std::string_view name, std::string_view word) {
     starts_.clear();
     for (std::size_t b = 0; b < word.size(); ++b)

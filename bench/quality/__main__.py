@@ -21,6 +21,7 @@ from . import tables
 from .peers import METHODS
 
 _FIXED_MB = 400  # that a comparison may need beside six times its table in single precision
+_FOUR = ("catboost", "lightgbm", "xgboost", "flaml")
 _SHARE = 0.01  # of the cheapest constant's cost is added to both sides of a ratio
 
 
@@ -40,17 +41,18 @@ def main() -> None:
     if not given.summary:
         wanted = given.tables.split(",") if given.tables else tables.names(given.half)
         _run(wanted, given.methods.split(","), given.seconds, given.seeds, out, time.monotonic() + given.portion)
-    shown = summary(_lines(out))
+    shown = summary(read_lines(out))
     out.with_suffix(".txt").write_text(shown + "\n")
     print(shown)
 
 
-def _lines(out: Path) -> list[dict[str, Any]]:
+def read_lines(out: Path) -> list[dict[str, Any]]:
+    """The lines of a results file; none where there is none."""
     return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
 
 
 def _run(wanted: list[str], methods: list[str], seconds: float, seeds: int, out: Path, until: float) -> None:
-    done = {(line["table"], line["seed"], line["method"]) for line in _lines(out)}
+    done = {(line["table"], line["seed"], line["method"]) for line in read_lines(out)}
     for seed in range(seeds):
         for table in wanted:
             todo = [m for m in methods if (table, seed, m) not in done]
@@ -83,64 +85,101 @@ def _one(cut: tables.Cut, method: str, seconds: float, seed: int) -> dict[str, A
     return line | found | {"cost": cost, "constant": constant} | used
 
 
+def cost_lines(lines: list[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """By table, seed and method, the lines that have a cost."""
+    return {(line["table"], line["seed"], line["method"]): line for line in lines if "cost" in line}
+
+
+def cost_logs(cost: dict[tuple[str, int, str], dict[str, Any]], method: str) -> dict[str, list[float]]:
+    """By table, logarithms of our cost over that of a method, a share of the cheapest constant's added to both."""
+    logs: dict[str, list[float]] = {}
+    for table, seed in sorted({key[:2] for key in cost}):
+        ours, theirs = cost.get((table, seed, "steelyard")), cost.get((table, seed, method))
+        if ours is not None and theirs is not None:
+            extra = _SHARE * ours["constant"]
+            logs.setdefault(table, []).append(float(np.log((ours["cost"] + extra) / (theirs["cost"] + extra))))
+    return logs
+
+
+def cost_interval(means: np.ndarray) -> tuple[float, float, float]:
+    """Geometric mean over tables with a 95% bootstrap interval."""
+    drawn = np.random.default_rng(0).choice(means, (5000, len(means))).mean(axis=1)
+    low, high = np.exp(np.quantile(drawn, [0.025, 0.975]))
+    return float(np.exp(means.mean())), float(low), float(high)
+
+
+def count_near_best(cost: dict[tuple[str, int, str], dict[str, Any]]) -> tuple[int, int]:
+    """Tables on which we cost at most 2% more than the best of four peers, of those that all of them have run on."""
+    near = total = 0
+    for table in sorted({key[0] for key in cost}):
+        means = {}
+        for method in ("steelyard", *_FOUR):
+            found = [cost[key]["cost"] for key in cost if key[0] == table and key[2] == method]
+            if found:
+                means[method] = float(np.mean(found))
+        if len(means) == 1 + len(_FOUR):
+            total += 1
+            near += means.pop("steelyard") <= 1.02 * min(means.values())
+    return near, total
+
+
+def count_promises(lines: list[dict[str, Any]]) -> tuple[int, int]:
+    """Promises that held the cost paid, and all of them."""
+    found = [line for line in lines if "promise" in line and "cost" in line]
+    return sum(line["promise"]["low"] <= line["cost"] <= line["promise"]["high"] for line in found), len(found)
+
+
+def width_ratio(lines: list[dict[str, Any]]) -> float | None:
+    """Median of the promise's width over that of the interval of the winner's own costs, where that has one."""
+    wider = [
+        _width(line["promise"]) / (line["own"][1] - line["own"][0])
+        for line in lines
+        if "promise" in line and "own" in line and line["own"][1] > line["own"][0]
+    ]
+    return float(np.median(wider)) if wider else None
+
+
+def memory_peak(lines: list[dict[str, Any]]) -> tuple[float, float] | None:
+    """Megabytes at the peak and allowed, of the table that comes closest to what is allowed."""
+    ours = [line for line in lines if "table_mb" in line and line["method"] == "steelyard"]
+    if not ours:
+        return None
+    most = max(ours, key=lambda line: line["peak_mb"] - 6 * line["table_mb"])
+    return most["peak_mb"], 6 * most["table_mb"] + _FIXED_MB
+
+
 def summary(lines: list[dict[str, Any]]) -> str:
     """Geometric means of cost ratios over tables with intervals, wins, promises kept and CPU time."""
-    cost = {(line["table"], line["seed"], line["method"]): line for line in lines if "cost" in line}
-    pairs = sorted({key[:2] for key in cost})
+    cost = cost_lines(lines)
+    pairs = {key[:2] for key in cost}
     seconds = ", ".join(f"{s:g}" for s in sorted({line["seconds"] for line in lines}))
     shown = [f"{len({t for t, _ in pairs})} tables, {len(pairs)} pairs of table and seed, {seconds} CPU s a method"]
     for method in sorted({key[2] for key in cost} - {"steelyard"}):
-        both = [p for p in pairs if (*p, "steelyard") in cost and (*p, method) in cost]
-        logs: dict[str, list[float]] = {}
-        for p in both:
-            ours, theirs = cost[(*p, "steelyard")], cost[(*p, method)]
-            extra = _SHARE * ours["constant"]
-            logs.setdefault(p[0], []).append(float(np.log((ours["cost"] + extra) / (theirs["cost"] + extra))))
-        if logs:
+        if logs := cost_logs(cost, method):
             means = np.array([np.mean(values) for values in logs.values()])
-            wins = sum(m <= 0 for m in means)
-            shown.append(f"  cost ratio to {method:10s} {_interval(means)}  no dearer on {wins} of {len(means)} tables")
-    shown += _beside_the_best(cost, pairs) + _promises(lines) + _cpu(lines)
+            value, low, high = cost_interval(means)
+            wins = f"no dearer on {sum(m <= 0 for m in means)} of {len(means)} tables"
+            shown.append(f"  cost ratio to {method:10s} {value:.3f} (95% {low:.3f} to {high:.3f})  {wins}")
+    near, total = count_near_best(cost)
+    shown.append(f"  at most 2% above the best of four peers on {near} of {total} tables")
+    shown += _promises(lines) + _cpu(lines)
     failed = [line for line in lines if "failed" in line]
     shown += [f"  failed: {line['table']} {line['seed']} {line['method']}: {line['failed']}" for line in failed]
     return "\n".join(shown)
 
 
-def _interval(means: np.ndarray) -> str:
-    rng = np.random.default_rng(0)
-    drawn = rng.choice(means, (5000, len(means))).mean(axis=1)
-    low, high = np.exp(np.quantile(drawn, [0.025, 0.975]))
-    return f"{np.exp(means.mean()):.3f} (95% {low:.3f} to {high:.3f})"
-
-
-def _beside_the_best(cost: dict[Any, Any], pairs: list[Any]) -> list[str]:
-    near = total = 0
-    for table in sorted({t for t, _ in pairs}):
-        means = {}
-        for method in ("steelyard", "catboost", "lightgbm", "xgboost", "flaml"):
-            found = [cost[k]["cost"] for k in cost if k[0] == table and k[2] == method]
-            if found:
-                means[method] = float(np.mean(found))
-        ours = means.pop("steelyard", None)
-        if ours is not None and means:
-            total += 1
-            near += ours <= 1.02 * min(means.values())
-    return [f"  at most 2% above the best of four peers on {near} of {total} tables"]
-
-
 def _promises(lines: list[dict[str, Any]]) -> list[str]:
-    told = [line for line in lines if "promise" in line and "cost" in line]
-    kept = sum(line["promise"]["low"] <= line["cost"] <= line["promise"]["high"] for line in told)
-    if not told:
+    kept, total = count_promises(lines)
+    if not total:
         return []
-    wider = [_width(line["promise"]) / max(line["own"][1] - line["own"][0], 1e-12) for line in told if "own" in line]
-    share = [_width(line["promise"]) / line["constant"] for line in told]
+    share = [_width(line["promise"]) / line["constant"] for line in lines if "promise" in line and "cost" in line]
     shown = [
-        f"  promise kept on {kept} of {len(told)} pairs of table and seed; median width {np.median(share):.3f} of the "
+        f"  promise kept on {kept} of {total} pairs of table and seed; median width {np.median(share):.3f} of the "
         "cheapest constant's cost"
     ]
-    if wider:
-        shown.append(f"  median width {np.median(wider):.2f} times the interval of the winner's own costs")
+    wider = width_ratio(lines)
+    if wider is not None:
+        shown.append(f"  median width {wider:.2f} times the interval of the winner's own costs")
     return shown
 
 
@@ -153,11 +192,9 @@ def _cpu(lines: list[dict[str, Any]]) -> list[str]:
     for method in sorted({line["method"] for line in lines}):
         found = [line["cpu"] for line in lines if line["method"] == method]
         shown.append(f"  CPU of {method:10s} mean {np.mean(found):6.1f} s")
-    ours = [line for line in lines if "table_mb" in line and line["method"] == "steelyard"]
-    if ours:
-        most = max(ours, key=lambda line: line["peak_mb"] - 6 * line["table_mb"])
-        limit = 6 * most["table_mb"] + _FIXED_MB
-        shown.append(f"  peak memory with steelyard {most['peak_mb']:.0f} MB; limit for that table {limit:.0f} MB")
+    peak = memory_peak(lines)
+    if peak is not None:
+        shown.append(f"  peak memory with steelyard {peak[0]:.0f} MB; limit for that table {peak[1]:.0f} MB")
     return shown
 
 

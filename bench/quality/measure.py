@@ -71,13 +71,20 @@ def measure(cut: tables.Cut, data: ComparisonData, runner: FoldRunner, candidate
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--tables", default="", help="of the choosing half, comma between them; else all")
+    parser.add_argument("--without", default="", help="kinds or names to leave out, semicolon between them")
     parser.add_argument("--portion", type=float, default=float("inf"), help="start nothing after so many seconds")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + given.portion
     warnings.simplefilter("ignore")
-    for table in sorted(tables.names("choosing"), key=lambda name: name in _LAST):
-        todo = [c for c in settings() if not path_of(given.folder, table, c.name).exists()]
+    names = sorted(tables.names("choosing"), key=lambda name: name in _LAST)
+    chosen = [name for name in given.tables.split(",") if name in names] if given.tables else names
+    left_out = given.without.split(";")
+    kinds = [KINDS[kind] for kind in left_out if kind in KINDS]
+    everyone = [c for c in settings() if c.kind not in kinds and c.name not in left_out]
+    for table in chosen:
+        todo = [c for c in everyone if not path_of(given.folder, table, c.name).exists()]
         if not todo:
             continue
         cut, data = problem_of(table)

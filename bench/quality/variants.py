@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.comparison.choice import clearly_cheaper
 from steelyard.comparison.data import ComparisonData
 from steelyard.comparison.fold import Judged
 from steelyard.decision import calibration
 from steelyard.decision.blending import greedy_blend
+from steelyard.decision.threshold import cheapest_threshold
 
 from . import tables
 from .measure import FOLDS, path_of, problem_of, settings
@@ -48,12 +50,15 @@ class Table:
 
 
 def read_tables(folder: Path) -> list[Table]:
-    """The tables that were measured in full."""
+    """The tables on which at least half as many settings were measured as on any, with those measured on all."""
+    every = {t: {c.name: path_of(folder, t, c.name) for c in settings()} for t in tables.names("choosing")}
+    measured = {t: {name for name, path in paths.items() if path.exists()} for t, paths in every.items()}
+    most = max(map(len, measured.values()))
+    begun = [t for t, names in measured.items() if names and 2 * len(names) >= most]
+    common = set.intersection(*(measured[t] for t in begun)) if begun else set()
     found = []
-    for name in tables.names("choosing"):
-        paths = {c.name: path_of(folder, name, c.name) for c in settings()}
-        if not all(path.exists() for path in paths.values()):
-            continue
+    for name in begun:
+        paths = {setting: path for setting, path in every[name].items() if setting in common}
         cut, data = problem_of(name)
         told = {}
         for setting, path in paths.items():
@@ -117,6 +122,57 @@ def best_single(table: Table, names: list[str]) -> float:
     return table.cost(calibrated(table, min(costs, key=lambda n: costs[n]))[1])
 
 
+def _blend_out_of_fold(table: Table, names: list[str], draws: int = 0) -> tuple[Floats, Floats]:
+    """The blend's probabilities out of fold and for new rows; weights are means over ``draws`` resamples, if any."""
+    members = [calibrated(table, name) for name in names]
+    codes = table.data.codes
+    truth = np.column_stack([told[np.arange(len(codes)), codes] for told, _ in members])
+    rng = np.random.default_rng(0)
+    counts = [np.bincount(rng.integers(0, len(codes), len(codes)), minlength=len(codes)) for _ in range(draws)]
+    weights = np.mean([greedy_blend(truth, count) for count in counts or [None]], axis=0)
+    inside, outside = (
+        np.asarray(sum(w * told[which] for w, told in zip(weights, members, strict=True) if w > 0)) for which in (0, 1)
+    )
+    return inside, outside
+
+
+def bagged_blend(table: Table, names: list[str]) -> float:
+    """Weights that are means over resamples of the rows, as in Caruana's bagged selection."""
+    return table.cost(_blend_out_of_fold(table, names, draws=10)[1])
+
+
+def _blend_or_single(table: Table, names: list[str], *, clearly: bool) -> float:
+    inside, outside = _blend_out_of_fold(table, names)
+    data = table.data
+    blend = data.paid(data.decide(inside))
+    paid = np.column_stack([data.paid(data.decide(calibrated(table, name)[0])) for name in names])
+    best = clearly_cheaper(paid, blend) if clearly else int(paid.mean(axis=0).argmin())
+    if best is None or paid[:, best].mean() >= blend.mean():
+        return table.cost(outside)
+    return table.cost(calibrated(table, names[best])[1])
+
+
+def single_if_cheaper(table: Table, names: list[str]) -> float:
+    """The best single wherever it is cheaper out of fold than the blend."""
+    return _blend_or_single(table, names, clearly=False)
+
+
+def single_if_clearly_cheaper(table: Table, names: list[str]) -> float:
+    """The best single only where chance does not explain that it is cheaper: what `compare` does."""
+    return _blend_or_single(table, names, clearly=True)
+
+
+def tuned_threshold(table: Table, names: list[str]) -> float:
+    """Two classes and no costs of each row: the blend answers by the threshold that cost least out of fold."""
+    inside, outside = _blend_out_of_fold(table, names)
+    if len(table.data.classes) > 2 or table.cut.decide_costs is not None:
+        return table.cost(outside)
+    positive = table.data.costs.positive_index()
+    cut = cheapest_threshold(inside[:, positive], table.data.y, table.data.costs)
+    codes = np.where(outside[:, positive] >= cut, positive, 1 - positive)
+    return float(table.cut.new_costs[np.arange(len(codes)), codes].mean())
+
+
 VARIANTS: dict[str, Callable[[Table, list[str]], float]] = {
     "sigmoid from 40 rows of the rarest class on": with_limit(40),
     "sigmoid always": with_limit(0),
@@ -126,6 +182,10 @@ VARIANTS: dict[str, Callable[[Table, list[str]], float]] = {
     "one temperature always": with_limit(1 << 30),
     "no calibration": raw_blend,
     "best single": best_single,
+    "best single where it is cheaper out of fold": single_if_cheaper,
+    "best single where it is clearly cheaper": single_if_clearly_cheaper,
+    "weights are means over ten resamples": bagged_blend,
+    "threshold tuned on cost (two classes)": tuned_threshold,
 }
 
 

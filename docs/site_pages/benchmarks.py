@@ -33,8 +33,8 @@ def pages(root: Path) -> dict[str, str]:
             continue
         parts.append(f"## {TITLES.get(path.stem, path.stem.replace('_', ' ').capitalize())}\n\n{goals(kept['goals'])}")
         about = kept.get("about", {})
-        told = ", ".join(f"{name} {about[name]}" for name in ("commit", "python", "machine") if about.get(name))
-        parts.append(f"Run: {told}. `scripts/bench {path.stem}`.\n")
+        text = ", ".join(f"{name} {about[name]}" for name in ("commit", "python", "machine") if about.get(name))
+        parts.append(f"Run: {text}. `scripts/bench {path.stem}`.\n")
     parts += quality(root / "bench" / "quality" / "results")
     return {"benchmarks.md": "\n".join(parts)}
 

@@ -37,8 +37,8 @@ def pattern_of(paths: list[Path]) -> str:
 
     Stories are shown without being run: their pages have the picture and the numbers of the whole form.
     """
-    told = {story.path.name for story in STORIES.values()}
-    names = [path.name for path in paths if path.name not in told and all(map(at_hand, datasets_of(path)))]
+    stories = {story.path.name for story in STORIES.values()}
+    names = [path.name for path in paths if path.name not in stories and all(map(at_hand, datasets_of(path)))]
     return "(" + "|".join(rf"{os.sep}{re.escape(name)}$" for name in names) + ")"
 
 

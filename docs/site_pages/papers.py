@@ -84,8 +84,8 @@ def paper(folder: Path, checked: dict[str, Row]) -> str:
     judged = rows_of(folder / "results" / "verdicts.csv")
     words = [plain(row["verdict"]) for row in judged]
     summary = ", ".join(f"{words.count(word)} {SAID.get(word, word)}" for word in WORDS if word in words)
-    told, _, rest = opening.partition("## What it says")
-    parts = [told.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checked)}", ""]
+    intro, _, rest = opening.partition("## What it says")
+    parts = [intro.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checked)}", ""]
     parts += ["## What it says", rest.rstrip(), ""]
     parts += ["## What holds", "", FOREST, "", *claims(folder, judged), "## Numbers", "", NUMBERS, ""]
     cells_of = rows_of(folder / "results" / "summary.csv")
@@ -170,6 +170,10 @@ def missing(folder: Path, judged: list[Row]) -> str:
     """What could not be run or judged, and why."""
     raw = {path.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
     lines = [f"- {r['claim']} (`{name}`): {r['skip']}" for name, r in raw.items() if "skip" in r]
+    unrun = [
+        name for name, r in raw.items() if "protocol" in r and not (folder / "results" / f"{name[:-5]}.csv").exists()
+    ]
+    lines += [f"- {raw[name]['claim']} (`{name}`): a recipe without kept runs" for name in unrun]
     open_ones = [row for row in judged if plain(row["verdict"]) in WORDS[3:]]
     lines += [f"- {row['item']}: {cell(row['claim'])}: {cell(row['because'])}" for row in open_ones]
     return "\n".join(lines or ["Nothing."]) + "\n"
@@ -207,8 +211,8 @@ def cells(summary: list[Row]) -> str:
 def spread(mean: str, deviation: str) -> str:
     """Mean ± deviation in five digits; as it stands where it is no number."""
     try:
-        told = f"{float(mean):.5g}"
-        return f"{told} ± {float(deviation):.2g}" if deviation else told
+        shown = f"{float(mean):.5g}"
+        return f"{shown} ± {float(deviation):.2g}" if deviation else shown
     except ValueError:
         return mean
 

@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
-    rich_markup_mode="markdown",  # in rich's own markup square brackets would vanish
+    rich_markup_mode=None,  # plain help: to import rich and its markdown takes several times as long as all the rest
 )
 
 
@@ -50,7 +50,7 @@ def _complete_column(incomplete: str) -> list[str]:
     try:
         file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
         names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # a shell that completes must not be told of errors
+    except Exception:  # completion must print no errors
         return []
     return [str(name) for name in names if str(name).startswith(incomplete)]
 
@@ -69,7 +69,7 @@ def _root(
     """
 
 
-data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
+data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app)
 
 
@@ -100,11 +100,11 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
-    ],
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
     ] = None,
@@ -117,6 +117,15 @@ def _stream(
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
+    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
+    fp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    ] = None,
+    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
+    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    keep_cost_columns: Annotated[
+        bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
+    ] = False,
     classes: Annotated[
         str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
     ] = None,
@@ -154,7 +163,25 @@ def _stream(
     ] = None,
     chunk: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            help="A column that names the rows: written to the log, not learned from.", autocompletion=_complete_column
+        ),
+    ] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Instead of rows: a table with the id or t of rows of --state, and the labels that came."),
+    ] = None,
+    most_awaited: Annotated[
+        int | None,
+        typer.Option(
+            "--await",
+            min=0,
+            help="Rows that --state keeps until their label comes, the newest; 10000 unless said, 0 gives all up.",
+        ),
+    ] = None,
     append: Annotated[bool, typer.Option("--append", help="Add to a --decisions file that no state knows.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing --decisions file.")] = False,
     sync: Annotated[
@@ -164,14 +191,17 @@ def _stream(
         bool, typer.Option("--safe-csv", help="In a CSV log put ' before labels that spreadsheets take for formulas.")
     ] = False,
     skip_seen: Annotated[
-        bool, typer.Option("--skip-seen", help="The input starts from its beginning: skip rows already seen.")
+        bool,
+        typer.Option(
+            "--skip-seen", help="The input starts from its beginning: skip rows already seen, which are checked."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn in one pass: decide every row, ask for labels within the budget, and report the cost."""
-    from .streaming.command import Places, run_stream
+    from .streaming.command import Places, run_labels, run_stream
     from .streaming.settings import StreamSettings
 
     if append and overwrite:
@@ -179,20 +209,31 @@ def _stream(
     settings = StreamSettings(
         update, query, budget, costs, classes, positive, threshold, after_budget, fit_intercept, seed, scale, hash_bits
     )
-    settings = replace(settings, text=tuple(text or ()), url=tuple(url or ()))
+    stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    columns = tuple((role, name) for role, name in stated.items() if name is not None)
+    settings = replace(settings, text=tuple(text or ()), url=tuple(url or ()), id=id)
+    settings = replace(settings, cost_columns=columns, keep_cost_columns=keep_cost_columns)
     existing = "append" if append else "overwrite" if overwrite else "refuse"
     column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
     header = False if no_header else None
     reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
     reader["zero_based"] = zero_based or None
+    if (file is None) == (labels is None):
+        raise invalid("stream", "be given rows or --labels", "both" if file is not None else "neither")
+    places = Places(file or "", decisions, state, existing, sync, safe_csv)
+    if labels is not None:
+        how: dict[str, Any] = {"quiet": quiet, "as_json": as_json, "target": target}
+        run_labels(labels, places, reader={"format": format, "header": header}, **how)
+        return
     run_stream(
-        Places(file, decisions, state, existing, sync, safe_csv),
+        places,
         settings,
         reader={name: value for name, value in reader.items() if value is not None},
         chunk=chunk,
-        skip_seen=skip_seen,
+        skip=skip_seen,
         quiet=quiet,
         as_json=as_json,
+        most_awaited=most_awaited,
     )
 
 
@@ -257,7 +298,7 @@ def _score(
     """Say what the decisions of a model on many files cost, with intervals."""
     from .scale.command import run_score
 
-    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "jobs": jobs, "as_json": as_json}
+    given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
     run_score(model, parts, target=target, costs=costs, reader={"drop": drop} if drop else {}, **given)
 
 
@@ -296,7 +337,7 @@ def _reproduce(
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
     item = f"Table {table}" if table else f"Figure {figure}" if figure else None
     part = {"item": item, "data": data}
-    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "jobs": jobs}
+    wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)
 
@@ -304,9 +345,9 @@ def _reproduce(
 @app.command("compare")
 def _compare(
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), or a folder or pattern of them."
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
     ],
     target: Annotated[
@@ -325,6 +366,10 @@ def _compare(
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
+    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
@@ -392,7 +437,7 @@ def _compare(
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
-    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work}
+    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work, "format": format}
     raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
 
@@ -450,7 +495,7 @@ def _predict(
         refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
         refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
         columns = [*([] if id is None else [id]), *(keep or ())]
-        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "jobs": jobs, "quiet": quiet}
+        more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "n_jobs": jobs, "quiet": quiet}
         predict_in_parts(model, file, out=out, columns=columns, costs=costs, refused=refused, **more)
         return
     options = PredictOptions(
@@ -492,7 +537,7 @@ def _story(
 
 @app.command("demo")
 def _demo(
-    time: Annotated[float, typer.Option(min=1, help="Seconds to spend.")] = 60.0,
+    time: Annotated[float, typer.Option(min=1, help="Ceiling in seconds of CPU time.")] = 20.0,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for report, model and state.")] = Path("steelyard-report"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
@@ -501,11 +546,14 @@ def _demo(
     """Compare on the bundled credit data: a missed bad credit costs 5, a refused good one 1."""
     from .comparison.command import run_demo
 
-    raise typer.Exit(run_demo(time=time, jobs=jobs, out=out, as_json=as_json, quiet=quiet))
+    raise typer.Exit(run_demo(time_limit=time, n_jobs=jobs, out=out, as_json=as_json, quiet=quiet))
 
 
 @app.command("serve")
 def _serve(
+    sample: Annotated[
+        str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
+    ] = None,
     data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
     bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
         "127.0.0.1"
@@ -514,6 +562,8 @@ def _serve(
     host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
     behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
     tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve made-up card payments that label themselves.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="With --demo: the folder to begin in, or to go on in.")] = None,
 ) -> None:
     """Serve projects over HTTP: rows are decided at once, labels are asked for within the budget.
 
@@ -521,8 +571,14 @@ def _serve(
     again, it goes on from the log.
     """
     _need_serve()
-    from .service.command import run_serve
+    from .service.command import run_demo, run_serve
 
+    if demo:
+        raise typer.Exit(run_demo(sample or "payments", keep, port))
+    if sample is not None or keep is not None:
+        from .validation.values import invalid
+
+        raise invalid("--demo", "be given together with a sample or --keep", False)
     raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
 
 
@@ -533,7 +589,9 @@ def _need_serve() -> None:
         require(module, why="steelyard serve", extra="serve")
 
 
-service_app = typer.Typer(name="service", help="Projects of `steelyard serve`.", no_args_is_help=True)
+service_app = typer.Typer(
+    name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(service_app)
 _DATA = typer.Option(help="The folder of the projects.")
 
@@ -555,6 +613,10 @@ def _service_new(
     pace: Annotated[bool, typer.Option("--pace/--no-pace", help="Scale the query rule to the budget.")] = True,
     question: Annotated[str | None, typer.Option(help="What people are asked.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
+    history: Annotated[
+        Path | None, typer.Option(help="A CSV file of labelled rows, learned before the first row.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column of the labels in the history.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
 ) -> None:
     """Make a project and print a token for each role, this once."""
@@ -563,7 +625,10 @@ def _service_new(
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    run_new(data, project, settings_from(settings, sample, ignore or [], shown or [], given), as_json)
+    ignored = [*(ignore or []), *([target] if target else [])]
+    columns = sample or (history if settings is None else None)
+    made = settings_from(settings, columns, ignored, shown or [], given)
+    run_new(data, project, made, as_json, history, target)
 
 
 @service_app.command("push")
@@ -609,6 +674,23 @@ def _service_token(
     from .service.command import run_token
 
     run_token(data, project, role, days, revoke)
+
+
+@service_app.command("person")
+def _service_person(
+    name: Annotated[str | None, typer.Argument(help="Who; without it, everybody is listed.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project of the role; _service for all of them.")] = None,
+    role: Annotated[str | None, typer.Option(help="owner, annotator, producer or reader.")] = None,
+    take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
+    active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
+) -> None:
+    """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
+    _need_serve()
+    from .service.command import run_person
+
+    run_person(data, name, project, role, take=take, active=active, url=url)
 
 
 @service_app.command("verify")

@@ -96,24 +96,24 @@ class Choice:
         return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
 
 
-def parameter(default: Any, domain: Domain, meaning: str) -> Any:
+def parameter(default: Any, domain: Domain, description: str) -> Any:
     """Declare a parameter of a rule: what it may be, and what it means in one line."""
-    return field(default=default, metadata={"domain": domain, "meaning": meaning})
+    return field(default=default, metadata={"domain": domain, "description": description})
 
 
-def positive(default: float, meaning: str) -> Any:
+def positive(default: float, description: str) -> Any:
     """A number above 0."""
-    return parameter(default, Interval(), meaning)
+    return parameter(default, Interval(), description)
 
 
-def flag(default: bool, meaning: str) -> Any:
+def flag(default: bool, description: str) -> Any:
     """True or False."""
-    return parameter(default, Flag(), meaning)
+    return parameter(default, Flag(), description)
 
 
-def choice(default: str, *others: str, meaning: str) -> Any:
+def choice(default: str, *others: str, description: str) -> Any:
     """One of some words, the default first."""
-    return parameter(default, Choice((default, *others)), meaning)
+    return parameter(default, Choice((default, *others)), description)
 
 
 @dataclass_transform()
@@ -131,7 +131,9 @@ def rule(cls: type[T]) -> type[T]:
 
 def _documented(one: Field[Any]) -> str:
     default = "" if one.default is MISSING else f", default {one.default!r}"
-    return f"{one.name} : {one.metadata['domain'].text()}{default}\n" + textwrap.indent(one.metadata["meaning"], "    ")
+    return f"{one.name} : {one.metadata['domain'].text()}{default}\n" + textwrap.indent(
+        one.metadata["description"], "    "
+    )
 
 
 class Rule:

@@ -127,6 +127,11 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
         TEXT.replace(b'"params": {', b'"params": {"x": ' + b"9" * 5000 + b", ", 1)
     ),
     "half a surrogate in JSON": lambda: described(kind="\ud800"),
+    "half a surrogate in a parameter": lambda: described(params=SAID["params"] | {"labels": "\ud800"}),
+    "half a surrogate in a name of a column": lambda: described(
+        params=SAID["params"] | {"feature_names": ["a", "b", "\udfff"]}
+    ),
+    "half a surrogate in a name of a parameter": lambda: described(params=SAID["params"] | {"\ud800": 1}),
     "UTF-16": lambda: with_text(json.dumps(SAID).encode("utf-16")),
     "a mark of byte order": lambda: with_text(b"\xef\xbb\xbf" + TEXT),
     "a list for the description": lambda: with_text(b"[1, 2]"),

@@ -186,17 +186,17 @@ def test_killed_at_random_moments(folder: Path) -> None:
 
 def test_of_two_writers_the_second_stops_and_spoils_nothing(folder: Path) -> None:
     reading, writing = os.pipe()
-    rows = (folder / "rows.csv").read_bytes()
+    rows = (folder / "rows.csv").read_bytes().splitlines(keepends=True)
     line = ["stream", "-", "--format", "csv", *STREAM[2:], *KEPT, "--chunk", str(CHUNK)]
     first = start(folder, line, lambda: os.close(writing), stdin=reading)
     os.close(reading)
-    os.write(writing, rows[: len(rows) // 2])
-    while not (folder / "log.csv").exists():
+    os.write(writing, b"".join(rows[: CHUNK + 10]))
+    while not (folder / "log.csv").exists():  # the first chunk is learned, and the second is waited for
         time.sleep(0.01)
     code, said = run(folder, [*STREAM, *KEPT], lambda: os.close(writing))
     assert code == 2
     assert f"is in use by process {first} since" in said
-    os.write(writing, rows[len(rows) // 2 :])
+    os.write(writing, b"".join(rows[CHUNK + 10 :]))
     os.close(writing)
     assert finish(folder, first)[0] == 0
     assert (folder / "log.csv").read_bytes() == (folder / "whole.csv").read_bytes()

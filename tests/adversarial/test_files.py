@@ -6,6 +6,7 @@ Growth is tested by counted work: bytes taken from the source, never seconds.
 import gzip
 import io
 import json
+import os
 import tempfile
 import tomllib
 import zipfile
@@ -40,7 +41,8 @@ from steelyard.streaming.decision_log import LogMark
 from steelyard.streaming.session import Session
 
 MAX_BYTES = 1 << 20
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", "60"))
+QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def outcome(read: Callable[[], Any]) -> Any:
@@ -116,6 +118,9 @@ libsvm_texts = (
 @given(damaged(csv_texts), st.sampled_from(["csv", "tsv", "whitespace"]), st.sampled_from([None, "a", 0]))
 @example(b'a,y\n"\n' + b"1,2\n" * 3, "csv", None)
 @example(b"a,b\n1,2\r3,4\n", "csv", None)
+@example(b"\xef\xbb\xbf\n\x00", "csv", None)
+@example(b"\xef\xbb\xbf \n \n", "whitespace", 0)
+@example(b"\xef\xbb\xbf\r", "tsv", "a")
 def test_delimited_text(text: bytes, format: str, target: Any) -> None:
     check_both_readers(text, format, target=target)
 

@@ -245,13 +245,19 @@ HOSTILE = [
     ("costs", "classes.ends", put(9), "classes"),
     ("model", "feature_names_in_.ends", lambda a: a[:-1], "ends"),
     ("stream state", "counts", put(-1), "counts"),
+    ("a stream's learner", "classes", lambda a: a.astype(np.float64), "classes 0, 1"),
+    ("a stream's learner", "classes", lambda a: a.astype(bool), "classes 0, 1"),
     ("stream state", "counts", lambda a: np.zeros((3, 3), np.int64), "counts"),
 ]
 
 
 @pytest.mark.parametrize(("name", "array", "change", "told"), HOSTILE, ids=lambda v: v if isinstance(v, str) else "")
 def test_hostile_arrays_are_refused_before_native_code_sees_them(samples, tmp_path, name, array, change, told):
-    node = changed(write_node(samples.made(name)), array, change)
+    node = write_node(samples.made("stream state" if name == "a stream's learner" else name))
+    if name == "a stream's learner":
+        node = replace(node, parts=[changed(node.parts[0], array, change), *node.parts[1:]])
+    else:
+        node = changed(node, array, change)
     path = write_container(tmp_path / "evil.steelyard", node, version="0")
     with pytest.raises(errors.StateError, match=rf"evil\.steelyard.*({told})"):
         load_model(path)

@@ -15,20 +15,37 @@ HERE = Path(__file__).parent
 Browse = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 
 
-@pytest.fixture(scope="session")
-def browse() -> Browse:
+def need_browser(*packages: str) -> None:
+    """Skip, saying what is missing."""
     for program in ("chromium", "node"):
         if shutil.which(program) is None:
             pytest.skip(f"needs {program}: scripts/browser")
-    if not (HERE / "node_modules" / "playwright-core").is_dir():
-        pytest.skip("needs playwright-core: scripts/browser")
+    for package in ("playwright-core", *packages):
+        if not (HERE / "node_modules" / package).is_dir():
+            pytest.skip(f"needs {package}: scripts/browser")
+
+
+def run_script(script: str, tasks: Any, seconds: float = 240) -> Any:
+    """What a script of this folder answers to its tasks."""
+    done = subprocess.run(
+        ["node", str(HERE / script)], input=json.dumps(tasks), capture_output=True, text=True, timeout=seconds
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def visit_pages() -> Callable[[Any], Any]:
+    need_browser("axe-core")
+    return lambda tasks: run_script("pages.js", tasks)
+
+
+@pytest.fixture(scope="session")
+def browse() -> Browse:
+    need_browser()
 
     def run(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        done = subprocess.run(
-            ["node", str(HERE / "drive.js")], input=json.dumps(tasks), capture_output=True, text=True, timeout=240
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        found: list[dict[str, Any]] = json.loads(done.stdout)
+        found: list[dict[str, Any]] = run_script("drive.js", tasks)
         return found
 
     return run

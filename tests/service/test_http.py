@@ -9,7 +9,7 @@ import time
 
 import pytest
 from service_bench import made_up, settings_of
-from service_server import ThreadedServer, call, make_service
+from service_server import ThreadedServer, call, make_person, make_service, visit
 
 from steelyard.client import ServiceError
 from steelyard.service.access import make_token, revoke_token
@@ -255,10 +255,32 @@ MATRIX = {  # owner, annotator, producer, reader
     "GET /v1/p/export.csv": "1331",
     "GET /v1/p/settings": "1333",
     "PATCH /v1/p/settings": "1333",
+    "POST /v1/projects": "mmmm",
+    "POST /v1/projects/guess": "mmmm",
+    "GET /v1/people": "mmmm",
+    "POST /v1/people": "mmmm",
+    "POST /v1/people/5/link": "mmmm",
+    "POST /v1/people/5/role": "mmmm",
+    "POST /v1/people/5/active": "mmmm",
     "GET /health": "0000",
     "GET /ready": "0000",
     "GET /metrics": "mmmm",
     "GET /openapi.json": "0000",
+}
+
+
+ROLES = ("owner", "annotator", "producer", "reader")
+FORGED = {  # what a page of somebody else would send with the cookie of a visitor
+    "no value": {"X-CSRF-Token": None},
+    "another value": {"X-CSRF-Token": "0" * 64},
+    "an empty value": {"X-CSRF-Token": ""},
+    "foreign origin": {"Origin": "https://elsewhere.example"},
+    "another port": {"Origin": "http://127.0.0.1:1"},
+    "another scheme": {"Origin": "https://127.0.0.1:{port}"},
+    "another name": {"Origin": "http://localhost:{port}"},
+    "null origin": {"Origin": "null"},
+    "no origin": {"Origin": None},
+    "another site": {"Sec-Fetch-Site": "same-site"},
 }
 
 
@@ -277,12 +299,14 @@ def test_access_matrix(folder):
     elsewhere = make_token(store, "q", "owner", at=now)
     store.close()
     listed = {f"{r.method} {r.path}".replace("{project}", "p") for r in ROUTES}
-    assert listed == {p.replace("/2", "/{item}").replace("/3/", "/{answer}/") for p in MATRIX}
+    assert listed == {
+        p.replace("/2", "/{item}").replace("/3/", "/{answer}/").replace("/5/", "/{person}/") for p in MATRIX
+    }
     with ThreadedServer(folder) as server:
         for route, expected in MATRIX.items():
             method, path = route.split()
             body = None if method == "GET" else {}
-            for role, kind in zip(("owner", "annotator", "producer", "reader"), expected, strict=True):
+            for role, kind in zip(ROLES, expected, strict=True):
                 status = call(server.url, method, path, token=tokens[role], body=body, headers=key())[0]
                 refused = {"1": (401, 403), "0": (401, 403), "3": (), "m": ()}[kind]
                 assert status not in refused, (route, role, status)
@@ -295,6 +319,29 @@ def test_access_matrix(folder):
             assert (status == 404) == (expected != "0000"), (route, "other project", status)
             status = call(server.url, method, path, token=tokens["owner"], headers={"Host": "a.example"})[0]
             assert status == 421, (route, "strange Host", status)
+        people = {role: visit(server, folder, make_person(folder, role, {"p": role})) for role in ROLES}
+        stranger = visit(server, folder, make_person(folder, "stranger", {"q": "owner"}))
+        for route, expected in MATRIX.items():
+            method, path = route.split()
+            body = None if method == "GET" else {}
+            for role, kind in zip(ROLES, expected, strict=True):
+                status = people[role].send(method, path, body, headers=key())[0]
+                assert status not in {"1": (401, 403), "0": (401, 403), "3": (), "m": ()}[kind], (route, role, status)
+                assert kind != "3" or status == 403, (route, role, status)
+                assert kind != "m" or status == 404, (route, role, status)
+            status = stranger.send(method, path, body, headers=key())[0]
+            assert (status == 404) == (expected != "0000"), (route, "other project", status)
+            if method == "GET":
+                continue
+            role = ROLES[expected.find("1") if "1" in expected else 0]
+            for what, headers in FORGED.items():
+                sent = {
+                    name: value.format(port=server.service.port) if value else value for name, value in headers.items()
+                }
+                before = people["owner"].send("GET", "/v1/p/summary")[2]
+                status, _, said = people[role].send(method, path, body, headers=key() | sent)
+                assert (status, said["error"]) in ((403, "no_csrf"), (403, "wrong_origin")), (route, what, status)
+                assert people["owner"].send("GET", "/v1/p/summary")[2] == before
         status, _, text = call(server.url, "GET", "/metrics", token=tokens["metrics"])
         assert status == 200
         assert b"steelyard_queue_rows" in text

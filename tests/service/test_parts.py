@@ -60,6 +60,8 @@ class Seen:
 
     def __init__(self, state):
         self.seq, self.reach, self.open, self.settings = state.seq, state.reach, len(state.open_rows), state.settings
+        self.rounds, budget = state.learner.n_rounds_, state.budget
+        self.limit, self.spent, self.reserved = budget.limit, budget.spent, budget.reserved
 
 
 def shown(bench):
@@ -129,6 +131,21 @@ def test_a_lease_is_for_one_person_and_ends(monkeypatch):
     leases.see("p", 2)
     assert leases.share("p", 20, 7) == 3
     assert leases.present("p") == {1, 2}
+
+
+def test_nobody_holds_more_than_their_share(monkeypatch):
+    moment = [1000.0]
+    monkeypatch.setattr(leases_module.time, "monotonic", lambda: moment[0])
+    leases, queue = Leases(), list(range(1, 11))
+    assert leases.take("p", 1, queue, 10, 10) == queue  # alone
+    assert leases.take("p", 2, queue, 5, 5) == [10, 9, 8, 7, 6]  # the newest of what the other has too much
+    assert leases.take("p", 1, queue, 5, 5) == [1, 2, 3, 4, 5]
+    assert leases.take("p", 3, queue, 3, 3) == [5, 4, 10]
+    assert leases.take("p", 2, queue, 3, 3) == [6, 7, 8]  # and gives back what is beyond it
+    assert leases.take("p", 1, queue, 3, 3) == [1, 2, 3]
+    assert leases.take("p", 3, queue, 3, 3) == [4, 5, 10]
+    leases.see("p", 1)
+    assert leases.share("p", 20, 0) == 1
 
 
 def test_pace_finds_the_mean_chance():

@@ -11,6 +11,7 @@ from service_server import ThreadedServer, Visitor, call, code_for, make_person,
 from steelyard.errors import InvalidInputError
 from steelyard.service.access import IDLE, LONGEST
 from steelyard.service.clock import Clock
+from steelyard.service.command import run_person, run_verify
 from steelyard.service.login import TRIES, Tries, local_path
 from steelyard.service.people import LINK, add_person, first_owner, hash_password, make_link, people, set_password
 from steelyard.service.projects import create_project
@@ -194,3 +195,113 @@ def test_pages_have_their_headers_and_files_are_kept(served):
     assert call(served.url, "GET", path.replace("tokens.css", "..%2Fpages.py"))[0] == 404
     status, headers, _ = call(served.url, "GET", "/p/p/label?x=1", headers={"Accept": "text/html"})
     assert status in (303, 404)
+
+
+def test_an_owner_adds_people_and_gives_roles(served, folder):
+    ann = visit(served, folder, served.owner)
+    status, _, made = ann.send("POST", "/v1/people", {"name": "bob"})
+    assert status == 201
+    code = made["link"].partition("#")[2]
+    entered = call(served.url, "POST", "/login/link", body={"code": code}, headers={"Origin": served.url})
+    bob = Visitor(served.url, entered[1]["set-cookie"].partition(";")[0])
+    assert bob.page("/p/p/label")[0] == 404  # no membership
+    assert bob.send("GET", "/v1/people")[0] == 404
+    path = f"/v1/people/{made['person']}"
+    assert bob.send("POST", f"{path}/role", {"project": "_service", "role": "owner"})[0] == 404
+    status, _, everybody = ann.send("POST", f"{path}/role", {"project": "p", "role": "annotator"})
+    assert {one["name"]: one["roles"] for one in everybody["people"]} == {
+        "ann": {"_service": ["owner"]},
+        "bob": {"p": ["annotator"]},
+    }
+    assert bob.page("/")[0] == 303  # a new role ends the sessions before it
+    bob = visit(served, folder, made["person"])
+    assert b">p<" in bob.page("/")[2]
+    assert bob.send("POST", "/v1/p/questions/next", {})[0] == 204
+    assert bob.send("GET", "/v1/p/settings")[0] == 403
+    assert ann.send("POST", "/v1/people", {"name": "bob"})[0] == 422
+    assert ann.send("POST", "/v1/people", {"name": "token 1"})[0] == 422
+    assert ann.send("POST", f"{path}/role", {"project": "p", "role": "king"})[0] == 422
+    assert ann.send("POST", "/v1/people/99/link")[0] == 422
+    assert ann.send("POST", f"{path}/active", {"active": False})[0] == 200
+    assert bob.page("/")[0] == 303
+    own = f"/v1/people/{served.owner}"
+    said = ann.send("POST", f"{own}/active", {"active": False})
+    assert (said[0], "keep an owner" in said[2]["message"]) == (422, True)
+    assert ann.send("POST", f"{own}/role", {"project": "_service", "role": "owner", "given": False})[0] == 422
+    assert ann.page("/people")[0] == 200
+    assert run_verify(folder, "_service", None) == 0
+
+
+def test_an_own_password(served, folder):
+    ann, other = visit(served, folder, served.owner), visit(served, folder, served.owner)
+    assert ann.send("POST", "/password", {"new": "short"})[0] == 422
+    assert ann.send("POST", "/password", {"new": PASSWORD}, headers={"X-CSRF-Token": None})[0] == 403
+    assert ann.send("POST", "/password", {"new": PASSWORD}, headers={"Origin": "null"})[0] == 403
+    assert ann.send("POST", "/password", {"new": PASSWORD})[0] == 204
+    assert (ann.page("/")[0], other.page("/")[0]) == (200, 303)
+    assert ann.send("POST", "/password", {"new": PASSWORD + "2", "old": "wrong"})[0] == 403
+    assert log_in(served, "ann", PASSWORD)[0] == 303
+
+
+def test_people_by_command(folder, capsys):
+    make_service(folder)
+    run_person(folder, "bob", "p", "annotator", take=False, active=None, url="https://desk.example/")
+    link = capsys.readouterr().out.strip()
+    assert link.startswith("https://desk.example/login#")
+    with ThreadedServer(folder) as server:
+        code = link.partition("#")[2]
+        assert call(server.url, "POST", "/login/link", body={"code": code}, headers={"Origin": server.url})[0] == 204
+    run_person(folder, None, None, None, take=False, active=None, url="")
+    assert capsys.readouterr().out == "bob  annotator of p\n"
+    run_person(folder, "bob", "p", "annotator", take=True, active=False, url="")
+    assert capsys.readouterr().out == ""
+    run_person(folder, None, None, None, take=False, active=None, url="")
+    assert capsys.readouterr().out == "bob  no role  may not log in\n"
+    with pytest.raises(InvalidInputError, match="together"):
+        run_person(folder, "bob", "p", None, take=False, active=None, url="")
+
+
+def test_behind_https_the_cookie_is_bound_to_the_host(folder):
+    make_service(folder)
+    person = make_person(folder, "ann", {"p": "annotator"})
+    with ThreadedServer(folder, secure=True, proxied=True) as server:
+        host = server.url.removeprefix("http://")
+        post = lambda origin: call(  # noqa: E731
+            server.url, "POST", "/login/link", body={"code": code_for(folder, person)}, headers={"Origin": origin}
+        )
+        assert post(f"http://{host}")[0] == 403
+        status, headers, _ = post(f"https://{host}")
+        assert status == 204
+        assert headers["set-cookie"].startswith(f"__Host-steelyard-{server.service.port}=")
+        assert "Secure" in headers["set-cookie"]
+        scope = {"headers": [(b"x-forwarded-for", b"1.1.1.1, 2.2.2.2")], "client": ("127.0.0.1", 5)}
+        assert server.service.runtime.address(scope) == "2.2.2.2"
+
+
+def test_columns_of_a_file_are_guessed(served, folder):
+    ann = visit(served, folder, served.owner)
+    text = b"id,n,c,t,u,y\n" + b"".join(
+        b"r%d,%d,k%d,some more words,https://a.example/%d,%s\n" % (i, i, i % 3, i, b"no" if i % 4 else b"yes")
+        for i in range(40)
+    )
+    status, _, said = ann.send("POST", "/v1/projects/guess", text, headers={"Content-Type": "text/csv"})
+    assert (status, said["rows"]) == (200, 40)
+    kinds = {column["name"]: column["kind"] for column in said["columns"]}
+    assert kinds == {"id": "category", "n": "number", "c": "category", "t": "text", "u": "url", "y": "category"}
+    assert {column["name"] for column in said["columns"] if column["unique"]} == {"id", "n", "u"}
+    assert said["columns"][-1]["classes"] == ["no", "yes"]  # the rarest last
+    assert [len(column["values"]) for column in said["columns"]] == [5, 5, 3, 1, 5, 2]
+    for bad in (b"", b"a,b\n", b"a,a\n1,2\n", b"a,b\n1\n", b"a\n\xff\n", b"a\n" + b"x" * 200_000 + b"\n", b"a\n\x00\n"):
+        status, _, said = ann.send("POST", "/v1/projects/guess", bad, headers={"Content-Type": "text/csv"})
+        assert (status, said["error"]) == (422, "bad_file"), bad[:20]
+    assert ann.send("POST", "/v1/projects/guess", b"a\n1\n")[0] == 415
+
+
+def test_a_project_too_large_to_begin_is_refused(served, folder):
+    ann = visit(served, folder, served.owner)
+    plain = {"classes": [f"c{i}" for i in range(50)], "columns": {"x": "category"}, "budget": 5, "expected_rows": 50}
+    said = ann.send("POST", "/v1/projects", {"project": "wide", "settings": plain | {"hash_bits": 24}})
+    assert (said[0], said[2]["where"]) == (422, "settings.hash_bits")
+    assert ann.send("POST", "/v1/projects", {"project": "Wide!", "settings": plain | {"hash_bits": 4}})[0] == 422
+    assert ann.send("POST", "/v1/projects", {"project": "wide", "settings": plain | {"hash_bits": 4}})[0] == 201
+    assert ann.send("GET", "/v1/wide/summary")[2]["rows"] == 0

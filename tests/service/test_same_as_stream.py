@@ -46,7 +46,16 @@ def test_service_and_stream_are_one(kind, folder):
     settings = {"update": "AROW(r=10)", "query": "AskAsymmetric(c_pos=0.3, c_neg=0.6)"}
     command = [sys.executable, "-c", "from steelyard.cli import main; main()", "stream", str(path), "--target", "label"]
     command += ["--classes", "good,fraud", "--costs", "fn=10,fp=1", "--budget", "60", "--seed", "7", "--quiet"]
-    command += ["--update", settings["update"], "--query", settings["query"], "--decisions", "-", *options]
+    command += [
+        "--update",
+        settings["update"],
+        "--query",
+        settings["query"],
+        "--decisions",
+        "-",
+        "--fit-intercept",
+        *options,
+    ]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     expected = [json.loads(line) for line in printed]
     project = settings_of(columns=columns, budget=60, seed=7, pace=False, **settings)

@@ -22,7 +22,12 @@ def parameters(thing: Any) -> Iterator[tuple[str, bool]]:
         if inspect.isroutine(function):
             for one in inspect.signature(function).parameters.values():
                 if one.name != "self" and one.kind is not one.VAR_KEYWORD:
-                    yield f"{function.__qualname__}({one.name})", one.annotation in (Any, "Any")
+                    yield f"{function.__qualname__}({one.name})", is_vague(one.annotation)
+
+
+def is_vague(annotation: Any) -> bool:
+    """Whether a type says nothing: none is given, or it is Any, with or without None."""
+    return annotation in (Any, inspect.Parameter.empty, "Any", "Any | None", "None | Any", "typing.Any")
 
 
 def test_few_public_parameters_are_any() -> None:
@@ -33,6 +38,7 @@ def test_few_public_parameters_are_any() -> None:
 
 
 def test_a_parameter_without_a_type_is_counted() -> None:
-    def vague(X: Any, y: "Any", n: int) -> None: ...
+    def vague(X: Any, y: "Any", z: "Any | None", n: int) -> None: ...
 
-    assert [is_any for _, is_any in parameters(vague)] == [True, True, False]
+    assert [is_any for _, is_any in parameters(vague)] == [True, True, True, False]
+    assert [is_any for _, is_any in parameters(lambda x: x)] == [True]

@@ -59,8 +59,8 @@ class Budget(NamedTuple):
                 check_number("budget.rate", rate, above=0, at_most=1)
             return cls(float(limit), float(rate))
         if isinstance(budget, numbers.Real) and not isinstance(budget, numbers.Integral):
-            advice = "Give a whole number of labels in all, or labels per round as a rate."
-            return cls(rate=check_number("budget", budget, above=0, below=1, advice=advice))
+            hint = "Give a whole number of labels in all, or labels per round as a rate."
+            return cls(rate=check_number("budget", budget, above=0, below=1, hint=hint))
         return cls(limit=check_count("budget", budget, at_least=0))
 
     def may_ask(self, *, spent: int, reserved: int, t: int) -> bool:

@@ -25,8 +25,8 @@ def is_our_tree(base: Any) -> bool:
 
 
 def stacked(columns: WeightColumns) -> tuple[NDArray[np.float64], float]:
-    """The weight columns as the kernel reads them, and the pace, NaN where it is alpha."""
-    return np.stack(columns[1:6]), float("nan") if columns.pace is None else columns.pace
+    """The weight columns as the kernel reads them, and the rate, NaN where it is alpha."""
+    return np.stack(columns[1:6]), float("nan") if columns.rate is None else columns.rate
 
 
 def boosted_trees(
@@ -35,9 +35,9 @@ def boosted_trees(
     """Fitted trees, their votes, the number of the stop reason, the normalisers and the margins of the rows."""
     reader = clone(base)
     prepared = reader.prepare(X, y)
-    table, pace = stacked(columns)
+    table, rate = stacked(columns)
     grown, alphas, stop, normalisers, margins = boost_trees(
-        prepared.table, base.native_options(), table, pace, D, size, n_rounds
+        prepared.table, base.native_options(), table, rate, D, size, n_rounds
     )
     trees = [clone(base).from_arrays(prepared, arrays) for arrays in grown]
     for tree in trees:

@@ -110,7 +110,7 @@ class CSB0Classifier(CostBoosting):
 
 @documented(PARAMETERS)
 class CSB1Classifier(CostBoosting):
-    """Costs and a constant pace: D <- c D exp(1) / Z where wrong, D exp(-1) / Z where right. Paper 003, reference [21].
+    """Costs and a constant rate: D <- c D exp(1) / Z where wrong, D exp(-1) / Z where right. Paper 003, reference [21].
 
     alpha as in AdaBoost, from the weights alone; the smallest cost is scaled to 1.
     Two classes; attributes as in :class:`AdaC2M1Classifier`.

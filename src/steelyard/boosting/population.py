@@ -54,7 +54,7 @@ class Population:
 
     def answers(self, costs: Floats, cut: int) -> Codes:
         """Class numbers for the held-out rows of a cut, with these class costs."""
-        columns, pace = stacked(adac2(costs[self.codes]))
+        columns, rate = stacked(adac2(costs[self.codes]))
         out = np.empty(len(self.held_out[cut]), dtype=np.int32)
-        boost_answers(self.table, self.options, self.first[cut], columns, pace, self.n_rounds, self.held_out[cut], out)
+        boost_answers(self.table, self.options, self.first[cut], columns, rate, self.n_rounds, self.held_out[cut], out)
         return out.astype(np.intp)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..costs.rules import CostsLike
-from ..evaluate._drawing import axes, finish
+from ..evaluate._drawing import axes, label_axes
 from ..validation.arrays import check_same_length, check_sample_weight
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, Estimator, LabelsLike, MatrixLike
@@ -157,7 +157,7 @@ class ResamplingDisplay:
             bottom = bottom + heights
         self.ax_.set_xticks(place, [f"{answer}\n{stage}" for stage in STAGES for answer in ("right", "wrong")])
         self.ax_.axhline(0.5, color="black", linewidth=0.6)
-        finish(self.ax_, f"round {self.round_number}", "share of the weight")
+        label_axes(self.ax_, f"round {self.round_number}", "share of the weight")
         return self
 
 

@@ -1,10 +1,10 @@
 """How a boosting variant weighs examples: columns that depend on the costs alone, and the two formulas that read them.
 
 Every variant of the family is one case of the same two lines. With s = pull (of the right or the wrong answer),
-a = counted * D, and the sign +1 where the hypothesis is right and -1 where it is wrong:
+a = in_alpha * D, and the sign +1 where the hypothesis is right and -1 where it is wrong:
 
     alpha = 1/2 log(sum a (1 + sign s) / sum a (1 - sign s))        (11), (31)
-    D <- carried * D exp(-sign pace s) / Z,   pace = alpha          (13), (26)
+    D <- carried * D exp(-sign rate s) / Z,   rate = alpha          (13), (26)
 
 D is kept at the sum m instead of 1, as the base learner needs it: a minimum of two objects must mean two objects.
 The native rounds read the same columns in the same order of operations, so both paths have the same bits.
@@ -28,15 +28,15 @@ ROUNDING = 1e-12  # the same hypothesis twice has an alpha of zero but for round
 
 
 class WeightColumns(NamedTuple):
-    """A variant over the training examples, one entry each; ``pace`` None means alpha."""
+    """A variant over the training examples, one entry each; ``rate`` None means alpha."""
 
     first: Floats  # what the first weights are multiplied with
-    counted: Floats  # how much of D enters alpha
+    in_alpha: Floats  # how much of D enters alpha
     pull_right: Floats  # how strongly a right answer counts and lowers the weight
     pull_wrong: Floats  # how strongly a wrong answer counts and raises the weight
     carried_right: Floats  # what D is multiplied with after a right answer
     carried_wrong: Floats  # what D is multiplied with after a wrong answer
-    pace: float | None = None
+    rate: float | None = None
 
 
 WeightRule = Callable[[Floats], WeightColumns]
@@ -68,12 +68,12 @@ def adacost(costs: Floats) -> WeightColumns:
 
 def csb0(costs: Floats) -> WeightColumns:
     """c D after a wrong answer, D after a right one."""
-    return _csb(costs)._replace(pace=0.0)
+    return _csb(costs)._replace(rate=0.0)
 
 
 def csb1(costs: Floats) -> WeightColumns:
     """c D exp(1) after a wrong answer, D exp(-1) after a right one."""
-    return _csb(costs)._replace(pace=1.0)
+    return _csb(costs)._replace(rate=1.0)
 
 
 def csb2(costs: Floats) -> WeightColumns:
@@ -99,7 +99,7 @@ def _smallest_is_one(costs: Floats) -> Floats:
 
 def balance(D: Floats, columns: WeightColumns, right: Right) -> tuple[float, float, float]:
     """What speaks for the hypothesis, what against it, and the weight of what it got wrong."""
-    counted = columns.counted * D
+    counted = columns.in_alpha * D
     signed = np.where(right, columns.pull_right, -columns.pull_wrong)
     return (
         total(counted * (0.5 * (1.0 + signed))),
@@ -116,8 +116,8 @@ def vote(pro: float, contra: float) -> float:
 
 def reweighted(D: Floats, columns: WeightColumns, right: Right, alpha: float, size: float) -> tuple[Floats, float]:
     """D of the next round, with the sum ``size``, and Z, what it was divided by. Eqs. (13), (26) and (29)."""
-    pace = alpha if columns.pace is None else columns.pace
-    factor = np.where(right, _exp(-pace, columns.pull_right), _exp(pace, columns.pull_wrong))
+    rate = alpha if columns.rate is None else columns.rate
+    factor = np.where(right, _exp(-rate, columns.pull_right), _exp(rate, columns.pull_wrong))
     carried = D * factor * np.where(right, columns.carried_right, columns.carried_wrong)
     return scaled(carried, size), total(carried) / size
 
@@ -132,7 +132,7 @@ def total(values: Floats) -> float:
     return float(np.add.accumulate(values)[-1])
 
 
-def _exp(pace: float, pull: Floats) -> Floats:
-    """exp(pace * pull) by the C library, as the native rounds do it; there are few distinct pulls."""
+def _exp(rate: float, pull: Floats) -> Floats:
+    """exp(rate * pull) by the C library, as the native rounds do it; there are few distinct pulls."""
     distinct, where = np.unique(pull, return_inverse=True)
-    return np.array([math.exp(pace * p) for p in distinct.tolist()])[where]
+    return np.array([math.exp(rate * p) for p in distinct.tolist()])[where]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ _INNER_SHARE = 0.2  # of the training rows decide when boosting stops
 _MOST_ROUNDS = 600
 _PATIENCE = 30
 _FEWEST_ROUNDS = 5
+_MOST_LEAVES = 4_000  # of a tree of a forest
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
@@ -30,7 +32,9 @@ def _logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 
 def _forest(kind: type, params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    model = kind(random_state=rows.data.seed, **params)
+    """Leaves grow with the rows, so that hundreds of trees stay within the memory that a comparison may take."""
+    least = max(params["min_samples_leaf"], -(-len(rows.data.codes) // _MOST_LEAVES))
+    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least})
     return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 
@@ -92,6 +96,11 @@ def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
         rounds = max(_FEWEST_ROUNDS, int(stopper.best_iteration_ or _MOST_ROUNDS))
     model = lightgbm.LGBMClassifier(n_estimators=rounds, **settings)
     return model.fit(X, y, **weight, **given), rounds
+
+
+def _lightgbm_ordered(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
+    """Codes of categories are split like numbers: few rows then tell more where their order means something."""
+    return _lightgbm(params, replace(rows, categories=()), weighted)
 
 
 def _as_floats(X: Any) -> Any:
@@ -158,6 +167,7 @@ BASELINES: dict[str, Kind] = {
     "extra_trees": Kind(partial(_forest, ExtraTreesClassifier), "coded"),
     "forest": Kind(partial(_forest, RandomForestClassifier), "coded"),
     "lightgbm": Kind(_lightgbm, "coded"),
+    "lightgbm_ordered": Kind(_lightgbm_ordered, "coded"),
     "hist_boosting": Kind(_hist_boosting, "coded", dense=True),
     "catboost": Kind(_catboost, "coded", dense=True, requires="catboost", savable=False),
     "xgboost": Kind(_xgboost, "coded", requires="xgboost", savable=False),

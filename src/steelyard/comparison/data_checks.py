@@ -39,8 +39,8 @@ def leaking_columns(problem: ComparisonData) -> dict[Any, float]:
     codes = problem.codes[: _rows(problem)]
     found = {}
     for name, values in _coded_columns(problem).items():
-        told = [_gives_away(each, codes) for each in (values, _missing(problem, name))]
-        if share := max((t for t in told if t is not None), default=None):
+        shares = [_gives_away(each, codes) for each in (values, _missing(problem, name))]
+        if share := max((t for t in shares if t is not None), default=None):
             found[name] = share
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,16 +16,18 @@ from .cache import FoldResult, UnitCache
 from .candidates import Candidate
 from .data import ComparisonData
 from .fold import Judged
-from .schedule import Plan, Unit, count_survivors, rungs
+from .schedule import Effort, Unit, count_survivors, rungs
 from .tuning import near
 from .workers import Failed, Outcome, Results, Task
 
 Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
 _ENOUGH_ON_A_RUNG = 3  # candidates: with fewer on the larger rows those on fewer rows are shown
-_REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
+REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
+_PAGE_FIT = 1.0  # times the CPU of a fold, for the fit that the page's importances need
+_LIKELY_MEMBERS = 6  # of a blend, before one was made
 _LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
-_FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
+FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
 
 
 class Folds(Protocol):
@@ -42,6 +45,10 @@ class Pool(Protocol):
 
     def run(self, tasks: list[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
+        ...
+
+    def cpu_beside(self) -> float:
+        """CPU seconds that no unit took: preparing, choosing, counting."""
         ...
 
 
@@ -126,6 +133,7 @@ class Work:
         self.failed: dict[int, str] = {}
         self.done, self.planned, self.cpu = 0, 0, 0.0
         self.stopped = False
+        self.members: list[int] = []  # of the latest blend
         self._cost_of, self._sums = cost_of, dict[tuple[int, int], list[float]]()
         self._pool, self._cache, self._judged, self._n_classes = pool, cache, judged, n_classes
         self._limit, self._time_limit = limit, time_limit
@@ -167,7 +175,7 @@ class Work:
         self.done += 1
         if isinstance(result, str):
             self.failed.setdefault(unit.candidate, result)
-            if result.startswith("stopped"):  # its work counts, though nothing came of it
+            if result.startswith("stopped") and math.isfinite(self._pool.cpu_limit):  # its work counts all the same
                 self.cpu += self._pool.cpu_limit
         else:
             self.cpu += result.cpu_seconds
@@ -180,13 +188,22 @@ class Work:
     def _may_start(self) -> bool:
         if self._interrupted():
             return False
-        return self._time_limit is None or self.cpu + _LEAST_UNIT + self._reserve() < self._time_limit
+        return self._time_limit is None or self.cpu_used + _LEAST_UNIT + self._reserve() < self._time_limit
+
+    @property
+    def cpu_used(self) -> float:
+        """CPU seconds of all units and of what stands beside them."""
+        return self.cpu + self._pool.cpu_beside()
 
     def _reserve(self) -> float:
-        """CPU time that the last steps will take: a fit of the likely members on all rows, and the promise."""
+        """CPU time that the last steps will take: the promise, the members fitted on all rows, and for the page."""
         assert self._time_limit is not None
-        fits = sorted(float(np.mean([r.cpu_seconds for r in folds.values()])) for folds in self.results.values())
-        return _FINISH_SHARE * self._time_limit + _REFIT * sum(fits[len(fits) // 4 : len(fits) // 4 + 6])
+        taken = {key: float(np.mean([r.cpu_seconds for r in folds.values()])) for key, folds in self.results.items()}
+        fits = sorted(taken.values())
+        likely = fits[len(fits) // 4 : len(fits) // 4 + _LIKELY_MEMBERS]
+        if self.members:
+            likely = [max(s for (c, _, _), s in taken.items() if c == member) for member in self.members]
+        return FINISH_SHARE * self._time_limit + (REFIT + _PAGE_FIT) * sum(likely)
 
     @property
     def best_cost(self) -> float | None:
@@ -203,7 +220,9 @@ class Work:
         return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows, repeat), {})) == wanted]
 
 
-def evaluate(data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Plan) -> Evaluation:
+def evaluate(
+    data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Effort
+) -> Evaluation:
     """Run the plan and gather what came of it; Ctrl-C keeps what is done."""
     able = [c for c in everyone if c.unable(data) is None][: plan.settings]
     work.everyone = list(able)
@@ -222,10 +241,10 @@ def evaluate(data: ComparisonData, everyone: Sequence[Candidate], work: Work, ju
     if rows < len(data.codes):
         for entry in entries:
             entry.rows = rows
-    return Evaluation(data, part, tuple(entries), work.done, work.planned, work.cpu, interrupted, work.stopped)
+    return Evaluation(data, part, tuple(entries), work.done, work.planned, work.cpu_used, interrupted, work.stopped)
 
 
-def _run_plan(data: ComparisonData, work: Work, judged: Folds, plan: Plan) -> None:
+def _run_plan(data: ComparisonData, work: Work, judged: Folds, plan: Effort) -> None:
     chosen = list(range(len(work.everyone)))
     ladder = rungs(len(data.codes))
     for rung, rows in enumerate(ladder):
@@ -258,7 +277,7 @@ def _repeat_members(data: ComparisonData, work: Work, judged: Folds, rows: int, 
     runs = [_run_of(work, c, rows, judged, labels) for c in work.finished(rows) if c not in work.failed]
     blend = blend_runs(runs, labels)
     names = {run.name for run, _ in blend.members} if blend is not None else set()
-    members = [c for c, candidate in enumerate(work.everyone) if candidate.name in names]
+    members = work.members = [c for c, candidate in enumerate(work.everyone) if candidate.name in names]
     for repeat in range(1, repeats + 1):
         done = set(work.finished(rows, repeat))
         if not work.run([c for c in members if c not in done], rows, repeat):

@@ -30,8 +30,8 @@ def claim_folder(out: Path) -> None:
     if not (out / MARKER).exists():
         for name in (REPORT, MODEL, CARD, STATE):
             if os.path.lexists(out / name):
-                advice = "Nothing was written. Give another --out, or move that file away."
-                raise invalid("--out", f"hold no {name} of yours, which a comparison would replace", str(out), advice)
+                hint = "Nothing was written. Give another --out, or move that file away."
+                raise invalid("--out", f"hold no {name} of yours, which a comparison would replace", str(out), hint)
     out.mkdir(parents=True, exist_ok=True)
     if not (out / MARKER).exists():
         write_whole(out / MARKER, _SAID)

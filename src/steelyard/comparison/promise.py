@@ -20,7 +20,7 @@ _RESAMPLES = 200
 _ROWS_FOR_WEIGHTS = 3_000  # of a resample are enough to choose the weights of a blend
 _STEPS = 15
 _DRAWN = 2_000  # new rows of a class that are drawn one by one; more are drawn as a mean
-RARE = 20  # rows of a class below which it is told apart
+RARE = 20  # rows of a class below which it is named
 CANNOT_TELL = 5
 
 
@@ -57,7 +57,7 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
     answer, which nothing else makes uncertain.
     """
     rng = np.random.default_rng([data.seed, 23])
-    paid, told, proba = _tables(data, choice)
+    paid, true_proba, proba = _tables(data, choice)
     n, n_classes = len(data.codes), len(data.classes)
     of_class = [np.flatnonzero(data.codes == k) for k in range(n_classes)]
     shares = np.array([len(rows_of) for rows_of in of_class]) / n
@@ -66,7 +66,7 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
         count = np.zeros(n)
         for rows_of in of_class:
             np.add.at(count, rng.choice(rows_of, len(rows_of)), 1.0)
-        costs, is_constant = _chosen_costs(data, choice, paid, told, proba, count, rng)
+        costs, is_constant = _chosen_costs(data, choice, paid, true_proba, proba, count, rng)
         sizes = rng.multinomial(rows, shares) if is_constant else np.round(rows * shares)
         for k, rows_of in enumerate(of_class):
             outside = rows_of[count[rows_of] == 0]
@@ -79,8 +79,8 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
     value = float((means @ shares).mean())
     spread = (weights * drawn).var(axis=0)
     weight = spread / spread.sum() if spread.sum() > 0 else np.zeros(n_classes)
-    told_apart = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
-    return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), told_apart
+    rare = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
+    return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), rare
 
 
 def _tables(data: ComparisonData, choice: Choice) -> tuple[Floats, Floats | None, NDArray[np.float32] | None]:
@@ -97,7 +97,7 @@ def _chosen_costs(
     data: ComparisonData,
     choice: Choice,
     paid: Floats,
-    told: Floats | None,
+    true_proba: Floats | None,
     proba: NDArray[np.float32] | None,
     count: Floats,
     rng: np.random.Generator,
@@ -105,12 +105,12 @@ def _chosen_costs(
     """What the winner of the rows in the bag pays on every row, and whether it is a constant answer."""
     means = count @ paid / count.sum()
     k = int(means.argmin())
-    if told is None or proba is None:
+    if true_proba is None or proba is None:
         return np.asarray(paid[:, k]), k >= len(choice.singles)
     inside = np.flatnonzero(count)
     if len(inside) > _ROWS_FOR_WEIGHTS:
         inside = np.sort(rng.choice(inside, _ROWS_FOR_WEIGHTS, replace=False))
-    weights = greedy_blend(told[inside], count[inside], _STEPS)
+    weights = greedy_blend(true_proba[inside], count[inside], _STEPS)
     used = np.flatnonzero(weights)
     blended = data.paid(data.decide(proba[:, :, used] @ weights[used].astype(np.float32)))
     first_constant = len(choice.singles)

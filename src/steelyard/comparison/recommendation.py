@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
 from .promise import CANNOT_TELL, Promise
+
+Amount = Callable[[float], str]  # a cost as text, with its currency
 
 
 def recommend(
@@ -18,16 +20,21 @@ def recommend(
     rare: dict[int, float],
     size: int | None = None,
 ) -> list[str]:
-    """The advice, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
+    """The hint, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
-    said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
+    costs = evaluation.problem.costs
+
+    def amount(value: float) -> str:
+        return costs.format(float(f"{value:.4g}"))
+
+    said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, promised, amount)]
     said += _rare_classes(evaluation.problem, rare)
-    said += _how_sure(best, lines, len(winner.members), size)
+    said += _how_sure(best, lines, len(winner.members), size, amount)
     said += _how_far(evaluation)
     return said
 
 
-def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun) -> str:
+def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun, amount: Amount) -> str:
     if best.family == "constant":
         label = best.name.removeprefix("always ")
         if all(line.family == "constant" for line in lines):
@@ -41,25 +48,32 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         )
     if winner.members:
         parts = sorted(winner.members, key=lambda member: -member[1])
-        shown = ", ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
-        more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        return f"Use the blend of {len(parts)} candidates ({shown}{more}), weighted by how well its probabilities fit."
+        shown = "; ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
+        more = f"; and {len(parts) - 4} more" if len(parts) > 4 else ""
+        return f"Use the blend: a weighted mean of the probabilities of {len(parts)} candidates ({shown}{more})."
     singles = [s for s in lines if s.family not in ("constant", "blend")]
     cheapest = min(singles, key=lambda s: (s.mean_cost.value, s.name))
     if cheapest.mean_cost.value < best.mean_cost.value:
         return (
-            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less out "
-            f"of fold ({cheapest.mean_cost.value:.4g} against {best.mean_cost.value:.4g}) is within chance."
+            f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less "
+            f"({amount(cheapest.mean_cost.value)} against {amount(best.mean_cost.value)}) is within chance."
         )
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
-def _what_it_costs(best: LeaderboardRow, promised: Promise) -> str:
-    interval = f"{promised.confidence:.0%} of the time between {promised.low:.4g} and {promised.high:.4g}"
-    cost = f"Expect to pay {promised.value:.4g} per example on {promised.rows:,} new ones, {interval}"
+def _what_it_costs(best: LeaderboardRow, promised: Promise, amount: Amount) -> str:
+    interval = f"between {amount(promised.low)} and {amount(promised.high)} with {promised.confidence:.0%} confidence"
+    expected = f"Expect to pay {amount(promised.value)} per example"
+    cost = f"{expected}; the mean of {promised.rows:,} new ones will be {interval}."
     if best.family == "constant":
-        return f"{cost}."
-    return f"{cost}; out of fold it saved {best.savings.value:.0%} of what the cheapest constant answer costs."
+        return cost
+    return f"{cost} On rows it was not fitted on it cost {_beside_constant(best.savings.value)}."
+
+
+def _beside_constant(saved: float) -> str:
+    if saved < 0:
+        return f"{-saved:.0%} more than the cheapest constant answer"
+    return f"{saved:.0%} less than the cheapest constant answer"
 
 
 def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
@@ -68,22 +82,24 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
         count, label = int((data.codes == k).sum()), data.classes[k]
         said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
-            said.append(f"What class {label!s} will cost cannot be told from {count} rows.")
+            said.append(f"What class {label!s} will cost: cannot tell from {count} rows.")
     return said
 
 
-def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None) -> list[str]:
+def _how_sure(
+    best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None, amount: Amount
+) -> list[str]:
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend")]
     if best.family == "constant" or len(lines) == 1:
         return []
-    said = _beside_the_blend(best, alike, members, size) + _instead_of_the_blend(best, lines)
+    said = _beside_the_blend(best, alike, members, size, amount) + _instead_of_the_blend(best, lines, amount)
     if not alike:
         return [*said, "Every other candidate that ran costs significantly more (paired test, 5% level)."]
     return [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}.", *said]
 
 
 def _beside_the_blend(
-    best: LeaderboardRow, alike: Sequence[LeaderboardRow], members: int, size: int | None
+    best: LeaderboardRow, alike: Sequence[LeaderboardRow], members: int, size: int | None, amount: Amount
 ) -> list[str]:
     """Of a single model that would do as well: what it costs, and its size."""
     if best.family != "blend" or not alike:
@@ -91,20 +107,21 @@ def _beside_the_blend(
     single = min(alike, key=lambda s: (s.mean_cost.value, s.name))
     ours, theirs = best.mean_cost.value, single.mean_cost.value
     kept = "" if size is None else f" of {_bytes_in_words(size)}"
-    instead = f"that is one model{kept} to keep and to ask instead of {members} (--no-blend)"
+    instead = f"--no-blend gives that one model{kept} instead of {members}."
     if theirs < ours:
         return [
-            f"{single.name} alone cost less out of fold ({theirs:.4g}, the blend {ours:.4g}), but within chance, and "
-            f"the cheapest of many looks cheaper than it is; {instead}."
+            f"{single.name} alone cost less ({amount(theirs)}, the blend {amount(ours)}), but by no more than chance, "
+            f"and the cheapest of many looks cheaper than it is. {instead}"
         ]
-    return [f"The lead of the blend ({ours:.4g}) over {single.name} alone ({theirs:.4g}) is within chance; {instead}."]
+    lead = f"The lead of the blend ({amount(ours)}) over {single.name} alone ({amount(theirs)}) is within chance."
+    return [f"{lead} {instead}"]
 
 
-def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
+def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow], amount: Amount) -> list[str]:
     blend = next((s for s in lines if s.family == "blend"), None)
     if blend is None or best.family == "blend":
         return []
-    return [f"The blend costs {blend.mean_cost.value:.4g}, more than {best.name} alone by more than chance."]
+    return [f"The blend costs {amount(blend.mean_cost.value)}, more than {best.name} alone by more than chance."]
 
 
 def _bytes_in_words(size: int) -> str:
@@ -116,7 +133,8 @@ def _how_far(evaluation: Evaluation) -> list[str]:
     if evaluation.interrupted:
         said.append("The comparison was interrupted: candidates that had not finished may be better. Resume to know.")
     elif evaluation.cut:
-        said.append(f"Cut after {evaluation.units} work units (one setting, one fold); with more it may do better.")
+        units = f"{evaluation.units} work units (one setting on one fold each)"
+        said.append(f"Cut after {units}: with more effort or time it may do better.")
     failed = [e.name for e in evaluation.entries if e.stopped is not None and e.stopped.startswith(("failed", "stop"))]
     if failed:
         said.append(f"These could not learn from the data: {_listed(failed)}.")

@@ -32,7 +32,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Effort:
     """Which units run: ``limit`` of them at the most.
 
     After the portfolio's ``settings`` come ``repeats`` of the folds for the members of the blend, then ``random``
@@ -45,17 +45,17 @@ class Plan:
     repeats: int = 0
 
 
-def read_effort(effort: str | int) -> Plan:
+def read_effort(effort: str | int) -> Effort:
     """``quick``, ``normal``, ``thorough`` or a number of units."""
     if isinstance(effort, str) and effort.isdigit():
         effort = int(effort)
     if not isinstance(effort, str):
-        return Plan(check_count("effort", effort), None, MOST_RANDOM, REPEATS)
+        return Effort(check_count("effort", effort), None, MOST_RANDOM, REPEATS)
     check_choice("effort", effort, EFFORTS)
     return {
-        "quick": Plan(None, _QUICK_SETTINGS, 0),
-        "normal": Plan(None, None, 0),
-        "thorough": Plan(None, None, MOST_RANDOM, REPEATS),
+        "quick": Effort(None, _QUICK_SETTINGS, 0),
+        "normal": Effort(None, None, 0),
+        "thorough": Effort(None, None, MOST_RANDOM, REPEATS),
     }[effort]
 
 

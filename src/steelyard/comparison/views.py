@@ -15,10 +15,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 from ..models.model import Model
 from ..models.rows import frame_library, known_columns
-from ..report.amounts import money
+from ..report.amounts import interval_error, money
 from ..validation.values import invalid, require
 from .card import model_card
-from .evaluation import CandidateRun, Evaluation
+from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation
 from .page import PageSource, comparison_page, comparison_summary, embed
 from .page.levers import price_curve
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _REFIT_SECONDS = 10.0  # of CPU for the learning curve and what matters, at the least
 _REFIT_SHARE = 0.1  # of the CPU time of the evaluation, where that is more
-_LIMITED_SHARE = 0.05  # of a time limit
 _INTERVALS = ("mean_cost", "savings", "g_mean", "f1", "sensitivity", "specificity")
 _BRASS, _GREY = "#9a6a00", "#7a7f87"
 
@@ -107,10 +106,15 @@ class ComparisonViews:
         Path
             The file.
         """
+        return comparison_page(self._page_source(), show_rows=show_rows, seconds=self._page_seconds()).write(path)
+
+    def _page_seconds(self) -> float:
+        """CPU seconds for the page's fits; with a time limit what is left of it, once the model is fitted, too."""
         seconds = max(_REFIT_SECONDS, _REFIT_SHARE * self.runs.cpu_seconds)
-        if self.time_limit is not None:
-            seconds = _LIMITED_SHARE * self.time_limit
-        return comparison_page(self._page_source(), show_rows=show_rows, seconds=seconds).write(path)
+        if self.time_limit is None:
+            return seconds
+        left = (1 - FINISH_SHARE) * self.time_limit - self.runs.cpu_seconds - REFIT * self.best.fit_seconds
+        return min(seconds, max(left, 0.0))
 
     def plot_costs(self, ax: Any = None) -> Any:
         """Mean cost of every candidate with its interval; needs matplotlib.
@@ -160,11 +164,11 @@ class ComparisonViews:
         return ax
 
     def _page_source(self) -> PageSource:
-        told = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
-        return PageSource(self.runs, self.best, *told, self.source, self.target, self.segments)
+        shown = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
+        return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def __repr__(self) -> str:
-        spread = (self.promise.high - self.promise.low) / 2
+        spread = interval_error(self.promise.low, self.promise.high)
         currency = self.runs.problem.costs.currency
         cost = money(self.promise.value, spread, currency)
         ends = " to ".join(money(v, spread) for v in (self.promise.low, self.promise.high))

@@ -38,13 +38,20 @@ class InProcess:
     def __init__(self, data: ComparisonData, cv: int) -> None:
         self.cpu_limit = math.inf
         self._runner = FoldRunner(data, cv)
+        self._began, self._in_units = time.process_time(), 0.0
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
         for unit, candidate in tasks:
             if not may_start():
                 return
-            yield unit, SKIPPED if failed(unit.candidate) else self._runner.run(unit, candidate)
+            result = SKIPPED if failed(unit.candidate) else self._runner.run(unit, candidate)
+            self._in_units += 0.0 if isinstance(result, str) else result.cpu_seconds
+            yield unit, result
+
+    def cpu_beside(self) -> float:
+        """CPU seconds since the pool was made that no unit took."""
+        return time.process_time() - self._began - self._in_units
 
     def close(self) -> None:
         """Nothing to end."""
@@ -79,6 +86,7 @@ class WorkerPool:
         self._memory_limit = _MEMORY_SHARE * _physical_memory() if memory_limit is None else memory_limit
         self._interrupted = interrupted
         self._workers: list[_Worker] = []
+        self._began = time.process_time()
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
@@ -137,6 +145,13 @@ class WorkerPool:
                 worker.end()
         self._workers = [w for w in self._workers if w.alive]
         return found
+
+    def cpu_beside(self) -> float:
+        """CPU seconds of this process since the pool was made.
+
+        Workers' imports are left out: on a machine of many cores they would use up a short time before the first unit.
+        """
+        return time.process_time() - self._began
 
     def close(self) -> None:
         """End every worker."""

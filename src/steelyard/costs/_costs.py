@@ -555,16 +555,16 @@ class Costs:
         """
         self._need_two("threshold()")
         if self.abstain is not None:
-            advice = "With abstaining there are two; use decide(proba)."
-            raise invalid("costs", "not price abstaining for one threshold", self.abstain_label, advice, CostsError)
+            hint = "With abstaining there are two; use decide(proba)."
+            raise invalid("costs", "not price abstaining for one threshold", self.abstain_label, hint, CostsError)
         fn, fp = (np.asarray(v, dtype=float) for v in self._pair())
         bad = (fn < 0) | (fp < 0) | ((fn == 0) & (fp == 0))
         if bad.any():
             at = int(np.argmax(bad))
             got = {"fn - tp": float(fn.flat[at]), "fp - tn": float(fp.flat[at])}
-            advice = "One answer is then never the cheaper one, or the wrong answers pay; use decide(proba)."
+            hint = "One answer is then never the cheaper one, or the wrong answers pay; use decide(proba)."
             where = f" (row {at})" if bad.ndim else ""
-            raise invalid(f"costs{where}", "make no mistake cheaper than the right answer", got, advice, CostsError)
+            raise invalid(f"costs{where}", "make no mistake cheaper than the right answer", got, hint, CostsError)
         share = fp / (fn + fp)
         return float(share) if share.ndim == 0 else share
 

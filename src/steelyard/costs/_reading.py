@@ -40,8 +40,8 @@ def check_values(name: str, array: Floats) -> None:
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise invalid(name, "be finite", float(array[where]), f"It stands at {where}.", CostsError)
     if np.abs(array).max() > LARGEST:
-        advice = "Divide all costs by the same number: the decisions stay the same."
-        raise invalid(name, f"be at most {LARGEST:g}", float(np.abs(array).max()), advice, CostsError)
+        hint = "Divide all costs by the same number: the decisions stay the same."
+        raise invalid(name, f"be at most {LARGEST:g}", float(np.abs(array).max()), hint, CostsError)
     if not array.any():
         raise invalid(name, "hold a cost or a gain", "only zeros", "With no costs every answer is right.", CostsError)
 

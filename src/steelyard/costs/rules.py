@@ -177,11 +177,11 @@ def as_costs(
             == (len(classes), len(classes))
             != (np.shape(cast("Any", y))[0], len(classes))
         ):
-            rule, advice = (
+            rule, hint = (
                 "hold a row per example at fit",
                 "Give a matrix to the constructor or as Costs.from_matrix(C).",
             )
-            raise invalid("costs", rule, "a matrix C[true, predicted]", advice, CostsError)
+            raise invalid("costs", rule, "a matrix C[true, predicted]", hint, CostsError)
         return Costs.from_rows(cast("ArrayLike", per_example), classes=classes)
     return Costs.zero_one(classes) if costs is None else stated_costs(costs, y).aligned(classes)
 

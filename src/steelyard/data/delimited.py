@@ -78,7 +78,7 @@ def read_csv(
         text = reader.start(content)
         chosen = reader.target(target)
         columns = reader.columns(text.read(), reader.line)
-    table = Table.of(reader.kept(columns, drop), chosen)
+    table = Table.of(reader.select(columns, drop), chosen)
     check_complete_labels(table, reader.where)
     return (table.without_missing() if drop_missing else table).dataset(frame, dtype)
 
@@ -108,7 +108,7 @@ def csv_chunks(
         line = reader.line
         while records_now := list(islice(records, rows)):
             text = b"".join(records_now)
-            yield Table.of(reader.kept(reader.columns(text, line), drop), chosen).chunk(frame, dtype)
+            yield Table.of(reader.select(reader.columns(text, line), drop), chosen).chunk(frame, dtype)
             line += text.count(b"\n")
 
 
@@ -140,8 +140,10 @@ class DelimitedReader:
         self._separator = self._find_separator(first)
         text = HeadAndRest(first, lines)
         records = split_records(self.where, text, self._separator, self.line)
-        first = next(records)
+        first = next(records, b"")
         cells = self._cells(first)
+        if not cells:
+            raise self._without_rows()
         names = self._names(cells)
         head = [] if self.header else [first]
         if self.header:
@@ -163,9 +165,9 @@ class DelimitedReader:
             found = next((s for s in (";", "\t", "|", ":", ",", " ") if s in only), None)
             if found is None:
                 raise
-            advice = f"Is the separator {found!r}? Pass delimiter={found!r}."
+            hint = f"Is the separator {found!r}? Pass delimiter={found!r}."
             raise file_error(
-                self.where, self.line, f"a column {target!r}", f"one column {only[:60]!r}", advice
+                self.where, self.line, f"a column {target!r}", f"one column {only[:60]!r}", hint
             ) from error
 
     def columns(self, text: bytes, line: int) -> list[Column]:
@@ -175,7 +177,7 @@ class DelimitedReader:
         except EngineUnsupported:  # an error, or something only the plain reader understands
             return plain_columns(self.where, text, line, self.layout)
 
-    def kept(self, columns: list[Column], drop: Sequence[str]) -> list[Column]:
+    def select(self, columns: list[Column], drop: Sequence[str]) -> list[Column]:
         """All but the dropped columns."""
         check_names("drop", drop, self.layout.names)
         return [c for c in columns if c.name not in drop]
@@ -188,7 +190,10 @@ class DelimitedReader:
             if first.strip():
                 return first
             self.line += 1
-        raise file_error(self.where, None, "at least one row", "an empty file")
+        raise self._without_rows()
+
+    def _without_rows(self) -> DataFileError:
+        return file_error(self.where, None, "at least one row", "an empty file")
 
     def _find_separator(self, first: bytes) -> str:
         """The given separator, or the first of the usual ones that cuts the first line into several cells."""
@@ -218,8 +223,8 @@ class DelimitedReader:
         seen: set[str] = set()
         for name in names:
             if is_number(name):
-                advice = "Pass header=False if there are none."
-                raise file_error(self.where, self.line, "column names", repr(name[:40]), advice)
+                hint = "Pass header=False if there are none."
+                raise file_error(self.where, self.line, "column names", repr(name[:40]), hint)
             if name in seen:
                 raise file_error(self.where, self.line, "different column names", f"{name[:40]!r} twice")
             seen.add(name)

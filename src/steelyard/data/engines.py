@@ -124,7 +124,7 @@ def _with_pandas(text: bytes, layout: Layout) -> list[Column]:
     columns = [_pandas_column(name, table[name], layout) for name in layout.names]
     numbers, lower = [c for c in columns if c.categories is None], text.lower()
     if any(c.missing.any() for c in numbers) and b"nan" in lower:
-        raise EngineUnsupported  # pandas reads "NAN" as a number; whether it was announced as missing cannot be told
+        raise EngineUnsupported  # pandas reads "NAN" as a number; it may have been announced as missing
     if any(np.isin(c.values[~c.missing], (0, 1)).all() for c in numbers) and (b"true" in lower or b"false" in lower):
         raise EngineUnsupported  # pandas reads a column of these words as numbers
     return columns

@@ -28,10 +28,10 @@ _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
 
-def file_error(where: str, line: int | None, expected: str, got: str = "", advice: str = "") -> DataFileError:
+def file_error(where: str, line: int | None, expected: str, got: str = "", hint: str = "") -> DataFileError:
     """Word what is wrong with a file; the caller raises it."""
     place = where if line is None else f"{where}, line {line}"
-    return DataFileError(f"{place}: expected {expected}{f'; got {got}' if got else ''}. {advice}".rstrip())
+    return DataFileError(f"{place}: expected {expected}{f'; got {got}' if got else ''}. {hint}".rstrip())
 
 
 def short_repr(value: object) -> str:
@@ -89,8 +89,8 @@ def open_source(source: Source, max_bytes: int | None = None) -> Iterator[Binary
     except FileNotFoundError as error:
         raise DataNotFoundError(f"{where} does not exist. Check the path.") from error
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-        advice = "It may be cut short; fetch it again."
-        raise file_error(where, None, "a whole compressed file", str(error), advice) from error
+        hint = "It may be cut short; fetch it again."
+        raise file_error(where, None, "a whole compressed file", str(error), hint) from error
     except OSError as error:
         raise file_error(where, None, "a readable file", error.strerror or str(error)) from error
 
@@ -163,8 +163,8 @@ class CountedReader(io.RawIOBase):
 def _limited(where: str, content: Any, limit: Callable[[], int]) -> io.BufferedReader:
     def check(block: bytes) -> None:
         if reader.count > limit():
-            advice = "Pass max_bytes= if the file is trusted and memory allows."
-            raise file_error(where, None, f"at most {limit():,} bytes of uncompressed content", "more", advice)
+            hint = "Pass max_bytes= if the file is trusted and memory allows."
+            raise file_error(where, None, f"at most {limit():,} bytes of uncompressed content", "more", hint)
 
     reader = CountedReader(content, check)
     return io.BufferedReader(reader, BLOCK)

@@ -56,8 +56,8 @@ def format_name(source: Source, format: str | None = None) -> str:
     if found is None:
         endings = " ".join(suffix for kind in FORMATS.values() for suffix in kind.suffixes)
         rule = f"end in one of {endings} ({', '.join(COMPRESSED_SUFFIXES)} may follow)"
-        advice = f"Or name its format: {', '.join(FORMATS)}."
-        raise invalid("the file", rule, name_of(source), advice)
+        hint = f"Or name its format: {', '.join(FORMATS)}."
+        raise invalid("the file", rule, name_of(source), hint)
     return found
 
 

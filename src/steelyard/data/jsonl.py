@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..validation.docstrings import documented
+from ..validation.values import invalid
 from .columns import Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
 from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source, short_repr
@@ -145,6 +146,8 @@ class _Fields:
     ) -> None:
         seen = dict.fromkeys(name for _, record in head for name in record)
         self.where, self.target = where, target
+        if target is not None and target in drop:
+            raise invalid("drop", "leave the column of labels in", target)
         self.ignored = {*drop} if target is None else {*drop, target}
         self.names = [name for name in (seen if features is None else features) if name not in self.ignored]
         texts = {name for name in self.names if any(isinstance(record.get(name), str) for _, record in head)}
@@ -155,9 +158,9 @@ class _Fields:
         for number, record in part:
             for name in record:
                 if name not in known:
-                    advice = "Give all fields with features=, or leave this one out with drop=."
+                    hint = "Give all fields with features=, or leave this one out with drop=."
                     raise file_error(
-                        self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), advice
+                        self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), hint
                     )
         return tuple(self._column(name, part) for name in self.names)
 

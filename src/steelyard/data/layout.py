@@ -12,7 +12,7 @@ MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null")
 
 @dataclass(frozen=True)
 class Layout:
-    """Names and kinds of the columns, and how their cells are told apart."""
+    """Names and kinds of the columns, and how their cells are separated."""
 
     names: tuple[str, ...]
     numeric: tuple[bool, ...]

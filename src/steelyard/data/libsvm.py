@@ -148,9 +148,9 @@ def _raise_error(parser: Any, where: str, limited: bool) -> None:
     if found is None:
         return
     word, line, column, token = found
-    expected, advice = EXPECTED["index within 2^31-1" if word == "index within n_features" and not limited else word]
+    expected, hint = EXPECTED["index within 2^31-1" if word == "index within n_features" and not limited else word]
     shown = token.decode("utf-8", "backslashreplace")
-    raise file_error(where, line, expected, f"{shown!r} at byte {column}", advice)
+    raise file_error(where, line, expected, f"{shown!r} at byte {column}", hint)
 
 
 def _dataset(parser: Any, n_features: int | None) -> Dataset:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..validation.docstrings import documented
-from ..validation.values import require
+from ..validation.values import invalid, require
 from .arrow_columns import arrow_column, arrow_labels, arrow_rows, is_arrow_number
 from .columns import Table, check_complete_labels, check_frame, check_names, target_name
 from .dataset import READING, Dataset
@@ -179,7 +179,9 @@ def _names(
         seen.add(name)
     check_names("nominal", nominal, file.names)
     check_names("drop", drop, file.names)
-    target_name(target, file.names)
+    label = target_name(target, file.names)
+    if label in drop:
+        raise invalid("drop", "leave the column of labels in", label)
     return [name for name in file.names if name not in drop]
 
 
@@ -188,6 +190,6 @@ def _limited(where: str, batches: Iterable[Any], max_bytes: int | None) -> Itera
     for batch in batches:
         total += batch.nbytes
         if max_bytes is not None and total > max_bytes:
-            advice = "Pass max_bytes= if the file is trusted and memory allows."
-            raise file_error(where, None, f"at most {max_bytes:,} bytes of decoded columns", "more", advice)
+            hint = "Pass max_bytes= if the file is trusted and memory allows."
+            raise file_error(where, None, f"at most {max_bytes:,} bytes of decoded columns", "more", hint)
         yield batch

@@ -24,7 +24,7 @@ _MAGIC = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True)
-class Part:
+class PartFile:
     """One file of several: where it lies, how it was when listed, and the keys of its ``key=value`` folders."""
 
     path: str
@@ -82,9 +82,9 @@ def is_several(source: Any) -> bool:
     return "://" in path or os.path.isdir(path) or (_MAGIC.search(path) is not None and not os.path.exists(path))
 
 
-def find_parts(source: Any) -> tuple[Part, ...]:
+def find_parts(source: Any) -> tuple[PartFile, ...]:
     """All files of a source in natural order of their names; hidden, temporary and marker files are left out."""
-    found: Iterable[Part]
+    found: Iterable[PartFile]
     if isinstance(source, (list, tuple)):
         found = _of_list(list(source))
     elif isinstance(source, (str, os.PathLike)):
@@ -108,7 +108,7 @@ def _shown(source: Any) -> str:
     return f"the list of {len(source)} paths" if isinstance(source, (list, tuple)) else os.fspath(source)
 
 
-def _of_list(paths: list[Any]) -> list[Part]:
+def _of_list(paths: list[Any]) -> list[PartFile]:
     seen: set[str] = set()
     for path in paths:
         if not isinstance(path, (str, os.PathLike)):
@@ -121,7 +121,7 @@ def _of_list(paths: list[Any]) -> list[Part]:
     return [part for path in seen for part in _local(path)]
 
 
-def _local(path: str) -> Iterator[Part]:
+def _local(path: str) -> Iterator[PartFile]:
     if os.path.isdir(path):
         return (_part(file, path) for file in _files_below(path))
     if _MAGIC.search(path) and not os.path.exists(path):
@@ -156,10 +156,10 @@ def _is_skipped(name: str) -> bool:
     return any(piece.startswith((".", "_")) or piece.endswith((".tmp", ".crc")) for piece in Path(name).parts)
 
 
-def _part(path: str, root: str) -> Part:
+def _part(path: str, root: str) -> PartFile:
     name = os.path.relpath(path, root)
     size, modified = _status(path)
-    return Part(path, name, size, modified, _keys(name))
+    return PartFile(path, name, size, modified, _keys(name))
 
 
 def _status(path: str) -> tuple[int, str]:
@@ -178,7 +178,7 @@ def _keys(name: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((unquote(key), None if value == NO_VALUE else unquote(value)) for key, _, value in pairs)
 
 
-def _remote(url: str) -> list[Part]:
+def _remote(url: str) -> list[PartFile]:
     fsspec = require("fsspec", extra="scale", why=f"Reading {url}")
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
@@ -198,5 +198,5 @@ def _remote(url: str) -> list[Part]:
         short = name.removeprefix(root).lstrip("/")
         if not _is_skipped(short):
             changed = next((str(info[key]) for key in ("ETag", "mtime", "LastModified", "created") if key in info), "")
-            parts.append(Part(name, short, int(info["size"] or 0), changed, _keys(short), filesystem))
+            parts.append(PartFile(name, short, int(info["size"] or 0), changed, _keys(short), filesystem))
     return parts

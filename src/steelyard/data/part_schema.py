@@ -16,14 +16,14 @@ from .columns import is_number
 from .files import file_error, open_source
 from .formats import FORMATS
 from .parquet import damage_reported, open_arrow
-from .part_files import Part
+from .part_files import PartFile
 
 HEAD = 1000  # rows that show the kinds of a text file's columns
 NUMBER, TEXT, EMPTY = "number", "text", "empty"
 Kinds = dict[str, tuple[str, str]]  # column -> (number, text or empty; what to call its type)
 
 
-def part_kinds(part: Part, format: str, options: Mapping[str, Any]) -> Kinds:
+def part_kinds(part: PartFile, format: str, options: Mapping[str, Any]) -> Kinds:
     """The kind of each column of a part, and its type as the file gives it."""
     if format in ("parquet", "arrow"):
         return _arrow_kinds(part, options)
@@ -41,7 +41,7 @@ def part_kinds(part: Part, format: str, options: Mapping[str, Any]) -> Kinds:
     return kinds
 
 
-def _arrow_kinds(part: Part, options: Mapping[str, Any]) -> Kinds:
+def _arrow_kinds(part: PartFile, options: Mapping[str, Any]) -> Kinds:
     with open_source(part.open()) as content, damage_reported(part.path):
         file = open_arrow(part.path, content)
         kept = [name for name in dict.fromkeys(file.names) if name not in options.get("drop", ())]
@@ -49,16 +49,18 @@ def _arrow_kinds(part: Part, options: Mapping[str, Any]) -> Kinds:
     return {name: (_arrow_kind(part, name, kind), str(kind)) for name, kind in types.items()}
 
 
-def _arrow_kind(part: Part, name: str, kind: Any) -> str:
+def _arrow_kind(part: PartFile, name: str, kind: Any) -> str:
     if str(kind) == "null":
         return EMPTY
     if not is_arrow_number(kind) and not is_arrow_text(kind):
-        advice = "Convert it, or leave it out with drop=."
-        raise file_error(part.path, None, f"numbers or text in column {name}", str(kind), advice)
+        hint = "Convert it, or leave it out with drop=."
+        raise file_error(part.path, None, f"numbers or text in column {name}", str(kind), hint)
     return NUMBER if is_arrow_number(kind) else TEXT
 
 
-def merge_kinds(parts: Sequence[Part], kinds: Sequence[Kinds], nominal: Sequence[str], *, flat: bool) -> dict[str, str]:
+def merge_kinds(
+    parts: Sequence[PartFile], kinds: Sequence[Kinds], nominal: Sequence[str], *, flat: bool
+) -> dict[str, str]:
     """The one schema of all parts; a difference names the part, the column and both types.
 
     ``flat``: every part must have the columns of the first, in their order; otherwise fields may be missing (JSON).
@@ -67,7 +69,7 @@ def merge_kinds(parts: Sequence[Part], kinds: Sequence[Kinds], nominal: Sequence
     if not shown:
         return {}
     first, columns = shown[0]
-    decided: dict[str, tuple[Part, str, str]] = {}
+    decided: dict[str, tuple[PartFile, str, str]] = {}
     for part, found in shown:
         if list(found) != list(columns) and (flat or not set(found) <= set(columns)):
             raise _other_columns(part, list(found), first, list(columns))
@@ -80,19 +82,19 @@ def merge_kinds(parts: Sequence[Part], kinds: Sequence[Kinds], nominal: Sequence
     return {name: TEXT if name in nominal else decided.get(name, (first, NUMBER, ""))[1] for name in columns}
 
 
-def _other_columns(part: Part, found: list[str], first: Part, columns: list[str]) -> DataFileError:
+def _other_columns(part: PartFile, found: list[str], first: PartFile, columns: list[str]) -> DataFileError:
     other = next((a for a, b in zip(found, columns, strict=False) if a != b), f"{len(found)} columns")
     expected = f"the {len(columns)} columns of {first.path} ({', '.join(columns[:20])})"
     return file_error(part.path, None, expected, repr(other[:60]))
 
 
-def _other_type(part: Part, name: str, got: str, before: tuple[Part, str, str]) -> DataFileError:
+def _other_type(part: PartFile, name: str, got: str, before: tuple[PartFile, str, str]) -> DataFileError:
     first, _, type_name = before
-    advice = f"If {name} holds categories, name it in nominal=."
-    return file_error(part.path, None, f"type {type_name} in column {name}, as in {first.path}", got, advice)
+    hint = f"If {name} holds categories, name it in nominal=."
+    return file_error(part.path, None, f"type {type_name} in column {name}, as in {first.path}", got, hint)
 
 
-def key_kinds(parts: Sequence[Part]) -> dict[str, str]:
+def key_kinds(parts: Sequence[PartFile]) -> dict[str, str]:
     """The kinds of the keys of ``key=value`` folders, which all parts must share: numbers if every value is one."""
     names = [key for key, _ in parts[0].keys]
     for part in parts:

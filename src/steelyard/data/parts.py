@@ -20,7 +20,7 @@ from .dataset import Dataset
 from .files import file_error, open_source, seekable
 from .formats import FORMATS, check_options, format_name
 from .libsvm import libsvm_width
-from .part_files import Part, find_parts, is_several
+from .part_files import PartFile, find_parts, is_several
 from .part_schema import TEXT, key_kinds, merge_kinds, part_kinds
 
 
@@ -39,7 +39,7 @@ class Parts:
 
     Attributes
     ----------
-    files : tuple of Part
+    files : tuple of PartFile
         The files in their order.
     format : str
         Their format.
@@ -66,12 +66,12 @@ class Parts:
             raise file_error(self.files[0].path, None, "no key=value folders for LIBSVM", ", ".join(self._keys))
 
     @classmethod
-    def of_files(cls, files: Sequence[Part], format: str) -> Parts:
+    def of_files(cls, files: Sequence[PartFile], format: str) -> Parts:
         """Parts that were listed before.
 
         Parameters
         ----------
-        files : sequence of Part
+        files : sequence of PartFile
             The parts, in their order.
         format : str
             As for :func:`read_table`.
@@ -98,7 +98,7 @@ class Parts:
         about = [[i, part.size, part.modified, self._footer(part)] for i, part in enumerate(self.files)]
         return hashlib.sha256(json.dumps([self.format, about]).encode()).hexdigest()
 
-    def _footer(self, part: Part) -> str:
+    def _footer(self, part: PartFile) -> str:
         if self.format != "parquet" or part.size < 12:
             return ""
         with open_source(part.open()) as content:
@@ -211,19 +211,19 @@ class Parts:
             common["features"] = list(inside)
         return common
 
-    def _width(self, part: Part, zero_based: bool) -> int:
+    def _width(self, part: PartFile, zero_based: bool) -> int:
         if part.filesystem is None:
             return libsvm_width(part.open(), zero_based=zero_based)
         raise invalid("n_features", "be given for LIBSVM files at a URL", None, "They would be read twice.")
 
     def part_chunks(
-        self, part: Part, rows: int, common: Mapping[str, Any], options: Mapping[str, Any]
+        self, part: PartFile, rows: int, common: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Iterator[Dataset]:
         """The chunks of one part.
 
         Parameters
         ----------
-        part : Part
+        part : PartFile
             The part.
         rows : int
             Rows of a chunk.
@@ -240,7 +240,7 @@ class Parts:
         for chunk in FORMATS[self.format].chunks(part.open(), rows, **common):
             yield self._with_keys(chunk, part, options) if self._keys else chunk
 
-    def _with_keys(self, chunk: Dataset, part: Part, options: Mapping[str, Any]) -> Dataset:
+    def _with_keys(self, chunk: Dataset, part: PartFile, options: Mapping[str, Any]) -> Dataset:
         """The chunk with the columns that its part's folders give."""
         n, y = chunk.X.shape[0], chunk.y
         columns = list(_columns(chunk))
@@ -353,7 +353,7 @@ def _constant(name: str, value: str | None, rows: int, *, as_text: bool) -> Colu
     return number_column(name, np.full(rows, np.nan if value is None else float(value)))
 
 
-def _label_column(value: str | None, parts: Sequence[Part], key: str, rows: int) -> NDArray[Any]:
+def _label_column(value: str | None, parts: Sequence[PartFile], key: str, rows: int) -> NDArray[Any]:
     """The labels of a part whose folder names them; integers if those of all parts are."""
     values = [dict(part.keys)[key] for part in parts]
     if value is None:

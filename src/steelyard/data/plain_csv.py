@@ -59,8 +59,8 @@ def _numeric(where: str, lines: list[int], name: str, cells: Sequence[str], miss
 def _number(where: str, line: int, name: str, cell: str) -> float:
     value = float(cell) if is_number(cell) else np.inf
     if np.isinf(value):
-        advice = f"If {name} holds text, name it in nominal=; if this marks a missing value, in missing=."
-        raise file_error(where, line, f"a finite number in column {name}", repr(cell[:40]), advice)
+        hint = f"If {name} holds text, name it in nominal=; if this marks a missing value, in missing=."
+        raise file_error(where, line, f"a finite number in column {name}", repr(cell[:40]), hint)
     return value
 
 

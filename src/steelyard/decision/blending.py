@@ -19,12 +19,12 @@ _STEPS = 30
 _ENOUGH = 1e-5  # of log loss: a smaller gain is not worth further members
 
 
-def greedy_blend(told: NDArray[Any], weight: Floats | None = None, steps: int = _STEPS) -> Floats:
+def greedy_blend(true_proba: NDArray[Any], weight: Floats | None = None, steps: int = _STEPS) -> Floats:
     """Weights of members by forward selection with replacement (Caruana et al. 2004).
 
     Parameters
     ----------
-    told : array of shape (n, n_members)
+    true_proba : array of shape (n, n_members)
         The probability that each member gives the true class of each held-out row.
     weight : array of shape (n,), optional
         How often each row counts.
@@ -36,19 +36,19 @@ def greedy_blend(told: NDArray[Any], weight: Floats | None = None, steps: int = 
     weights : array of shape (n_members,)
         Sums to one; members that did not help have 0.
     """
-    told = np.maximum(np.asarray(told, dtype=np.float64), LEAST)
-    count = np.ones(len(told)) if weight is None else weight
+    true_proba = np.maximum(np.asarray(true_proba, dtype=np.float64), LEAST)
+    count = np.ones(len(true_proba)) if weight is None else weight
     share = count / count.sum()
     order: list[int] = []
     losses: list[float] = []
-    total = np.zeros(len(told))
+    total = np.zeros(len(true_proba))
     for step in range(steps):
-        loss = -(share @ np.log((total[:, None] + told) / (step + 1)))
+        loss = -(share @ np.log((total[:, None] + true_proba) / (step + 1)))
         order.append(int(loss.argmin()))
         losses.append(float(loss[order[-1]]))
-        total = total + told[:, order[-1]]
+        total = total + true_proba[:, order[-1]]
     kept = next(i for i, loss in enumerate(losses) if loss <= min(losses) + _ENOUGH)  # the shortest of the best
-    return np.bincount(order[: kept + 1], minlength=told.shape[1]) / (kept + 1)
+    return np.bincount(order[: kept + 1], minlength=true_proba.shape[1]) / (kept + 1)
 
 
 class BlendClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -29,10 +29,10 @@ class Calibration(NamedTuple):
 
     def apply(self, proba: NDArray[Any]) -> Floats:
         """Calibrated probabilities; rows sum to one."""
-        kept = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
+        clipped = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
         if self.offsets is None:
-            return _powered(kept, float(self.slopes[0]))
-        log_odds = np.log(kept / (1.0 - kept))
+            return _powered(clipped, float(self.slopes[0]))
+        log_odds = np.log(clipped / (1.0 - clipped))
         if len(self.slopes) == 1:
             positive = expit(self.slopes[0] * log_odds[:, 1] + self.offsets[0])
             return np.column_stack([1.0 - positive, positive])
@@ -45,12 +45,12 @@ def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp]) -> Calibration
 
     A sigmoid per class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, else one temperature for all.
     """
-    kept = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
-    n_classes = kept.shape[1]
+    clipped = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
+    n_classes = clipped.shape[1]
     counts = np.bincount(codes, minlength=n_classes)
     if counts.min() < FEWEST_FOR_SIGMOID:
-        return Calibration(np.array([_temperature(kept, codes)]), None)
-    log_odds = np.log(kept / (1.0 - kept))
+        return Calibration(np.array([_temperature(clipped, codes)]), None)
+    log_odds = np.log(clipped / (1.0 - clipped))
     columns = (1,) if n_classes == 2 else range(n_classes)
     curves = [_sigmoid(log_odds[:, j], codes == j) for j in columns]
     return Calibration(np.array([a for a, _ in curves]), np.array([b for _, b in curves]))
@@ -67,8 +67,8 @@ def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
 
     best = loss(point)
     for _ in range(_STEPS):
-        told = expit(point[0] * score + point[1])
-        error, weight = told - truth, told * (1.0 - told)
+        proba = expit(point[0] * score + point[1])
+        error, weight = proba - truth, proba * (1.0 - proba)
         gradient = np.array([error @ score, error.sum()]) + _RIDGE * (point - centre)
         cross = weight @ score
         hessian = np.array([[weight @ score**2 + _RIDGE, cross], [cross, weight.sum() + _RIDGE]])
@@ -82,18 +82,18 @@ def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
     return max(float(point[0]), 0.0), float(point[1])
 
 
-def _powered(kept: Floats, power: float) -> Floats:
-    logs = power * np.log(kept)
+def _powered(clipped: Floats, power: float) -> Floats:
+    logs = power * np.log(clipped)
     raised = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _temperature(kept: Floats, codes: NDArray[np.intp]) -> float:
+def _temperature(clipped: Floats, codes: NDArray[np.intp]) -> float:
     """The power of the probabilities with the least log loss, by golden section on its logarithm."""
     rows = np.arange(len(codes))
 
     def loss(log_power: float) -> float:
-        return float(-np.log(np.maximum(_powered(kept, float(np.exp(log_power)))[rows, codes], LEAST)).mean())
+        return float(-np.log(np.maximum(_powered(clipped, float(np.exp(log_power)))[rows, codes], LEAST)).mean())
 
     low, high, golden = np.log(0.2), np.log(5.0), (np.sqrt(5.0) - 1.0) / 2.0
     a, b = high - golden * (high - low), low + golden * (high - low)

@@ -93,18 +93,18 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
             classes, codes = check_labels(y)
             check_same_length(X=X, y=codes)
             if len(classes) != 2:
-                advice = "With one class there is no choice."
+                hint = "With one class there is no choice."
                 if len(classes) > 2:
-                    advice = "Only binary classification is supported. The type of the target is multiclass."
-                raise invalid("y", "hold two classes", classes.tolist()[:5], advice)
+                    hint = "Only binary classification is supported. The type of the target is multiclass."
+                raise invalid("y", "hold two classes", classes.tolist()[:5], hint)
             if "costs" not in self._base().get_params(deep=False):
                 raise invalid("estimator", "have a parameter costs", type(self.estimator).__name__)
-            steps, folds = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
+            steps, cv = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
             unit = Costs.binary(fn=1, fp=1, classes=classes, positive=self.positive)
             positive = classes[unit.positive_index()]
             labels = classes[codes]
             thetas = (np.arange(steps) + 0.5) / steps
-            answers = self._held_out(X, labels, thetas, folds, positive)
+            answers = self._held_out(X, labels, thetas, cv, positive)
             values = [f_score(labels, each, positive=positive) for each in answers]
             theta = float(thetas[int(np.argmax(values))])
             fitted = self._fitted(X, labels, theta, positive)
@@ -143,10 +143,10 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         costs = Costs.binary(fn=1 - theta / 2, fp=theta / 2, classes=np.unique(y), positive=positive)
         return self._base().set_params(costs=costs).fit(X, y)
 
-    def _held_out(self, X: Any, y: NDArray[Any], thetas: Floats, folds: int, positive: Any) -> list[NDArray[Any]]:
+    def _held_out(self, X: Any, y: NDArray[Any], thetas: Floats, cv: int, positive: Any) -> list[NDArray[Any]]:
         """The answers of every theta to rows it was not fitted on."""
         answers = [y.copy() for _ in thetas]
-        splits = StratifiedKFold(folds, shuffle=True, random_state=self.random_state).split(np.zeros(len(y)), y)
+        splits = StratifiedKFold(cv, shuffle=True, random_state=self.random_state).split(np.zeros(len(y)), y)
         for known, asked in splits:
             for each, theta in zip(answers, thetas, strict=True):
                 model = self._fitted(take_rows(X, known), y[known], float(theta), positive)

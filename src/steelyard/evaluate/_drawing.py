@@ -19,7 +19,7 @@ def axes(ax: Any, why: str) -> Any:
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def finish(ax: Any, x: str, y: str, *, legend: str = "best") -> None:
+def label_axes(ax: Any, x: str, y: str, *, legend: str = "best") -> None:
     """Labels, a light grid, and a legend where something is named."""
     ax.set(xlabel=x, ylabel=y)
     ax.spines[["top", "right"]].set_visible(False)

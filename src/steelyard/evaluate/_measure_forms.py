@@ -169,7 +169,7 @@ def measure(statistics: Callable[[Predictions], Floats]) -> Callable[[Finalize],
     def decorate(formula: Finalize) -> Measure:
         form = MeasureForm(statistics, formula)
 
-        @functools.wraps(formula)
+        @functools.wraps(formula, assigned=("__module__", "__name__", "__qualname__", "__doc__"))  # types are its own
         def public(
             y_true: LabelsLike,
             y_pred: LabelsLike,

@@ -78,8 +78,8 @@ class Predictions:
         if weight == 0 or cost == 0:
             return
         if math.log10(weight) + math.log10(cost) + math.log10(len(self.weight)) > MOST_DIGITS:
-            advice = "Divide all weights by the same number: means stay the same."
-            raise invalid("sample_weight", "be small enough to add up weighted costs", weight, advice)
+            hint = "Divide all weights by the same number: means stay the same."
+            raise invalid("sample_weight", "be small enough to add up weighted costs", weight, hint)
 
     def paid(self) -> Floats:
         """What the answers given cost, (n,), before weights."""

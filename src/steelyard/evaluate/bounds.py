@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation.docstrings import documented
-from ._drawing import ACCENT, FAINT, axes, finish
+from ._drawing import ACCENT, FAINT, axes, label_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,5 +90,5 @@ class Bound:
         drawn.plot(self.rounds, self.measures, color=ACCENT, label="measured")
         if self.printed is not None:
             drawn.axhline(self.printed, color=FAINT, linestyle="--", linewidth=1, label="as printed, at the end")
-        finish(drawn, "rounds", self.quantity)
+        label_axes(drawn, "rounds", self.quantity)
         return drawn  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from ..costs.rules import CostsLike, stated_costs
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import invalid
-from ._drawing import ACCENT, FAINT, axes, finish, words
+from ._drawing import ACCENT, FAINT, axes, label_axes, words
 from ._predictions import Floats
 from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve, cost_curve, roc_hull, threshold_curve
 
@@ -175,7 +175,7 @@ class CostCurveDisplay(_CurveDisplay):
         )
         ax.plot([curve.operating], [curve.at(curve.operating)], "o", color=ACCENT, label="given costs")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
-        finish(ax, "probability cost of the positives", "normalised expected cost", legend="upper right")
+        label_axes(ax, "probability cost of the positives", "normalised expected cost", legend="upper right")
 
 
 @dataclass(eq=False)
@@ -215,7 +215,7 @@ class BrierCurveDisplay(_CurveDisplay):
         ax.axvline(curve.operating, color=ACCENT, linestyle="--", linewidth=1, label="given costs")
         ax.set(xlim=(0, 1))
         ax.set_ylim(bottom=0)
-        finish(ax, "cost proportion of a false negative", "loss")
+        label_axes(ax, "cost proportion of a false negative", "loss")
 
 
 @dataclass(eq=False)
@@ -258,7 +258,7 @@ class RocHullDisplay(_CurveDisplay):
         ax.plot(*best, "o", color=ACCENT)
         ax.plot([0, 1], [0, 1], color=FAINT, linestyle=":", linewidth=1)
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        finish(ax, "false positive rate", "true positive rate", legend="lower right")
+        label_axes(ax, "false positive rate", "true positive rate", legend="lower right")
 
 
 @dataclass(eq=False)
@@ -297,4 +297,4 @@ class ThresholdDisplay(_CurveDisplay):
         best = f"best {curve.best_value:.3g}" + (f" at {curve.best_threshold:.3g}" if curve.best < len(finite) else "")
         (self.line_,) = ax.plot(x, curve.values, **{"drawstyle": "steps-pre", "label": _label(self.name, best)} | line)
         ax.plot([x[curve.best]], [curve.best_value], "o", color=ACCENT)
-        finish(ax, "threshold", words(curve.measure))
+        label_axes(ax, "threshold", words(curve.measure))

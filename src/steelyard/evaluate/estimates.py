@@ -76,8 +76,8 @@ class Estimate:
         check_number("level", level, above=0, below=1)
         freedom = self.effective_sample_size - 1
         if not freedom > 0:
-            advice = "Ask for more labels first."
-            raise NotEstimableError(f"an interval must rest on more than one label; got {self.queried}. {advice}")
+            hint = "Ask for more labels first."
+            raise NotEstimableError(f"an interval must rest on more than one label; got {self.queried}. {hint}")
         reach = float(stdtrit(freedom, (1 + level) / 2)) * self.standard_error
         return Interval(self.value, self.value - reach, self.value + reach, level, self.standard_error, "Student")
 
@@ -220,7 +220,7 @@ def _check_queried_alone(queried: NDArray[np.bool_], query_probability: Floats, 
     if not queried.all():
         raise invalid("trace", "hold queried rounds alone where rounds is given", f"{int((~queried).sum())} others")
     n = len(queried)
-    check_count("rounds", rounds, at_least=n, advice=f"The trace holds {n} queried rounds.")
+    check_count("rounds", rounds, at_least=n, hint=f"The trace holds {n} queried rounds.")
     if rounds > n and (query_probability == 1).all():
         raise NotEstimableError(
             f"trace.query_probability must be below 1 somewhere if rounds were not queried; got 1 for all {n} queried "

@@ -20,7 +20,7 @@ import numpy as np
 from ..trace import Trace
 from ..validation.docstrings import documented
 from ..validation.types import LabelsLike, MatrixLike
-from ._drawing import axes, finish, words
+from ._drawing import axes, label_axes, words
 from ._measure_forms import Measure
 from ._predictions import Codes, Floats
 from .measures import mean_cost
@@ -137,5 +137,5 @@ class StreamDisplay:
         self.ax_ = axes(ax, "StreamDisplay")
         self.figure_ = self.ax_.figure
         (self.line_,) = self.ax_.plot(self.rounds, self.values, **{"label": self.name} | line)
-        finish(self.ax_, "rounds", words(self.measure) + " so far")
+        label_axes(self.ax_, "rounds", words(self.measure) + " so far")
         return self

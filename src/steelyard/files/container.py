@@ -194,7 +194,7 @@ def _small_directory(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _member(archive: zipfile.ZipFile, name: str, limit: int, advice: str = "") -> bytearray:
+def _member(archive: zipfile.ZipFile, name: str, limit: int, hint: str = "") -> bytearray:
     """A member of the archive, unpacked piece by piece: what it claims to hold is not believed."""
     info = archive.getinfo(name)
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -204,7 +204,7 @@ def _member(archive: zipfile.ZipFile, name: str, limit: int, advice: str = "") -
         while piece := member.read(_CHUNK):
             content += piece
             if len(content) > limit:
-                raise StateError(f"must unpack to at most {limit:,} bytes of {name}; it holds more.{advice}")
+                raise StateError(f"must unpack to at most {limit:,} bytes of {name}; it holds more.{hint}")
     return content
 
 
@@ -262,8 +262,13 @@ def _check_depth(found: Any) -> None:
 
 
 def _inside(value: Any) -> Any:
+    """What a value holds; its texts must be such that can be written: half a surrogate cannot be."""
     if isinstance(value, dict):
+        for name in value:
+            name.encode()
         return value.values()
+    if isinstance(value, str):
+        value.encode()
     return value if isinstance(value, list) else ()
 
 

@@ -58,7 +58,7 @@ class Fields:
             self.refuse(name, f"is a number in [{low}, {high}]", value)
         return float(value)
 
-    def whole(self, name: str, low: int = 0, high: int = (1 << 63) - 1) -> int:
+    def integer(self, name: str, low: int = 0, high: int = (1 << 63) - 1) -> int:
         """A whole number within bounds, which belong to it."""
         value = self.param(name)
         if type(value) is not int or not low <= value <= high:
@@ -136,7 +136,7 @@ class Fields:
             self.refuse(name, f"is finite and within [{low}, {high}]", array[~sound][0])
         return array
 
-    def wholes(self, name: str, *shape: Size, low: int, high: int, dtypes: str = "il") -> NDArray[Any]:
+    def integers(self, name: str, *shape: Size, low: int, high: int, dtypes: str = "il") -> NDArray[Any]:
         """Whole numbers within bounds, which belong to them."""
         array = self.array(name, dtypes, *shape)
         if array.size and not low <= int(array.min()) <= int(array.max()) <= high:
@@ -164,7 +164,7 @@ class Fields:
 
     def _texts(self, name: str) -> Labels:
         raw = self.array(f"{name}.text", "B", None).tobytes()
-        ends = self.wholes(f"{name}.ends", None, low=0, high=len(raw), dtypes="lq").tolist()
+        ends = self.integers(f"{name}.ends", None, low=0, high=len(raw), dtypes="lq").tolist()
         if sorted(ends) != ends or (ends[-1] if ends else 0) != len(raw):
             self.refuse(f"{name}.ends", "cuts its text into pieces", ends[-3:])
         cells = [raw[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
@@ -172,19 +172,19 @@ class Fields:
             if max(map(len, cells), default=0) * len(cells) * 4 > MOST_TEXT:
                 self.refuse(name, f"fits into {MOST_TEXT:,} bytes", f"{len(cells)} labels")
             return np.array(cells, dtype=str if cells else "U1")
-        kinds = self.wholes(f"{name}.kinds", len(cells), low=0, high=len(_KINDS) - 1, dtypes="B").tolist()
+        kinds = self.integers(f"{name}.kinds", len(cells), low=0, high=len(_KINDS) - 1, dtypes="B").tolist()
         found = np.empty(len(cells), dtype=object)
         found[:] = [_KINDS[kind][1](cell) for kind, cell in zip(kinds, cells, strict=True)]
         return found
 
-    def rows(self, name: str, *shape: Size) -> Any:
-        """Rows of numbers, dense or sparse."""
+    def rows(self, name: str, *shape: Size, widest: int = MOST_FEATURES) -> Any:
+        """Rows of numbers, dense or sparse; sparse ones no wider than ``widest``."""
         if f"{name}.indptr" not in self._arrays:
             return self.floats(name, *shape)
-        width = self.whole(f"{name}.columns", 1, MOST_FEATURES)
+        width = self.integer(f"{name}.columns", 1, widest)
         data = self.floats(f"{name}.data", None)
-        indices = self.wholes(f"{name}.indices", len(data), low=0, high=width - 1)
-        indptr = self.wholes(f"{name}.indptr", None, low=0, high=len(data))
+        indices = self.integers(f"{name}.indices", len(data), low=0, high=width - 1)
+        indptr = self.integers(f"{name}.indptr", None, low=0, high=len(data))
         if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
             self.refuse(f"{name}.indptr", "cuts its cells into rows", indptr[:5])
         for given, wanted in zip((len(indptr) - 1, width), shape, strict=True):
@@ -199,7 +199,7 @@ class Fields:
         """``n_features_in_``, and ``feature_names_in_`` where there are names; their number is ``features``."""
         found: dict[str, Any] = {}
         if "n_features_in_" in self._params:
-            width = found["n_features_in_"] = self.whole("n_features_in_", 0, MOST_FEATURES)
+            width = found["n_features_in_"] = self.integer("n_features_in_", 0, MOST_FEATURES)
             if self.sizes.setdefault("features", width) != width:
                 self.refuse("n_features_in_", f"is {self.sizes['features']}", width)
             if "feature_names_in_.text" in self._arrays:

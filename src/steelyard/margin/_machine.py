@@ -15,7 +15,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
+from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import Rows, check_rows, is_sparse
+from ..validation.types import MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
 from .path import Floats, Solver, path_points, warn_unconverged
@@ -32,6 +34,23 @@ SOLVER = {  # what the parameters of the solver mean, for ``documented``
     "max_iter": ("int", "Most steps of the solver."),
 }
 DECIDE_AT_ONCE = 1 << 24  # kernel values held while deciding
+
+
+class SignClassifierMixin(CostClassifierMixin):
+    """Two classes, separated by the sign of ``decision_function``."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
+        """The class on whose side of f = 0 each row lies."""
+        positive = self.decision_function(X) > 0
+        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return answer
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return cast("Tags", tags)
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]

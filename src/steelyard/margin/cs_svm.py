@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
 from ..costs import as_costs
 from ..costs.rules import CostsLike
 from ..errors import CostsError
-from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_number, invalid
-from ._machine import SOLVER, KernelMachine
+from ._machine import SOLVER, KernelMachine, SignClassifierMixin
 from .kernels import KERNEL, Gamma, KernelFunction, KernelName
 from .path import MAX_ITER, Floats, weights_in_range
 
 
 @documented(KERNEL, SOLVER)
-class CSSVMClassifier(CostClassifierMixin, KernelMachine):
+class CSSVMClassifier(SignClassifierMixin, KernelMachine):
     """Two-class SVM whose loss is weighted by cost: min 1/2 |w|^2 + C sum_i cost_i weight_i max(0, 1 - y_i f(x_i)).
 
     The CS-SVM of paper 004, section 4. cost_i is what the wrong answer costs more than the right one for example i;
@@ -104,17 +102,6 @@ class CSSVMClassifier(CostClassifierMixin, KernelMachine):
     def decision_function(self, X: MatrixLike) -> Floats:
         """f(x): positive for ``classes_[1]``."""
         return self._decide(X)
-
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The class on whose side of f = 0 each row lies."""
-        positive = self.decision_function(X) > 0
-        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return answer
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def _cheaper_answer(table: Floats, codes: NDArray[np.intp]) -> tuple[Floats, Floats]:

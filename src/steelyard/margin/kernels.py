@@ -93,7 +93,7 @@ def _variance(X: Rows) -> float:
 
 
 def check_range(spec: KernelSpec, dtype: np.dtype[Any], **tables: Rows) -> None:
-    """Complain about rows so long that a kernel value would overflow: no solver survives an infinite one."""
+    """Raise for rows so long that a kernel value would overflow: no solver survives an infinite one."""
     work = working_type(dtype, *tables.values())
     name, most = max(((name, _largest(rows)) for name, rows in tables.items()), key=lambda found: found[1])
     features = max(rows.shape[1] for rows in tables.values())
@@ -294,8 +294,8 @@ def _called(kernel: KernelFunction, x: Rows, z: Rows, out_type: np.dtype[Any]) -
 
 def _given(name: str, values: Rows, out_type: np.dtype[Any]) -> Matrix:
     """Kernel values that are not ours, in the type that is asked for."""
-    rule, advice = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
-    with overflow_blamed_on(name, rule, _largest(values), advice):
+    rule, hint = f"be small enough for {out_type}", "Scale the kernel or use dtype='float64'."
+    with overflow_blamed_on(name, rule, _largest(values), hint):
         matrix: Matrix = np.ascontiguousarray(values.toarray() if is_sparse(values) else values, dtype=out_type)
     return matrix
 

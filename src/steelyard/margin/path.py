@@ -275,9 +275,9 @@ def solve_path(
 
 
 def weights_in_range(name: str, value: float) -> AbstractContextManager[None]:
-    """Within, a weight that the parameter takes beyond all numbers is a complaint about it."""
-    advice = "Regularise more, or scale weights and costs down."
-    return overflow_blamed_on(name, "leave the weights of all examples finite", value, advice)
+    """Within, a weight that the parameter takes beyond all numbers is an error that names it."""
+    hint = "Regularise more, or scale weights and costs down."
+    return overflow_blamed_on(name, "leave the weights of all examples finite", value, hint)
 
 
 def warn_unconverged(what: str, max_iter: int) -> None:

@@ -38,12 +38,12 @@ def explain_rows(
 
     Where a model is linear in its columns (``exact``), the moves add up to the distance of the row from a usual one.
     """
-    told = probabilities(rows)
-    every = np.arange(len(told))
-    watched = told.argmax(axis=1) if positive is None else np.full(len(told), positive)
+    proba = probabilities(rows)
+    every = np.arange(len(proba))
+    watched = proba.argmax(axis=1) if positive is None else np.full(len(proba), positive)
     usual = _usual(columns, training)
-    changes, moves = np.zeros((len(told), len(usual))), np.zeros((len(told), len(usual)))
-    before = told[every, watched]
+    changes, moves = np.zeros((len(proba), len(usual))), np.zeros((len(proba), len(usual)))
+    before = proba[every, watched]
     for j, (name, value) in enumerate(usual):
         after = probabilities(_with(rows, name, value))[every, watched]
         changes[:, j], moves[:, j] = before - after, _log_odds(before) - _log_odds(after)
@@ -61,7 +61,7 @@ def explain_rows(
             for j in order[i].tolist()
             if changes[i, j] != 0
         ]
-        for i in range(len(told))
+        for i in range(len(proba))
     ]
 
 

@@ -26,10 +26,10 @@ from ..validation.arrays import len_rows
 from ..validation.docstrings import documented
 from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
+from .cost_interval import ExpectedCostMean
 from .explanation import explain_rows, is_linear
 from .rows import as_table, frame_library, known_columns
 from .schema import Columns
-from .told import ToldMean
 from .training import TrainingSummary
 
 
@@ -59,7 +59,7 @@ _ROWS = {  # of the methods that decide, for ``documented``
 }
 
 
-class Weighed(NamedTuple):
+class Decisions(NamedTuple):
     """Positions of the decisions in ``costs.answers``, the expected cost of every answer, and the probabilities."""
 
     decided: NDArray[np.intp]
@@ -212,7 +212,7 @@ class Model:
     def mean_expected_cost(
         self, X: Any, *, costs: CostsLike | None = None, typical: bool = False, confidence: float = 0.95
     ) -> Interval:
-        """What rows are told to cost on average, with a prediction interval for what they will cost.
+        """What rows are expected to cost on average, with a prediction interval for what they will cost.
 
         Parameters
         ----------
@@ -230,9 +230,9 @@ class Model:
         Interval
             Mean of :meth:`expected_cost` with its ends.
         """
-        told = ToldMean(self.judged_rows)
-        told.add(self.weigh(X, costs=costs, typical=typical))
-        return told.interval(check_number("confidence", confidence, above=0, below=1))
+        mean = ExpectedCostMean(self.judged_rows)
+        mean.add(self.weigh(X, costs=costs, typical=typical))
+        return mean.interval(check_number("confidence", confidence, above=0, below=1))
 
     @documented(_ROWS)
     def decide(
@@ -264,29 +264,29 @@ class Model:
         return nw.from_dict(columns, backend=backend).to_native()
 
     @documented(_ROWS)
-    def weigh(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Weighed:
+    def weigh(self, X: Any, *, costs: CostsLike | None = None, typical: bool = False) -> Decisions:
         """Decisions, probabilities and the expected cost of every answer, all at once.
 
         Returns
         -------
-        Weighed
+        Decisions
             Decisions with what they are expected to cost.
         """
         table = self._table(X)
         if len_rows(table) == 0:
             none = np.empty((0, len(self.classes_)))
-            return Weighed(np.empty(0, dtype=np.intp), self.costs.expected(none), none, self.costs)
+            return Decisions(np.empty(0, dtype=np.intp), self.costs.expected(none), none, self.costs)
         rows = known_columns(table, self.columns)
         given = self._row_costs(table, costs, typical)
         agreed = self.costs if given is None else given
         proba = self._probabilities(rows)
         expected = agreed.expected(proba)
         if self.uses_row_costs:  # decides by these very numbers
-            return Weighed(expected.argmin(axis=1), expected, proba, agreed)
+            return Decisions(expected.argmin(axis=1), expected, proba, agreed)
         decisions = self._decisions(rows, given)
         at = {label: k for k, label in enumerate(agreed.answers.tolist())}
         decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
-        return Weighed(decided, expected, proba, agreed)
+        return Decisions(decided, expected, proba, agreed)
 
     def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.
@@ -317,8 +317,8 @@ class Model:
         plus = self.costs.positive_index() if len(self.classes_) == 2 else None
         rows = known_columns(table, self.columns)
         exact = plus is not None and is_linear(self.estimator)
-        told = (rows, self.columns, self.training, self._probabilities, plus)
-        return explain_rows(*told, check_count("n", n), exact=exact)
+        given = (rows, self.columns, self.training, self._probabilities, plus)
+        return explain_rows(*given, check_count("n", n), exact=exact)
 
     def with_costs(self, costs: CostsLike) -> Model:
         """The same model with new prices, without refitting.

@@ -1,6 +1,6 @@
 """Decisions on their way out: CSV, TSV, JSON lines, Parquet or Arrow, a chunk at a time.
 
-Tested in ``tests/unit/models/test_told.py``.
+Tested in ``tests/unit/models/test_prediction.py``.
 """
 
 from __future__ import annotations

@@ -23,23 +23,22 @@ from numpy.typing import NDArray
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.chunks import iter_chunks
-from ..data.formats import FORMATS, format_name
-from ..data.parts import source_format
+from ..data.formats import FORMATS
 from ..errors import CostsError, CostsWarning, DataFileError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
 from ..validation.arrays import len_rows
 from ..validation.text import printable
 from ..validation.values import check_count, check_number, invalid
-from .model import Model, Weighed
+from .cost_interval import ExpectedCostMean
+from .model import Decisions, Model
 from .notices import Notices
 from .outputs import RowWriter, output_format, row_writer
 from .parsing import parse_costs
 from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
-from .tables import named_rows
-from .told import ToldMean
+from .tables import named_rows, open_rows
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class _Job:
         self.model, self.file, self.options, self.spec = model, file, options, spec
         self.notices = Notices(model)
         self.decided: Counter[str] = Counter()
-        self.told = ToldMean(model.judged_rows)
+        self.expected_mean = ExpectedCostMean(model.judged_rows)
         self.spool: BinaryIO | None = None
         self._held = ExitStack()
         self.said: list[str] = []
@@ -168,7 +167,7 @@ class _Job:
 
     def _tables(self) -> Iterator[Any]:
         """Frames, or sparse rows, of one chunk each."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         if self.file == "-" and self.options.capacity is not None:
             source = self._spooled(source)
         columns = self.model.columns
@@ -188,7 +187,7 @@ class _Job:
         self.spool.seek(0)
         return self.spool
 
-    def _weigh(self, table: Any, first: int) -> Weighed | None:
+    def _weigh(self, table: Any, first: int) -> Decisions | None:
         """None for a model without probabilities."""
         costs = self._costs(table)
         with warnings.catch_warnings(record=True) as caught:
@@ -217,14 +216,14 @@ class _Job:
             agreed = self.model._row_costs(table, None, self.options.typical) or agreed
         return agreed.with_abstain(price)
 
-    def _columns(self, table: Any, weighed: Weighed | None) -> dict[str, Sequence[Any]]:
+    def _columns(self, table: Any, weighed: Decisions | None) -> dict[str, Sequence[Any]]:
         found = _kept(table, self.options)
         decisions = self._decisions if weighed is None else weighed.decisions
         found["decision"] = decisions.tolist()
         self.decided.update(map(str, decisions.tolist()))
         if weighed is not None:
             found["expected_cost"] = weighed.expected_cost.tolist()
-            self.told.add(weighed)
+            self.expected_mean.add(weighed)
             if self.options.proba:
                 labels = self.model.classes_.tolist()
                 found |= {f"probability {label}": weighed.proba[:, k].tolist() for k, label in enumerate(labels)}
@@ -240,23 +239,18 @@ class _Job:
     def summarize(self) -> None:
         """What was decided and what was unusual, on standard error."""
         if self.options.as_json:
-            told = self.told.interval() if self.told.rows else None
+            expected = self.expected_mean.interval() if self.expected_mean.rows else None
             body = {"schema": 1, "model": self.model.name, "rows": self.notices.rows, "decisions": dict(self.decided)}
-            body |= {"expected_cost": None if told is None else told.value, "currency": self.model.costs.currency}
-            ends = None if told is None or not np.isfinite(told.high) else [told.low, told.high]
+            body |= {
+                "expected_cost": None if expected is None else expected.value,
+                "currency": self.model.costs.currency,
+            }
+            ends = None if expected is None or not np.isfinite(expected.high) else [expected.low, expected.high]
             body |= {"expected_cost_interval": ends, "columns": self.notices.as_dict()}
             sys.stderr.write(json.dumps(body | {"notes": self.said}) + "\n")
         elif not self.options.quiet:
             for line in [*self.said, *self.notices.lines()]:
                 sys.stderr.write(printable(line) + "\n")
-
-
-def _source(file: str, format: str | None) -> tuple[Any, str]:
-    """Where rows come from, and the format they have."""
-    source: Any = sys.stdin.buffer if file == "-" else Path(file)
-    if file == "-" and format is None:
-        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from a pipe", None)
-    return source, source_format(source) if format is None else format_name(source, format)
 
 
 class _StreamJob:
@@ -279,7 +273,7 @@ class _StreamJob:
 
     def run(self, writer: RowWriter) -> None:
         """Decide and write chunk by chunk."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         columns = self.state.encoder.columns
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}

@@ -225,7 +225,7 @@ class RecordEncoder:
                     )
 
     def _scaled(self, numbers: Any) -> Any:
-        """Missing cells become the mean, 0; without scaling they stay for the learner to complain about."""
+        """Missing cells become the mean, 0; without scaling they stay for the learner to refuse."""
         return numbers if self.scale == "none" else self._scaler(unit_norm=True).run(numbers)
 
     def _half_scaled(self, chunk: Dataset) -> Any:

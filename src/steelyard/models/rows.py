@@ -1,6 +1,6 @@
 """New rows in any form a user may have them, as the rows a model was fitted on; a bad cell is named.
 
-Tested in ``tests/unit/models/test_told.py``.
+Tested in ``tests/unit/models/test_prediction.py``.
 """
 
 from __future__ import annotations

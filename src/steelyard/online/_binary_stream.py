@@ -65,7 +65,7 @@ def native_stream(setting: StreamConfig, query: QueryRule) -> Any:
 
 
 def check_query(query: Any) -> None:
-    """Complain about a query rule that is none, or whose parameters cannot be used."""
+    """Raise for what is no query rule, or one whose parameters cannot be used."""
     if not isinstance(query, QueryRule):
         raise invalid("query", "be a QueryRule", query, "Give an object, e.g. query=AskSymmetric(0.1).")
     query.validate()
@@ -115,7 +115,9 @@ class BinaryStream:
         arrays = arrays_of(rows)
         columns = (None, None, None, None) if record is None else record
         if self.kernel is not None:
-            end = self.kernel.run(self.stream, *arrays, positive, costs.values, costs.whole, draws, *columns, *labels)
+            end = self.kernel.run(
+                self.stream, *arrays, positive, costs.values, costs.absolute, draws, *columns, *labels
+            )
         else:
             before = copy.copy(self.stream)
             end = -2
@@ -148,7 +150,7 @@ class BinaryStream:
                 record.score[i], record.query_probability[i], record.queried[i] = score, query_probability, query
                 record.answer[i] = labels[answer]
             if query:
-                cost = self.stream.cost_of(truth, 1.0 if costs.values is None else costs.values[i], costs.whole)
+                cost = self.stream.cost_of(truth, 1.0 if costs.values is None else costs.values[i], costs.absolute)
                 if not self._learn_in_python(
                     arrays, i, truth, UpdateInput(score, 1.0 if truth else -1.0, cost, x2, w2)
                 ):
@@ -192,24 +194,24 @@ class BinaryStream:
             self.stream.reserve()
         return t, score, answer, query_probability, query
 
-    def learn(self, row: Rows, positive: bool, cost: float, whole: bool) -> None:
+    def learn(self, row: Rows, positive: bool, cost: float, absolute: bool) -> None:
         """Learn from a label that was asked for earlier; ``row`` has shape (1, d)."""
         arrays = arrays_of(row)
         if self.kernel is not None:
-            if not self.kernel.learn_row(self.stream, *arrays, positive, cost, whole):
+            if not self.kernel.learn_row(self.stream, *arrays, positive, cost, absolute):
                 raise stream_error(row, 0)
             return
         before = copy.copy(self.stream)
         self.stream.cancel_query()
         score, x2, w2 = self.stream.look(*arrays, 0)
-        inputs = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, whole), x2, w2)
+        inputs = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, absolute), x2, w2)
         if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, inputs)):
             self.stream = before
             raise stream_error(row, 0)
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    def adopt(self, other: BinaryStream) -> None:
+    def from_arrays_of(self, other: BinaryStream) -> None:
         """Go on from where another stream is; an average that this one wants and the other did not keep begins at 0."""
         weights, sums, factors, counts = other.stream.arrays()
         if not (self.setting.averaging and other.setting.averaging):

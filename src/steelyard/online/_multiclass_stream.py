@@ -200,7 +200,7 @@ class MulticlassStream:
             raise stream_error(rows, end)
         return out
 
-    def adopt(self, other: MulticlassStream) -> None:
+    def from_arrays_of(self, other: MulticlassStream) -> None:
         """Go on from where another stream is; an average that this one wants and the other did not keep begins at 0."""
         weights, biases, sums, bias_sums, seen, counts = other.stream.arrays()
         if not (self.setting.averaging and other.setting.averaging):
@@ -222,7 +222,7 @@ def cheapest_answers(costs: Floats) -> NDArray[np.intp]:
 
 
 def check_multiclass_update(update: Any) -> None:
-    """Complain about a rule that does not say how far to go for one answer of many."""
+    """Raise for a rule that does not say how far to go for one answer of many."""
     if not isinstance(update, UpdateRule) or type(update).class_step is UpdateRule.class_step:
         raise invalid(
             "update",

@@ -214,8 +214,8 @@ def params_read(written: dict[str, Any], given: dict[str, Any]) -> dict[str, Any
         if name not in written:
             raise StateError(f"{name} must be a parameter of the state, one of {', '.join(written)}; got {value!r}.")
         if _written(value) != written[name]:
-            advice = "Leave it out; changed() gives a running stream other rules."
-            raise StateError(f"{name} must be that of the state, {written[name]!r}; got {value!r}. {advice}")
+            hint = "Leave it out; changed() gives a running stream other rules."
+            raise StateError(f"{name} must be that of the state, {written[name]!r}; got {value!r}. {hint}")
     return {name: _read(value) for name, value in written.items() if name not in given} | given
 
 
@@ -262,6 +262,8 @@ def _written(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 

@@ -53,10 +53,10 @@ class ClassCosts(NamedTuple):
 
 
 class RowCosts(NamedTuple):
-    """One number per row: the ``whole`` cost of a mistake, or a factor to the cost of its class."""
+    """One number per row: the ``absolute`` cost of a mistake, or a factor to the cost of its class."""
 
     values: Floats | None
-    whole: bool
+    absolute: bool
 
 
 def class_costs(costs: Any, y: Any, classes: NDArray[Any]) -> ClassCosts:
@@ -108,7 +108,7 @@ def row_costs(costs: Any, sample_weight: Any, y: Any, classes: NDArray[Any], pos
     """Costs per row from the metadata of fit and run; a sample weight is a factor to the cost."""
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(positive))
     if costs is None:
-        return RowCosts(weight, whole=False)
+        return RowCosts(weight, absolute=False)
     found = as_costs(None, y, classes, per_example=costs)
     if isinstance(found, ExampleCosts):
         table = found.per_example(y)
@@ -122,4 +122,4 @@ def row_costs(costs: Any, sample_weight: Any, y: Any, classes: NDArray[Any], pos
     else:
         by_class = class_costs(found, y, classes)
         values = np.where(positive, by_class.cost_pos, by_class.cost_neg)
-    return RowCosts(values if weight is None else values * weight, whole=True)
+    return RowCosts(values if weight is None else values * weight, absolute=True)

@@ -65,27 +65,27 @@ class LinearRows(NamedTuple):
     """Rows, with a constant feature 1 where the learner has one."""
 
     rows: Rows
-    constant: bool
+    fit_intercept: bool
 
     @property
     def width(self) -> int:
         """Weights."""
-        return int(self.rows.shape[1]) + self.constant
+        return int(self.rows.shape[1]) + self.fit_intercept
 
     def times(self, u: Floats) -> Floats:
         """u.x of every row."""
-        return np.asarray(self.rows @ u[:-1] + u[-1] if self.constant else self.rows @ u)
+        return np.asarray(self.rows @ u[:-1] + u[-1] if self.fit_intercept else self.rows @ u)
 
     def combine(self, factors: Floats) -> Floats:
         """The sum of the rows times their factors."""
         found = np.asarray(self.rows.T @ factors)
-        return np.append(found, factors.sum()) if self.constant else found
+        return np.append(found, factors.sum()) if self.fit_intercept else found
 
     def squares(self) -> Floats:
         """|x|^2 of every row."""
         rows = self.rows
         found = rows.multiply(rows).sum(axis=1) if is_sparse(rows) else np.einsum("ij,ij->i", rows, rows)
-        return np.asarray(found, dtype=np.float64).ravel() + self.constant
+        return np.asarray(found, dtype=np.float64).ravel() + self.fit_intercept
 
 
 def regret_bound(
@@ -310,7 +310,7 @@ def _wrong(found: GradientPass) -> NDArray[np.bool_]:
 
 
 def _gradient_pass(model: OnlineClassifier, X: Any, y: Any) -> tuple[GradientPass, OnlineClassifier]:
-    """Run a clone over the rows; complain about settings that the lemma does not cover."""
+    """Run a clone over the rows; raise for settings that the lemma does not cover."""
     update = CSOGD2() if model.update is None else model.update
     if not isinstance(update, CSOGD1 | CSOGD2 | CSOALHinge):
         raise invalid("update", "be CSOGD1, CSOGD2 or CSOALHinge for this bound", update)

@@ -14,12 +14,12 @@ from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
-from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
-from ._live import LiveStreamMixin
+from ._live_stream import LiveStreamMixin
+from ._passes import PassesMixin
 from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
 from .sparse_row import plain_row
@@ -28,7 +28,7 @@ from .updates import CSOGD2, UpdateRule
 __all__ = ["OnlineClassifier"]
 
 
-class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, one example at a time, from all labels or from those it asks for.
 
     Round t: f = w.x, answer ``classes_[1]`` iff f >= threshold, ask for the label with the query rule's chance while
@@ -53,6 +53,8 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         Learn with a constant feature 1.
     seed : int
         Of the draws of the query rule.
+    classes : sequence of labels or None
+        Both classes, so that a live stream may decide and learn from its very first row; else from the first rows.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         after_budget: str = "last",
         fit_intercept: bool = False,
         seed: int = 0,
+        classes: LabelsLike | None = None,
     ) -> None:
         self.update = update
         self.query = query
@@ -82,62 +85,9 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         self.after_budget = after_budget
         self.fit_intercept = fit_intercept
         self.seed = seed
+        self.classes = classes
 
     # -- learning ----------------------------------------------------------------------------------------------------
-
-    def fit(
-        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
-    ) -> Self:
-        """Learn afresh from one pass over the rows in their order. ``costs`` per example and weights are per row."""
-        with unchanged_on_error(self):
-            self.__dict__.pop("_stream", None)
-            self._learn(X, y, None, costs, sample_weight, known_whole=True)
-        return self
-
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        classes: LabelsLike | None = None,
-        *,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Go on learning. The first part names both ``classes`` unless it has them."""
-        with unchanged_on_error(self):
-            self._learn(X, y, classes, costs, sample_weight, known_whole=False)
-        return self
-
-    @documented()
-    def run(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        *,
-        draws: ArrayLike | None = None,
-        classes: LabelsLike | None = None,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Trace:
-        """Go on learning and keep the prequential record: every answer was given before its label was looked at.
-
-        A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
-        replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
-
-        Parameters
-        ----------
-        draws : array-like of shape (n,) or None
-            In place of the uniform numbers of the rounds.
-
-        Returns
-        -------
-        Trace
-            Score, prediction, query and truth of every round.
-        """
-        with unchanged_on_error(self):
-            trace = self._learn(X, y, classes, costs, sample_weight, known_whole=True, recorded=True, draws=draws)
-        assert trace is not None
-        return trace
 
     def _learn(
         self,
@@ -152,6 +102,7 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         draws: Any = None,
     ) -> Trace | None:
         new = not hasattr(self, "_stream")
+        classes = self.classes if new and classes is None else classes
         rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
@@ -253,7 +204,7 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         found = engine.stream.decide(plain_row(x)) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
@@ -274,7 +225,7 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
         sample_weight : float
             A factor to the cost.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._truth(y)  # a wrong label is said first
             raise invalid(
@@ -284,16 +235,16 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
 
     def _learn_example(self, x: Any, y: Any, cost: float | None, sample_weight: float) -> None:
         engine, positive = self._stream, self._truth(y)
-        value, whole = 1.0, cost is not None
+        value, absolute = 1.0, cost is not None
         if cost is not None:
             value = check_number("cost", cost, at_least=0)
         if sample_weight != 1.0:
             value *= self._weight(sample_weight)
         learned = None
         if engine.kernel is not None:
-            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, whole)
+            learned = engine.kernel.learn(engine.stream, plain_row(x), positive, value, absolute)
         if not learned:
-            engine.learn(one_row(self, x), positive, value, whole)
+            engine.learn(one_row(self, x), positive, value, absolute)
 
     def _stated_costs(self, setting: StreamConfig, costs: Any) -> StreamConfig:
         return setting._replace(costs=class_costs(costs, None, self.classes_))
@@ -313,11 +264,17 @@ class OnlineClassifier(BinaryStateMixin, LiveStreamMixin, CostClassifierMixin, B
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.decision_function(X)
         engine = self._running()
         return engine.scores(check_stream_rows(self, X, reset=False)) - engine.setting.threshold
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer for every row."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.predict(X)
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
 

@@ -21,7 +21,7 @@ from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._live import LiveStreamMixin
+from ._live_stream import LiveStreamMixin
 from ._multiclass_stream import (
     Floats,
     MulticlassConfig,
@@ -30,6 +30,7 @@ from ._multiclass_stream import (
     cheapest_answers,
     check_multiclass_update,
 )
+from ._passes import PassesMixin
 from ._saving import SaveLoadMixin, classes_read, classes_written, described, params_read, params_written
 from .adaptive import AdaptiveBalanced, adaptive_odds, fixed_costs
 from .sparse_row import plain_row
@@ -41,7 +42,7 @@ FORMAT, VERSION = "steelyard.OnlineCostClassifier", 3
 
 
 @documented()
-class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear estimate of every answer's cost, learned in one pass; the answer is the one that seems cheapest.
 
     Row with costs c[k] of range r, t[k] = c[k] - (min c + max c) / 2, Z[k] = 1 for the cheapest answers and -1 for the
@@ -67,6 +68,8 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         Learn with a constant feature 1.
     seed : int
         Of the draws of the query rule.
+    classes : sequence of labels or None
+        All classes, so that a live stream may decide and learn from its very first row; else from the first rows.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         after_budget: str = "last",
         fit_intercept: bool = False,
         seed: int = 0,
+        classes: LabelsLike | None = None,
     ) -> None:
         self.update = update
         self.query = query
@@ -101,60 +105,9 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         self.after_budget = after_budget
         self.fit_intercept = fit_intercept
         self.seed = seed
+        self.classes = classes
 
     # -- learning ----------------------------------------------------------------------------------------------------
-
-    def fit(
-        self, X: MatrixLike, y: LabelsLike, sample_weight: ArrayLike | None = None, *, costs: CostsLike | None = None
-    ) -> Self:
-        """Learn afresh from one pass over the rows in their order."""
-        with unchanged_on_error(self):
-            self.__dict__.pop("_stream", None)
-            self._learn(X, y, None, costs, sample_weight, whole=True)
-        return self
-
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        classes: LabelsLike | None = None,
-        *,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Go on learning. The first part names all ``classes`` unless it has them."""
-        with unchanged_on_error(self):
-            self._learn(X, y, classes, costs, sample_weight, whole=False)
-        return self
-
-    @documented()
-    def run(
-        self,
-        X: MatrixLike,
-        y: LabelsLike,
-        *,
-        draws: ArrayLike | None = None,
-        classes: LabelsLike | None = None,
-        costs: CostsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Trace:
-        """Go on learning and keep the prequential record; ``score`` is how much costlier the second best answer seems.
-
-        A new estimator starts with these rows; costs that count classes take them for the whole stream. ``draws``
-        replaces the uniform numbers of the rounds. Labels that are not asked for are not looked at.
-
-        Parameters
-        ----------
-        draws : array-like of shape (n,) or None
-            In place of the uniform numbers of the rounds.
-
-        Returns
-        -------
-        Trace
-            Score, prediction, query and truth of every round.
-        """
-        with unchanged_on_error(self):
-            return self._learn(X, y, classes, costs, sample_weight, whole=True, draws=draws)
 
     def start(self, n_features: int, classes: LabelsLike) -> Self:
         """Begin a live stream of ``n_features`` features without any row yet.
@@ -177,16 +130,26 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         return self
 
     def _learn(
-        self, X: Any, y: Any, classes: Any, costs: Any, sample_weight: Any, *, whole: bool, draws: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        costs: Any,
+        sample_weight: Any,
+        *,
+        known_whole: bool,
+        recorded: bool = True,  # it always is
+        draws: Any = None,
     ) -> Trace:
         new = not hasattr(self, "_stream")
+        classes = self.classes if new and classes is None else classes
         rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         found, codes = check_labels(labels)
         known = found if classes is None else np.unique(np.asarray(classes))
         if new:
-            self._begin(rows.shape[1], known, labels if whole else None)
+            self._begin(rows.shape[1], known, labels if known_whole else None)
         elif classes is not None and not np.array_equal(known, self.classes_):
             raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         positions = np.array([self._codes.get(label, -1) for label in found.tolist()], dtype=np.int64)
@@ -282,7 +245,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         found = engine.stream.decide(plain_row(x)) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
@@ -301,7 +264,7 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         sample_weight : float
             A factor to the costs.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._code(y)  # a wrong label is said first
             raise invalid(
@@ -342,6 +305,9 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
         ndarray of shape (n, K)
             The estimates, columns as in ``classes_``.
         """
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.estimated_costs(X)
         return self._running().estimates(check_stream_rows(self, X, reset=False))
 
     def decision_function(self, X: MatrixLike) -> Floats:
@@ -351,6 +317,9 @@ class OnlineCostClassifier(SaveLoadMixin, LiveStreamMixin, CostClassifierMixin, 
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer that seems cheapest; ties go to the last class."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.predict(X)
         costs = self.estimated_costs(X)
         return np.asarray(self.classes_[cheapest_answers(costs)])
 

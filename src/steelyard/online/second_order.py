@@ -149,7 +149,7 @@ class SecondOrderRule(UpdateRule):
         super().validate()
 
     def check_width(self, n_features: int) -> None:
-        """Complain about more features than a whole matrix is kept for.
+        """Raise for more features than a whole matrix is kept for.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class ACOG(SecondOrderRule):
 
     eta: float = positive(1.0, "The step.")
     gamma: float = positive(1.0, "How slowly Sigma shrinks.")
-    loss: str = choice("II", "I", meaning="Whether the cost scales the slope or moves the margin.")
+    loss: str = choice("II", "I", description="Whether the cost scales the slope or moves the margin.")
     full: bool = _full()
 
     def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:

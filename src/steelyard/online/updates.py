@@ -164,7 +164,7 @@ class Perceptron(UpdateRule):
     tie: str = choice(
         "prediction",
         "margin",
-        meaning="What a score of 0 is: the prediction +1, a mistake only if y = -1 (Table II of paper 000),\n"
+        description="What a score of 0 is: the prediction +1, a mistake only if y = -1 (Table II of paper 000),\n"
         "or, by the margin y f <= 0, always a mistake (paper 001).",
     )
     uses_cost: ClassVar[bool] = False

@@ -157,12 +157,12 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
             raise invalid("classes", f"stay {self.classes_.tolist()}", classes)
         positive = is_positive(labels, self.classes_)
         n = len(labels)
-        score, chance, queried = np.empty(n), np.zeros(n), np.zeros(n, dtype=bool)
+        score, query_probability, queried = np.empty(n), np.zeros(n), np.zeros(n, dtype=bool)
         for start in range(0, n, ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            self._learn_block(rows[part], positive[part], score[part], chance[part], queried[part])
+            self._learn_block(rows[part], positive[part], score[part], query_probability[part], queried[part])
         answers = self.classes_[(score >= self.threshold).astype(np.intp)]
-        return Trace(score, answers, queried, chance, labels)
+        return Trace(score, answers, queried, query_probability, labels)
 
     def _begin(self, rows: Rows, y: Any) -> None:
         """Check the settings and start with f = 0."""
@@ -190,7 +190,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         rows: Rows,
         positive: NDArray[np.bool_],
         score: Floats,
-        chance: Floats,
+        query_probability: Floats,
         queried: NDArray[np.bool_],
     ) -> None:
         """The rounds of some rows, which fill the columns of the record."""
@@ -204,8 +204,8 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
             if not np.isfinite(found):
                 raise _overflow(t)
             if budget.may_ask(spent=spent, reserved=0, t=t):
-                chance[i] = query_probability_of(query, QueryInput(found, found >= self.threshold, t))
-                queried[i] = chance[i] >= 1.0 or draw(seed, t) < chance[i]
+                query_probability[i] = query_probability_of(query, QueryInput(found, found >= self.threshold, t))
+                queried[i] = query_probability[i] >= 1.0 or draw(seed, t) < query_probability[i]
             if queried[i]:
                 cost = self._cost(truth, spent, positives)
                 inputs = UpdateInput(found, 1.0 if truth else -1.0, cost, float(block.x2[i]), block.now.w2)
@@ -259,7 +259,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
     def intercept_(self) -> float:
         """The bias of rules that have one, and what the constant feature adds."""
         check_is_fitted(self, "expansion_")
-        return float(self.expansion_.bias + self.expansion_.constant * self.expansion_.coef.sum())
+        return float(self.expansion_.bias + self.expansion_.offset * self.expansion_.coef.sum())
 
     @property
     def n_queried_(self) -> int:

@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Expansion:
-    """Support rows with their coefficients; ``constant`` is added to the kernel: 1 for a constant feature."""
+    """Support rows with their coefficients; ``offset`` is added to the kernel: 1 for a constant feature."""
 
     spec: KernelSpec
-    constant: float
+    offset: float
     support: Any = None  # rows; None while there are none
     coef: Floats = field(default_factory=lambda: np.zeros(0))
     bias: float = 0.0
@@ -32,7 +32,7 @@ class Expansion:
     def kernel(self, rows: Rows, others: Rows) -> Floats:
         """k of every pair."""
         values: Floats = np.asarray(gram_of(self.spec, rows, others, dtype="float64"), dtype=np.float64)
-        return values + self.constant
+        return values + self.offset
 
     def scores(self, rows: Rows) -> Floats:
         """f of every row."""
@@ -45,12 +45,12 @@ class Expansion:
         if not self.spec.is_native:
             return np.array([self.kernel(rows[i : i + 1], rows[i : i + 1])[0, 0] for i in range(rows.shape[0])])
         if self.spec.kernel == "rbf":
-            return np.full(rows.shape[0], 1.0 + self.constant)
+            return np.full(rows.shape[0], 1.0 + self.offset)
         dots = rows.multiply(rows).sum(axis=1) if is_sparse(rows) else np.einsum("ij,ij->i", rows, rows)
         dots = np.asarray(dots, dtype=np.float64).ravel()
         if self.spec.kernel == "poly":
             dots = (self.spec.gamma * dots + self.spec.coef0) ** self.spec.degree
-        return np.asarray(dots + self.constant)
+        return np.asarray(dots + self.offset)
 
 
 class Block:

@@ -16,7 +16,7 @@ from ..validation.values import check_jobs
 from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SubProblem
 
 
-class Solution(Protocol):
+class ReductionSolution(Protocol):
     """What solves sub-problems: the higher the score, the more a row looks like side +1."""
 
     def scores(self, X: Any) -> Floats:
@@ -65,7 +65,7 @@ class RegressorSolution:
 class Solutions:
     """The solutions of all sub-problems of a reduction."""
 
-    parts: list[Solution]
+    parts: list[ReductionSolution]
 
     def scores(self, X: Any) -> Floats:
         """Scores (n, m) of all sub-problems on these rows."""
@@ -82,7 +82,7 @@ def train(plan: ReductionScheme, X: Any, cases: CostExamples, estimator: Any, n_
     X, cases = take_rows(X, kept), cases.take(kept)
     if plan.weighted or (cases.weight != cases.weight[0]).any():
         check_takes_weight(estimator)
-    parts: list[Solution] = []
+    parts: list[ReductionSolution] = []
     scores, jobs = np.empty((len(cases), 0)), check_jobs(n_jobs)
     for stage in range(plan.n_stages):
         problems = plan.problems(stage, cases, scores)
@@ -93,7 +93,7 @@ def train(plan: ReductionScheme, X: Any, cases: CostExamples, estimator: Any, n_
     return Solutions(parts)
 
 
-def solve(estimator: Any, X: Any, problem: SubProblem) -> Solution:
+def solve(estimator: Any, X: Any, problem: SubProblem) -> ReductionSolution:
     """A fitted clone, or a constant where one will do."""
     answer = problem.constant()
     if answer is not None:

@@ -30,9 +30,9 @@ class Deduplication:
     @staticmethod
     def found(rows: Any, cases: CostExamples) -> Deduplication:
         """Examples are the same case if all features, all costs and the class are equal."""
-        told = np.column_stack([cases.table, cases.codes]) + 0.0  # -0.0 becomes 0.0
+        labelled = np.column_stack([cases.table, cases.codes]) + 0.0  # -0.0 becomes 0.0
         seen: dict[bytes, int] = {}
-        keys = (row + case.tobytes() for row, case in zip(_bytes_of(rows), told, strict=True))
+        keys = (row + case.tobytes() for row, case in zip(_bytes_of(rows), labelled, strict=True))
         of = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.intp, len(cases))
         return Deduplication(np.unique(of, return_index=True)[1], of)
 

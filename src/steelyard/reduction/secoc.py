@@ -28,15 +28,15 @@ def read_code(code: Any, n_classes: int) -> NDArray[np.bool_]:
     """Groups of classes, one a row: "hadamard", or given as a matrix of 0 and 1."""
     if isinstance(code, str) and code == "hadamard":
         return hadamard_code(n_classes)
-    advice = 'Use "hadamard" or a matrix of 0 and 1 with a row per group and a column per class.'
+    hint = 'Use "hadamard" or a matrix of 0 and 1 with a row per group and a column per class.'
     try:
         groups = np.asarray(code, dtype=np.float64)
     except (TypeError, ValueError):
-        raise invalid("code", "be a matrix of 0 and 1", code, advice) from None
+        raise invalid("code", "be a matrix of 0 and 1", code, hint) from None
     if groups.ndim != 2 or groups.shape[1] != n_classes:
-        raise invalid("code", f"have a column for each of the {n_classes} classes", groups.shape, advice)
+        raise invalid("code", f"have a column for each of the {n_classes} classes", groups.shape, hint)
     if not np.isin(groups, (0, 1)).all():
-        raise invalid("code", "be a matrix of 0 and 1", code, advice)
+        raise invalid("code", "be a matrix of 0 and 1", code, hint)
     if len(np.unique(groups, axis=1).T) < n_classes:
         raise invalid("code", "tell every two classes apart by some group", code, "Make all its columns different.")
     return np.asarray(groups > 0)

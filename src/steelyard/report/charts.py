@@ -50,7 +50,7 @@ class Axis:
 
 
 def axis_of(values: Sequence[float], *, zero: bool = True) -> Axis:
-    """An axis over some values with a little room; with zero unless told otherwise.
+    """An axis over some values with a little room; with zero by default.
 
     Parameters
     ----------

@@ -75,8 +75,42 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
+def content_policy(scripts: Sequence[str]) -> str:
+    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", f"script-src {allowed}")
+    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
+
+
+class HtmlFile:
+    """A page that can be written to a file."""
+
+    def html(self) -> str:
+        """The page as text."""
+        raise NotImplementedError
+
+    def write(self, path: str | Path) -> Path:
+        """Write the page and return where it is.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        path = Path(path)
+        with write_atomically(path) as file:
+            file.write(self.html().encode())
+        return path
+
+
 @dataclass(frozen=True)
-class Page:
+class Page(HtmlFile):
     """A template with its values, and the scripts and styles of the package that are written into it.
 
     Parameters
@@ -100,34 +134,8 @@ class Page:
             .get_template(self.template)
             .render(
                 **self.context,
-                policy=_policy(scripts),
+                policy=content_policy(scripts),
                 style=Markup("\n".join(asset(name) for name in (*_STYLES, *self.styles))),
                 scripts=[Markup(text) for text in scripts],
             )
         )
-
-    def write(self, path: str | Path) -> Path:
-        """Write the page and return where it is.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write the page.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        path = Path(path)
-        with write_atomically(path) as file:
-            file.write(self.html().encode())
-        return path
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", f"script-src {allowed}")
-    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import io
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 
-from ..files import write_atomically
 from ..validation.values import check_choice, invalid, require
-from .page import STYLE
+from .pages import HtmlFile, content_policy
+from .style import STYLE
 
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _LARGEST_SVG = 500_000  # characters; a drawing with more points than that is embedded as PNG
 
 
-class Report:
+class Report(HtmlFile):
     """A page made of sections, written as one self-contained HTML file. Every text put in is escaped.
 
     Parameters
@@ -72,7 +70,7 @@ class Report:
         body = "".join(section.html(f"s{k}") for k, section in enumerate(self.sections, start=1))
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">'
+            f'<meta http-equiv="Content-Security-Policy" content="{content_policy(_SCRIPT.findall(body))}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{html.escape(self.title)}</title><style>{STYLE}</style></head>\n<body><header>"
             f"<h1>{html.escape(self.title)}</h1>{_paragraph(self.subtitle)}{self._contents()}</header>\n"
@@ -86,36 +84,11 @@ class Report:
         frame = f'<iframe title="{html.escape(self.title)}" sandbox="allow-scripts" srcdoc="{page}"'
         return f'{frame} style="{style}"></iframe>'
 
-    def write(self, path: str | Path) -> Path:
-        """Write the page and return where it is.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write the page.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        path = Path(path)
-        with write_atomically(path) as file:
-            file.write(self.html().encode())
-        return path
-
     def _contents(self) -> str:
         if len(self.sections) < 3:
             return ""
         links = (f'<a href="#s{k}">{html.escape(s.title)}</a>' for k, s in enumerate(self.sections, start=1))
         return f'<nav aria-label="Contents">{"".join(links)}</nav>'
-
-
-def _policy(body: str) -> str:
-    """What a browser may do for the page: run the scripts written into it, by their checksums, and load nothing."""
-    digests = [hashlib.sha256(script.encode()).digest() for script in _SCRIPT.findall(body)]
-    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"
-    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'"
 
 
 class Section:

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from .claim_result import ClaimResult
 from .comparisons import FAILS, HOLDS, UNTESTABLE
-from .looks import LEVEL
+from .sequential import LEVEL
 from .tables import Line
-from .weighed import Weighed
 
 
-def agrees(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def agrees(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """One test a data set, Hotelling's where the runs are common and more than the cells; Sidak over data sets."""
     printed = [line for line in lines if line.printed is not None]
     if not printed:
-        return Weighed(UNTESTABLE, "nothing is printed")
+        return ClaimResult(UNTESTABLE, "nothing is printed")
     p_values, excluded = {}, 0.0
     for data in dict.fromkeys(line.data for line in printed):
         cells = [line for line in printed if line.data == data]
@@ -34,7 +34,7 @@ def agrees(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
         f"{len(printed)} cells, joint p = {p:.2g} ({', '.join(f'{d} {v:.2g}' for d, v in p_values.items())}); "
         f"differences beyond {excluded:.1f}% of the printed are excluded; farthest {_cell(far)}"
     )
-    return Weighed(FAILS if p < LEVEL else HOLDS, reason)
+    return ClaimResult(FAILS if p < LEVEL else HOLDS, reason)
 
 
 def _joint(cells: Sequence[Line]) -> float:
@@ -77,23 +77,23 @@ def _cell(line: Line) -> str:
     return f"{line.data} {line.learner} {line.measure}: {line.mean:.5g}{printed}"
 
 
-def equal(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def equal(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """Holds if every printed digit is ours."""
     printed = [line for line in lines if line.printed is not None]
     numbers = sum(1 + (line.printed is not None and line.printed.spread is not None) for line in printed)
     off = [line for line in printed if not line.equal]
     if not printed:
-        return Weighed(UNTESTABLE, "nothing is printed")
+        return ClaimResult(UNTESTABLE, "nothing is printed")
     if off:
-        return Weighed(FAILS, f"{len(off)} of {len(printed)} cells differ, first {_cell(off[0])}")
-    return Weighed(HOLDS, f"{numbers} of {numbers} printed numbers equal")
+        return ClaimResult(FAILS, f"{len(off)} of {len(printed)} cells differ, first {_cell(off[0])}")
+    return ClaimResult(HOLDS, f"{numbers} of {numbers} printed numbers equal")
 
 
-def marks(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def marks(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """Are the printed marks a likely outcome of as many runs as the paper had, drawn from ours?"""
     marked = [line for line in lines if line.printed is not None and line.values]
     if not marked:
-        return Weighed(UNTESTABLE, "nothing was run")
+        return ClaimResult(UNTESTABLE, "nothing was run")
     rng, draws = np.random.default_rng(0), 500
     level = float(claim.get("level", 0.1))
     drawn = np.array([_drawn_marks(line, level, draws, rng) for line in marked])  # (cells, draws)
@@ -106,7 +106,7 @@ def marks(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
     agree = (drawn == printed[:, None]).sum(axis=0).mean()
     now = sum(line.equal for line in marked)
     reason = f"{now} of {len(marked)} marks equal, {agree:.1f} expected of such draws; p = {p:.2g}"
-    return Weighed(FAILS if p < LEVEL else HOLDS, reason)
+    return ClaimResult(FAILS if p < LEVEL else HOLDS, reason)
 
 
 def _drawn_marks(line: Line, level: float, draws: int, rng: np.random.Generator) -> Any:
@@ -121,14 +121,14 @@ def _drawn_marks(line: Line, level: float, draws: int, rng: np.random.Generator)
     return np.where(t > limit, 1, np.where(t < -limit, -1, 0))
 
 
-def counts(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def counts(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """Are so many marks for and against the reference a likely outcome of as many runs as the paper had?
 
     ``stated`` gives the paper's counts, by mark: ``{"1": 5, "-1": 2}`` of one learner's data sets.
     """
     marked = [line for line in lines if line.learner == claim["of"] and line.printed is not None and line.values]
     if not marked:
-        return Weighed(UNTESTABLE, "nothing was run")
+        return ClaimResult(UNTESTABLE, "nothing was run")
     rng, draws = np.random.default_rng(0), 500
     drawn = np.array([_drawn_marks(line, float(claim.get("level", 0.1)), draws, rng) for line in marked])
     printed = len([line for line in lines if line.learner == claim["of"]])
@@ -141,10 +141,10 @@ def counts(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
         now = sum(round(line.mean) == int(mark) for line in marked)
         parts.append(f"{name} on {stated} as printed, on {now} here, {number.mean():.1f} in such draws (p = {p:.2g})")
     reason = f"of {printed} data sets: {'; '.join(parts)}"
-    return Weighed(FAILS if worst < LEVEL / len(claim["stated"]) else HOLDS, reason)
+    return ClaimResult(FAILS if worst < LEVEL / len(claim["stated"]) else HOLDS, reason)
 
 
-def improvement(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def improvement(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """A printed difference of two learners against ours, with the noise of both: theirs over ``runs`` runs."""
     cells = {(line.data, line.measure, line.learner): line for line in lines}
     parts, words = [], []
@@ -165,5 +165,5 @@ def improvement(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
         )
         words.append(FAILS if p < LEVEL else HOLDS)
     if not words:
-        return Weighed(UNTESTABLE, "fewer than two common runs")
-    return Weighed(FAILS if FAILS in words else HOLDS, "; ".join(parts))
+        return ClaimResult(UNTESTABLE, "fewer than two common runs")
+    return ClaimResult(FAILS if FAILS in words else HOLDS, "; ".join(parts))

@@ -22,9 +22,11 @@ from .provenance import provenance
 from .recipe import Recipe, find_recipes
 from .results import Results, Run
 from .runs import Wish, data_key, outcomes, protocol_of, run_of, task_of
+from .searches import ChosenOnce, SearchedCosts
 
 LISTED = 50  # differences printed
-QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring come on top
+SHARE = 0.02  # of the kept runs
+QUICK_SECONDS = 20.0  # of learning a paper; loading, predicting and measuring come on top
 
 
 @dataclass
@@ -45,13 +47,13 @@ class CheckResult:
 
 def check_kept(
     paper: str,
-    share: float = 0.02,
+    share: float | None = None,
     *,
     item: str | None = None,
     data: str | None = None,
     quick: bool = False,
     hours: float | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     console: Console | None = None,
 ) -> CheckResult:
     """Compute kept runs of a paper again and compare every digit.
@@ -60,48 +62,56 @@ def check_kept(
     ----------
     paper : str
         ``000`` to ``004``.
-    share : float
-        Share of the kept runs, above 0 and at most 1; at least one run of every learner of every recipe.
+    share : float, optional
+        Share of the kept runs, above 0 and at most 1; at least one run of every learner of every recipe. By default
+        2%, with ``quick`` that one run.
     item, data : str, optional
         Only this table or figure, only this data set.
     quick : bool
-        Leave out runs that took long when they were kept, so that learning takes about a minute.
+        Leave out runs that took long when they were kept, so that learning takes less than half a minute.
     hours : float, optional
         Begin no run after this time.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     console : rich.console.Console, optional
         Where to print.
 
     Returns
     -------
-    checked : CheckResult
+    result : CheckResult
     """
-    share = check_number("SHARE", share, above=0, at_most=1)
-    console, checked = console or Console(), CheckResult()
+    given = check_number("SHARE", SHARE if share is None else share, above=0, at_most=1)
+    taken = 0.0 if quick and share is None else given
+    console, result = console or Console(), CheckResult()
     deadline = None if hours is None else time.monotonic() + hours * 3600
     recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
-    chosen = {r.name: _chosen(r, Results.committed(r).runs(r), share) for r in recipes if r.skip is None}
+    chosen = {r.name: _chosen(r, Results.committed(r).runs(r), taken) for r in recipes if _why_not(r, quick) is None}
     limit = _limit([run.seconds for runs in chosen.values() for run in runs]) if quick else math.inf
     for recipe in recipes:
-        if recipe.skip is not None:
-            checked.left_out[recipe.name] = recipe.skip
+        if (reason := _why_not(recipe, quick)) is not None:
+            result.left_out[recipe.name] = reason
             continue
         some = [run for run in chosen[recipe.name] if run.seconds <= limit]
         if len(some) < len(chosen[recipe.name]):
-            checked.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
+            result.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
         try:
-            _check_recipe(recipe, some, Wish(jobs=jobs, deadline=deadline), checked)
+            _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:
-            checked.left_out[recipe.name] = str(error)
-    for name, reason in checked.left_out.items():
+            result.left_out[recipe.name] = str(error)
+    for name, reason in result.left_out.items():
         console.print(f"[yellow]not checked[/] {name}: {reason}")
-    for line in checked.different[:LISTED]:
+    for line in result.different[:LISTED]:
         console.print(f"[red]different[/] {line}")
-    if len(checked.different) > LISTED:
-        console.print(f"and {len(checked.different) - LISTED:,} more")
-    console.print(str(checked))
-    return checked
+    if len(result.different) > LISTED:
+        console.print(f"and {len(result.different) - LISTED:,} more")
+    console.print(str(result))
+    return result
+
+
+def _why_not(recipe: Recipe, quick: bool) -> str | None:
+    if recipe.skip is None and quick and isinstance(protocol_of(recipe), ChosenOnce | SearchedCosts):
+        return "its search takes too long for --quick"  # of which the time of a run says nothing
+    return recipe.skip
 
 
 def _chosen(recipe: Recipe, runs: Sequence[Run], share: float) -> list[Run]:
@@ -125,50 +135,50 @@ def _limit(seconds: Sequence[float]) -> float:
     return limit
 
 
-def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, checked: CheckResult) -> None:
+def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, result: CheckResult) -> None:
     if not runs:
         return
     results = Results.committed(recipe)
     kept = {(run.learner, run.run): run for run in runs}
     task, data = task_of(recipe)
     if len(results.runs(recipe, data)) < len(results.runs(recipe)):
-        checked.different.append(f"{recipe.name}: the data are not those of the kept runs")
-        checked.cells += 1
+        result.different.append(f"{recipe.name}: the data are not those of the kept runs")
+        result.cells += 1
         return
     learners = {str(spec["name"]): spec for spec in recipe.learners}
     curves = results.curves(recipe)
-    before, wrong = checked.cells, len(checked.different)
+    before, wrong = result.cells, len(result.different)
     for (name, r), outcome in outcomes(protocol_of(recipe), task, learners, list(kept), wish):
         where = f"{recipe.name}, {name}, run {r}"
         now = run_of(recipe, name, r, outcome).values
         for measure, value in kept.pop((name, r)).values.items():
             if not (recipe.timed and measure == "seconds"):
-                _compare(checked, f"{where}, {measure}", value, round(now.get(measure, math.nan), 10))
+                _compare(result, f"{where}, {measure}", value, round(now.get(measure, math.nan), 10))
         for column, values in curves.get(name, {}).get(r, {}).items():
-            checked.points += len(values)
+            result.points += len(values)
             again = [float(f"{v:.6g}") for v in outcome.curve.get(column, [])]
             again += [math.nan] * (len(values) - len(again))
             for at, (value, second) in enumerate(zip(values, again, strict=False)):
-                _compare(checked, f"{where}, {column} at point {at}", value, second)
+                _compare(result, f"{where}, {column} at point {at}", value, second)
     if kept:
-        checked.left_out[recipe.name] = f"time is up, {len(kept)} runs left"
-    elif len(checked.different) == wrong:
-        checked.passed[recipe.name] = checked.cells - before
+        result.left_out[recipe.name] = f"time is up, {len(kept)} runs left"
+    elif len(result.different) == wrong:
+        result.passed[recipe.name] = result.cells - before
 
 
-def _compare(checked: CheckResult, where: str, kept: float, now: float) -> None:
-    checked.cells += 1
-    if kept != now and not (math.isnan(kept) and math.isnan(now)):
-        checked.different.append(f"{where}: kept {kept!r}, now {now!r}")
+def _compare(result: CheckResult, where: str, before: float, now: float) -> None:
+    result.cells += 1
+    if before != now and not (math.isnan(before) and math.isnan(now)):
+        result.different.append(f"{where}: kept {before!r}, now {now!r}")
 
 
-def write_checked(papers: Path, paper: str, checked: CheckResult) -> Path:
+def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
     """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are."""
     path = papers / "CHECKED.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     now = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
     mine = known.setdefault(paper, {})
-    for name, cells in checked.passed.items():
+    for name, cells in result.passed.items():
         mine[name] = {**now, "cells": cells}
     lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]
     lines.append("# Written by: steelyard reproduce NNN --check --keep")

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ..validation.values import check_choice
+from .claim_result import needs_of
 from .comparisons import UNDECIDED, Bounded, Need, Pair
-from .looks import Plan
 from .recipe import Recipe
 from .results import Run
 from .runs import full_runs, measures_of
+from .sequential import LookSchedule
 from .tables import Line, Source, lines_of, read_printed
 from .verdicts import AVERAGE, KINDS, LOOKED_AT, weigh_lines
-from .weighed import needs_of
 
 UNJUDGED = "not judged"
 
@@ -82,7 +82,11 @@ class Evidence:
 
 
 def judge(
-    claim: Mapping[str, Any], evidence: Sequence[Evidence], *, quick: bool = False, plan: Plan = Plan.ONCE
+    claim: Mapping[str, Any],
+    evidence: Sequence[Evidence],
+    *,
+    quick: bool = False,
+    plan: LookSchedule = LookSchedule.ONCE,
 ) -> Verdict:
     """Weigh one claim: the kinds are those of :mod:`.verdicts`, the looks those of its plan.
 
@@ -91,7 +95,7 @@ def judge(
     """
     kind = check_choice("kind", str(claim["kind"]), tuple(KINDS))
     item, words = str(claim["item"]), str(claim["claim"])
-    sequential = plan is Plan.FRESH and kind in LOOKED_AT and not quick
+    sequential = plan is LookSchedule.FRESH and kind in LOOKED_AT and not quick
     gap = _gap(claim, evidence)
     if kind != "untestable" and gap.missing and not (sequential and gap.runnable):
         reason = f"missing: {'; '.join(gap.missing)}"
@@ -105,7 +109,7 @@ def judge(
     return found
 
 
-def weigh(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan = Plan.ONCE) -> Verdict:
+def weigh(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule = LookSchedule.ONCE) -> Verdict:
     """Weigh one claim by all the lines it rests on."""
     kind = check_choice("kind", str(claim["kind"]), tuple(KINDS))
     found = weigh_lines(claim, [line for line in lines if _concerns(claim, line)], plan)

@@ -17,13 +17,13 @@ from ..validation.values import invalid
 from .check import check_kept, write_checked
 from .claims import Evidence, Verdict, claim_key, judge, read_claims
 from .decide import Decider, read_plans
-from .figures import draw
-from .looks import Plan
+from .figures import draw_figures
 from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes, papers_folder
 from .requirements import check_requirements
 from .results import Results
 from .runs import Done, Wish, data_key, run_recipe
+from .sequential import LookSchedule
 from .tables import Line, write_summary
 
 
@@ -58,8 +58,8 @@ class Place:
             return Results(self.resume)
         results = Results(self.to or Path("steelyard-reproduce") / paper)
         if not results.empty():
-            advice = f"Go on there by --resume {results.folder}, or choose another folder."
-            raise invalid("--to", "name a folder without results", str(results.folder), advice)
+            hint = f"Go on there by --resume {results.folder}, or choose another folder."
+            raise invalid("--to", "name a folder without results", str(results.folder), hint)
         return results
 
 
@@ -72,7 +72,7 @@ def reproduce(
     runs: int | None = None,
     quick: bool = False,
     hours: float | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     place: Place | None = None,
     console: Console | None = None,
 ) -> Reproduction:
@@ -92,7 +92,7 @@ def reproduce(
         Fewer runs, and no recipe that takes long; claims are not judged on them.
     hours : float, optional
         Begin no run after this time, and say what is left.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     place : Place, optional
         Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
@@ -109,7 +109,7 @@ def reproduce(
         raise invalid("--keep", "not be combined with --quick", "--quick", "A part of a run is not a result.")
     check_requirements(recipes)
     results = place.results(paper, recipes)
-    wish = Wish(tuple(learners), runs, quick, jobs, None if hours is None else time.monotonic() + hours * 3600)
+    wish = Wish(tuple(learners), runs, quick, n_jobs, None if hours is None else time.monotonic() + hours * 3600)
     with results.locked():
         made = Reproduction([], [], {})
         for recipe in sorted(recipes, key=data_key):  # those of one data set in a row: it is loaded once
@@ -131,8 +131,7 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             found = Evidence.of(recipe, done.runs).lines
             if found:
                 console.print(line_table(recipe, found))
-                write_summary(results.folder, Evidence.of(recipe, results.runs(recipe)).lines)
-                draw(recipe, found, results)
+                draw_figures(recipe, found, results)
             made.lines.extend(found)
             if done.left:
                 made.left[recipe.name] = done
@@ -143,7 +142,12 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
 
 
 def decide(
-    paper: str, *, hours: float | None = None, jobs: int = 1, place: Place | None = None, console: Console | None = None
+    paper: str,
+    *,
+    hours: float | None = None,
+    n_jobs: int = 1,
+    place: Place | None = None,
+    console: Console | None = None,
 ) -> Reproduction:
     """Run more of what is undecided, the cheapest claim first, until looks declared beforehand decide it.
 
@@ -153,7 +157,7 @@ def decide(
         ``000`` to ``004``.
     hours : float, optional
         Begin no run after this time.
-    jobs : int
+    n_jobs : int
         Runs side by side.
     place : Place, optional
         Where to; a fresh folder ``steelyard-reproduce/NNN`` by default.
@@ -169,7 +173,7 @@ def decide(
     recipes = find_recipes(paper)
     check_requirements(recipes)
     results = place.results(paper, recipes)
-    wish = Wish(jobs=jobs, deadline=None if hours is None else time.monotonic() + hours * 3600)
+    wish = Wish(n_jobs=n_jobs, deadline=None if hours is None else time.monotonic() + hours * 3600)
     with results.locked():
         known = {each.recipe.name: each for each in _evidence(paper, results, console)}
         decider = Decider(read_claims(recipes[0].path.parent), results, known, wish, console)
@@ -178,8 +182,7 @@ def decide(
         for name in sorted(decider.touched):
             found = decider.evidence[name]
             made.lines.extend(found.lines)
-            write_summary(results.folder, found.lines)
-            draw(found.recipe, found.lines, results)
+            draw_figures(found.recipe, found.lines, results)
         for key, left in decider.left.items():
             how_long = "its runs are used up" if left == math.inf else f"{_about(left)} to its next look"
             console.print(f"[yellow]undecided[/] {key}: {how_long}")
@@ -209,7 +212,7 @@ def judged(evidence: Sequence[Evidence], results: Results, *, quick: bool = Fals
     """Judge every claim of a paper by what a folder holds and the looks that were declared in it."""
     plans = read_plans(results)
     claims = read_claims(evidence[0].recipe.path.parent)
-    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), Plan.ONCE)) for c in claims]
+    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), LookSchedule.ONCE)) for c in claims]
 
 
 def _evidence(paper: str, results: Results, console: Console) -> list[Evidence]:
@@ -229,6 +232,7 @@ def _concluded(paper: str, results: Results, made: Reproduction, *, quick: bool,
     skipped = made.skipped | {e.recipe.name: e.recipe.skip for e in evidence if e.recipe.skip is not None}
     verdicts = judged(evidence, results, quick=quick)
     console.print(verdict_table(verdicts))
+    write_summary(results.folder, [line for each in evidence for line in each.lines])
     write_verdicts(results, verdicts)
     page = None  # the committed results have theirs on the site
     if results != Results.committed(evidence[0].recipe):
@@ -275,8 +279,8 @@ def run_reproduce(
         if mode.show:
             show_committed(paper, **part)
         elif mode.check:
-            limits = {k: wish[k] for k in ("quick", "hours", "jobs")}
-            found = check_kept(paper, 0.02 if mode.share is None else mode.share, **part, **limits)
+            limits = {k: wish[k] for k in ("quick", "hours", "n_jobs")}
+            found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
                 write_checked(papers_folder(), paper, found)
@@ -285,7 +289,7 @@ def run_reproduce(
             names = {k: v / paper if v is not None and several else v for k, v in folder.items()}
             place = Place(**names, keep=mode.keep)
             if mode.decide:
-                decide(paper, hours=wish["hours"], jobs=wish["jobs"], place=place)
+                decide(paper, hours=wish["hours"], n_jobs=wish["n_jobs"], place=place)
             else:
                 reproduce(paper, **part, **wish, place=place)
     if different:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from ..evaluate.run_comparison import RunComparison, RunTest, compare_runs
-from .looks import ONCE, Plan, Stage, look_sizes, stages
+from .sequential import ONCE, LookSchedule, Stage, look_sizes, stages
 from .tables import Design, Line, Source
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds", "fails", "undecided", "not testable here"
@@ -96,14 +96,14 @@ class Pair:
         return _side(self.found.corrected, self.stage.test, 1)
 
 
-def compare_series(series: Series, plan: Plan, *, lower: bool, of: int) -> Pair:
+def compare_series(series: Series, plan: LookSchedule, *, lower: bool, of: int) -> Pair:
     """Go through the looks of one comparison of ``of`` until one decides it.
 
     Parameters
     ----------
     series : Series
         The two sides.
-    plan : Plan
+    plan : LookSchedule
         When it is looked at.
     lower : bool
         Whether lower values are better.
@@ -200,7 +200,7 @@ class Bounded:
     needs: tuple[Need, ...] = ()
 
 
-def bound_sample(sample: Sample, plan: Plan, least: float, most: float) -> Bounded | None:
+def bound_sample(sample: Sample, plan: LookSchedule, least: float, most: float) -> Bounded | None:
     """Go through the looks until an interval lies within the bounds or outside them; None of fewer than two runs."""
     found: Bounded | None = None
     for stage in stages(plan, sample.declared):

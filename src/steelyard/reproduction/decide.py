@@ -18,9 +18,9 @@ from rich.console import Console
 from ..files import write_atomically
 from .claims import UNJUDGED, Evidence, Verdict, claim_key, claim_recipes, judge
 from .comparisons import UNDECIDED, Need
-from .looks import FIRST, MOST, SPENT, Plan, look_sizes
 from .results import Results, Run
 from .runs import Wish, most_runs, run_recipe
+from .sequential import FIRST, MOST, SPENT, LookSchedule, look_sizes
 from .verdicts import LOOKED_AT
 
 RULE = (
@@ -29,15 +29,15 @@ RULE = (
 )
 
 
-def read_plans(results: Results) -> dict[str, Plan]:
+def read_plans(results: Results) -> dict[str, LookSchedule]:
     """Read which claims of a folder of results are looked at more than once."""
     path = results.folder / "plans.toml"
     if not path.exists():
         return {}
-    return {str(k): Plan[str(v)] for k, v in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+    return {str(k): LookSchedule[str(v)] for k, v in tomllib.loads(path.read_text(encoding="utf-8")).items()}
 
 
-def write_plans(results: Results, plans: Mapping[str, Plan]) -> None:
+def write_plans(results: Results, plans: Mapping[str, LookSchedule]) -> None:
     """Declare how often each claim is looked at, before the runs are made."""
     lines = [f"# {RULE}", "# AFTER: the first test was at the recipe's own number of runs. FRESH: there was none."]
     lines += [f"{json.dumps(key, ensure_ascii=False)} = {json.dumps(plan.name)}" for key, plan in sorted(plans.items())]
@@ -54,7 +54,7 @@ class Decider:
     evidence: dict[str, Evidence]
     wish: Wish
     console: Console
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str, LookSchedule] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
     left: dict[str, float] = field(default_factory=dict)  # claim -> hours to its next look, infinite if there is none
     _tried: set[tuple[Any, ...]] = field(default_factory=set)
@@ -76,16 +76,16 @@ class Decider:
 
     def verdict(self, claim: Mapping[str, Any]) -> Verdict:
         """Judge a claim by its plan."""
-        return judge(claim, list(self.evidence.values()), plan=self.plans.get(claim_key(claim), Plan.ONCE))
+        return judge(claim, list(self.evidence.values()), plan=self.plans.get(claim_key(claim), LookSchedule.ONCE))
 
     def _declare(self) -> None:
         for claim in self.claims:
             if str(claim["kind"]) in LOOKED_AT and claim_key(claim) not in self.plans:
                 word = self.verdict(claim).word
                 if word == UNDECIDED:
-                    self.plans[claim_key(claim)] = Plan.AFTER
+                    self.plans[claim_key(claim)] = LookSchedule.AFTER
                 elif word == UNJUDGED and all(e.recipe.skip is None for e in self._concerned(claim)):
-                    self.plans[claim_key(claim)] = Plan.FRESH
+                    self.plans[claim_key(claim)] = LookSchedule.FRESH
         write_plans(self.results, self.plans)
 
     def _undecided(self) -> list[tuple[float, str, list[Need]]]:
@@ -128,7 +128,7 @@ class Decider:
 
     def _run(self, need: Need) -> None:
         recipe = self.evidence[need.recipe].recipe
-        wish = Wish(need.learners, need.runs, jobs=self.wish.jobs, deadline=self.wish.deadline)
+        wish = Wish(need.learners, need.runs, n_jobs=self.wish.n_jobs, deadline=self.wish.deadline)
         for note in run_recipe(recipe, self.results, wish, self.console).notes:
             self.console.print(f"[yellow]note[/] {note}")
         self.evidence[need.recipe] = Evidence.of(recipe, self.results.runs(recipe))

@@ -19,7 +19,7 @@ from .results import Curves, Results
 from .tables import Line
 
 
-def draw(recipe: Recipe, lines: Sequence[Line], results: Results) -> list[Path]:
+def draw_figures(recipe: Recipe, lines: Sequence[Line], results: Results) -> list[Path]:
     """Draw what the recipe's ``figure`` asks for (a dot plot of ours and the printed by default), as PNG and SVG."""
     pyplot = require("matplotlib.pyplot", why="drawing a figure")
     wanted: Mapping[str, Any] = recipe.figure or {"kind": "dots"}

@@ -89,7 +89,7 @@ class RunProtocol(Protocol):
         ...
 
 
-def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs: Costs) -> dict[str, float]:
+def measured(specs: tuple[Mapping[str, Any], ...], y: Any, prediction: Any, costs: Costs) -> dict[str, float]:
     """Values of a recipe's measures, by name; ``scale`` turns fractions into a table's percentages."""
     values = {}
     for spec in specs:
@@ -97,7 +97,7 @@ def measured(specs: tuple[Mapping[str, Any], ...], y: Any, predicted: Any, costs
         extra = {k: v for k, v in spec.items() if k not in ("use", "name", "scale", "item", "shown")}
         if "costs" in inspect.signature(function).parameters:
             extra["costs"] = costs
-        values[str(spec.get("name", spec["use"]))] = float(function(y, predicted, **extra)) * spec.get("scale", 1)
+        values[str(spec.get("name", spec["use"]))] = float(function(y, prediction, **extra)) * spec.get("scale", 1)
     return values
 
 
@@ -161,7 +161,7 @@ class Stream:
 
     @staticmethod
     def _answers(trace: Trace, costs: Costs, shown: str) -> NDArray[Any]:
-        """What the user is shown as positive: the predicted ones, and in push-and-query also those asked about."""
+        """What the user is shown as positive: the prediction ones, and in push-and-query also those asked about."""
         if shown == "push":
             return trace.prediction
         assert costs.classes is not None
@@ -234,8 +234,8 @@ class Holdout:
         start = time.perf_counter()
         estimator.fit(take_rows(task.X, fit_on), task.y[fit_on])
         seconds = time.perf_counter() - start
-        predicted = estimator.predict(take_rows(task.X, test_on))
-        return Outcome(measured(task.measures, task.y[test_on], predicted, costs), seconds)
+        prediction = estimator.predict(take_rows(task.X, test_on))
+        return Outcome(measured(task.measures, task.y[test_on], prediction, costs), seconds)
 
     def split(self, y: NDArray[Any], run: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Row numbers of the training and the test part of a run, the same for all learners."""

@@ -169,7 +169,10 @@ def papers_folder() -> Path:
 
 
 def find_recipes(paper: str, *, item: str | None = None, data: str | None = None) -> list[Recipe]:
-    """The recipes of a paper, in the order of its tables and figures; ``item`` like ``Table 2`` or ``Figure 3``."""
+    """The recipes of a paper, in the order of its tables and figures; ``item`` like ``Table 2`` or ``Figure 3``.
+
+    ``Table II`` stands for its parts too: ``Table II (sum)`` and ``Table II (cost)``.
+    """
     folders = sorted(papers_folder().glob(f"{paper}-*"))
     if not folders:
         there = sorted(p.name[:3] for p in papers_folder().glob("[0-9]*-*"))
@@ -178,7 +181,8 @@ def find_recipes(paper: str, *, item: str | None = None, data: str | None = None
     chosen = [
         recipe
         for recipe in everything
-        if (item is None or item in recipe.items) and (data is None or recipe.data_name == data)
+        if (item is None or any(each == item or each.startswith(f"{item} (") for each in recipe.items))
+        and (data is None or recipe.data_name == data)
     ]
     if not chosen:
         items = sorted({each for recipe in everything for each in recipe.items})

@@ -65,7 +65,7 @@ class Results:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only writer of this folder; a second process is told who the first is."""
+        """Be the only writer of this folder; for a second process the error names the first."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with lock_file(self.folder / "results"):
             yield
@@ -112,7 +112,7 @@ class Results:
                     columns.setdefault(name, []).append(float(value))
         return curves
 
-    def mend(self, recipe: Recipe, data: str) -> list[str]:
+    def repair(self, recipe: Recipe, data: str) -> list[str]:
         """Leave only lines that can be trusted and belong to this recipe and data; return what was said of others.
 
         Lines set aside go to ``NAME.aside``. Curves of runs that are not kept are dropped: such runs are done again.
@@ -188,6 +188,9 @@ class Results:
             return found
         text = path.read_text(encoding="utf-8", errors="replace")
         first, *lines = text.split("\n")
+        if not lines:  # not even its first line was finished
+            found.notes.append(f"{path.name}, line 1 is cut off: the file is begun anew.")
+            return found
         found.header = next(csv.reader([first]), [])
         if tuple(found.header[: len(FIXED)]) != FIXED or found.header[-1] != "checksum":
             raise StateError(f"{path} is not of this version's format: it must start with {', '.join(FIXED)}.")

@@ -22,12 +22,12 @@ from ..validation.arrays import take_rows
 from .protocols import ClassSizes, Holdout, Outcome, RunProtocol, Stream, Sweep, Task, ThreeGaussians
 from .recipe import Recipe, build
 from .results import Results, Run
-from .searches import SearchedCosts, Tuned
+from .searches import ChosenOnce, GridStream, SearchedCosts
 
 PROTOCOLS: dict[str, Callable[..., RunProtocol]] = {
     kind.__name__: kind for kind in (Stream, Holdout, ClassSizes, Sweep, ThreeGaussians)
 }
-PROTOCOLS |= {kind.__name__: kind for kind in (Tuned, SearchedCosts)}
+PROTOCOLS |= {"Tuned": GridStream, "SearchedCosts": SearchedCosts, "ChosenOnce": ChosenOnce}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Wish:
     learners: tuple[str, ...] = ()
     runs: int | None = None
     quick: bool = False
-    jobs: int = 1
+    n_jobs: int = 1
     deadline: float | None = None
 
     def runs_of(self, recipe: Recipe) -> dict[str, int]:
@@ -133,7 +133,7 @@ def run_recipe(recipe: Recipe, results: Results, wish: Wish | None = None, conso
     wish = wish or Wish()
     wanted, declared = wish.runs_of(recipe), full_runs(recipe)  # runs beyond the experiment's keep no curve
     task, data = task_of(recipe)
-    notes = results.mend(recipe, data)
+    notes = results.repair(recipe, data)
     kept = results.runs(recipe, data)
     finished = {(run.learner, run.run) for run in kept}
     todo = [(name, r) for r in range(max(wanted.values(), default=0)) for name in wanted if r < wanted[name]]
@@ -175,15 +175,15 @@ def outcomes(
     left: Sequence[tuple[str, int]],
     wish: Wish,
 ) -> Iterator[tuple[tuple[str, int], Outcome]]:
-    """Do runs one after another or side by side, none begun after the deadline."""
-    if wish.jobs == 1:
+    """Do runs one after another or side by side, none started after the deadline."""
+    if wish.n_jobs == 1:
         for name, r in left:
             if wish.over():
                 return
             yield (name, r), protocol.one(task, learners[name], r)
         return
     calls = (delayed(_tagged)(protocol, task, learners[name], name, r) for name, r in left if not wish.over())
-    yield from Parallel(n_jobs=wish.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(calls)
+    yield from Parallel(n_jobs=wish.n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")(calls)
 
 
 def _tagged(

@@ -1,16 +1,18 @@
-"""Protocols that choose first: parameters of a stream on a validation part, class costs by twenty searches."""
+"""Protocols that choose first: parameters on a validation part or the first split, class costs by twenty searches."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from ..data.digest import data_digest
 from ..online.tuning import tune_stream
 from ..validation.arrays import take_rows
 from .protocols import Holdout, Outcome, Stream, Task, estimator_of, measured
@@ -19,7 +21,7 @@ GRID_MEASURES = {"gamma": ("threshold",), "c+": ("query__c_pos", "query__c"), "c
 
 
 @dataclass(frozen=True)
-class Tuned:
+class GridStream:
     """Choose a learner's ``grid`` on a random validation part, then stream the rest once. Paper 001, sec. 5.
 
     The values of the run are the measures on the rest and what was chosen: gamma, c+ and c- as Table 2 has them, 0
@@ -94,29 +96,75 @@ class SearchedCosts:
         """Fit with the costs found on one split."""
         costs = task.costs_of_run(task.y, self.seed)
         start = time.perf_counter()
-        found = _SEARCHED.search(task, learner, self.seed)
+        found = _SEARCHED.once(task, [learner, self.seed], lambda: estimator_of(learner, None, self.seed))
         fit_on, test_on = Holdout(self.runs, self.train, seed=self.seed + 1).split(task.y, run)
         model = found.best_estimator_.fit(take_rows(task.X, fit_on), task.y[fit_on])
         seconds = time.perf_counter() - start
-        told = model.predict(take_rows(task.X, test_on))
-        values = measured(task.measures, task.y[test_on], told, costs)
+        answers = model.predict(take_rows(task.X, test_on))
+        values = measured(task.measures, task.y[test_on], answers, costs)
         vector = dict(zip(map(str, found.best_costs_.classes), found.best_costs_.class_costs(), strict=True))
         largest = max(vector.values())
         return Outcome(values | {f"c({label})": float(vector[str(label)] / largest) for label in self.classes}, seconds)
 
 
+@dataclass(frozen=True)
+class ChosenOnce:
+    """Let a learner search its parameters on the first training part, then fit with them on all. Paper 004, sec. 5.
+
+    A learner is a search that keeps a ``best_estimator_``; what its ``then`` says is set after the search. The time of
+    a run is that of its fit alone.
+    """
+
+    runs: int = 10
+    train: float = 0.5
+    seed: int = 0
+
+    @property
+    def extra_measures(self) -> tuple[str, ...]:
+        """Nothing beside the recipe's measures."""
+        return ()
+
+    def ready(self, task: Task) -> Task:
+        """Nothing is shared: preparation sees the training part only."""
+        return task
+
+    def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
+        """Fit with the parameters chosen on the first part."""
+        costs, holdout = task.costs_of_run(task.y, self.seed + run), Holdout(self.runs, self.train, seed=self.seed)
+        first, _ = holdout.split(task.y, 0)
+
+        spec = {key: value for key, value in learner.items() if key != "then"}
+
+        def search() -> Any:
+            return holdout.prepared(task, estimator_of(spec, task.costs_of_run(task.y, self.seed), self.seed))
+
+        found = _SEARCHED.once(task, [spec, task.prepare, self.seed, self.train], search, first)
+        fit_on, test_on = holdout.split(task.y, run)
+        chosen = clone(found[-1].best_estimator_).set_params(**learner.get("then", {}))
+        model = holdout.prepared(task, chosen)
+        start = time.perf_counter()
+        model.fit(take_rows(task.X, fit_on), task.y[fit_on])
+        seconds = time.perf_counter() - start
+        predicted = model.predict(take_rows(task.X, test_on))
+        return Outcome(measured(task.measures, task.y[test_on], predicted, costs), seconds)
+
+
 class _Searched:
-    """The last search: all runs of a learner share it."""
+    """The searches on the last data: all runs of a learner share one, also where runs are done in another process."""
 
     def __init__(self) -> None:
-        self._last: tuple[Any, str, Any] | None = None
+        self._data = ""
+        self._found: dict[str, Any] = {}
 
-    def search(self, task: Task, learner: Mapping[str, Any], seed: int) -> Any:
-        key = json.dumps([learner, seed], sort_keys=True, default=str)
-        if self._last is None or self._last[0] is not task.X or self._last[1] != key:
-            labels: NDArray[Any] = task.y
-            self._last = (task.X, key, estimator_of(learner, None, seed).fit(task.X, np.asarray(labels)))
-        return self._last[2]
+    def once(self, task: Task, key: Any, make: Callable[[], Any], rows: NDArray[np.intp] | None = None) -> Any:
+        """Fit what ``make`` makes on the rows, unless that was done before."""
+        data, name = data_digest(task.X, task.y), json.dumps(key, sort_keys=True, default=str)
+        if data != self._data:
+            self._data, self._found = data, {}
+        if name not in self._found:
+            X, y = (task.X, task.y) if rows is None else (take_rows(task.X, rows), task.y[rows])
+            self._found[name] = make().fit(X, np.asarray(y))
+        return self._found[name]
 
 
 _SEARCHED = _Searched()

@@ -39,6 +39,9 @@ class Printed:
         return self.spread if self.spread_kind == "se" else self.spread / math.sqrt(self.runs or 1)
 
 
+_TRAIN = {"Holdout": 0.75, "Sweep": 0.5, "ChosenOnce": 0.5, "SearchedCosts": 0.8}  # share of rows unless a recipe says
+
+
 @dataclass(frozen=True)
 class Design:
     """How the runs of a recipe are related: ``split`` of one data set, ``generated`` anew, or the ``same`` rows."""
@@ -54,8 +57,8 @@ class Design:
         drawn = recipe.costs is not None and str(recipe.costs.get("use", "")).endswith("RandomCosts")
         if recipe.data.get("generated"):
             return cls("generated", drawn_costs=drawn)
-        if use in ("Holdout", "Sweep"):
-            return cls("split", float(recipe.protocol.get("train", 0.75 if use == "Holdout" else 0.5)), drawn)
+        if use in _TRAIN:
+            return cls("split", float(recipe.protocol.get("train", _TRAIN[use])), drawn)
         return cls(drawn_costs=drawn)
 
 
@@ -203,13 +206,9 @@ def paired_lines(
 
 
 def write_summary(results: Path, lines: Sequence[Line]) -> None:
-    """Write ``summary.csv`` of a folder of results: one line a cell, replacing the cells these lines speak of."""
-    path = results / "summary.csv"
+    """Write ``summary.csv`` of a folder of results: one line a cell, of all that the folder holds."""
     header = ["item", "data", "learner", "measure", "ours", "std", "runs", "printed", "printed_spread", "gap", "equal"]
     kept: dict[tuple[str, ...], list[str]] = {}
-    if path.exists():
-        with path.open(newline="") as file:
-            kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
     for line in lines:
         key = (line.item, line.data, line.learner, line.measure)
         shown = [f"{line.mean:.9g}", f"{line.std:.4g}", str(line.runs)]
@@ -219,7 +218,7 @@ def write_summary(results: Path, lines: Sequence[Line]) -> None:
         else:
             shown += ["", "", "", ""]
         kept[key] = [*key, *shown]
-    write_rows(path, header, [kept[key] for key in sorted(kept)])
+    write_rows(results / "summary.csv", header, [kept[key] for key in sorted(kept)])
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

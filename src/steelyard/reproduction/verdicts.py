@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from .agreement import agrees, counts, equal, improvement, marks
+from .claim_result import ClaimResult
 from .comparisons import (
     FAILS,
     HOLDS,
@@ -28,22 +29,22 @@ from .comparisons import (
     source_of,
     word_of,
 )
-from .looks import LEVEL, Plan
+from .sequential import LEVEL, LookSchedule
+from .steadiness import compare_deviations
 from .tables import Line, Source, mean_and_std
-from .weighed import Weighed
 
 AVERAGE = "average"  # the name of the data set that a row of averages stands for
 
 
-def weigh_lines(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan = Plan.ONCE) -> Weighed:
+def weigh_lines(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule = LookSchedule.ONCE) -> ClaimResult:
     """Weigh a claim by the lines it rests on; claims about printed numbers always by the declared runs alone."""
     kind = str(claim["kind"])
     if kind == "untestable":
-        return Weighed(UNTESTABLE, str(claim["reason"]))
+        return ClaimResult(UNTESTABLE, str(claim["reason"]))
     if claim.get("average"):
         lines = averaged(lines)
     if not lines:
-        return Weighed(UNTESTABLE, "nothing was run")
+        return ClaimResult(UNTESTABLE, "nothing was run")
     if kind in LOOKED_AT:
         return LOOKED_AT[kind](claim, lines, plan)
     return ONCE_ONLY[kind](claim, [line.first(line.source.declared) for line in lines])
@@ -52,7 +53,7 @@ def weigh_lines(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan = Pl
 # -- every one of some learners beats every one of others ------------------------------------------------------------
 
 
-def _better(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _better(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """Holds if all comparisons are significant; fails if one is reversed after Bonferroni's correction.
 
     With ``any`` the best one of the better learners stands for all of them.
@@ -60,14 +61,14 @@ def _better(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weig
     return _judged(claim, lines, list(_series(_chosen(claim, lines), lines)), plan, lower=_lower(claim))
 
 
-def _monotone(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _monotone(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """A measure rises (or, with ``falls``, falls) along ``order``, a list of learners, in every paired step."""
     falls = bool(claim.get("falls", False))
     steps = [{**claim, "better": [b], "worse": [a]} for a, b in pairwise(claim["order"])]
     return _judged(claim, lines, [s for step in steps for s in _series(step, lines)], plan, lower=falls)
 
 
-def _gain(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _gain(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """What the better learner is ahead of the worse one is more ``here`` than ``there``, run by run.
 
     ``here`` and ``there`` are a table or figure (``item``), data and a measure, as far as the two differ in them.
@@ -90,36 +91,31 @@ def _gain(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighe
     return _judged(claim, lines, found, plan, lower=_lower(claim))
 
 
-def _steadier(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
-    """One learner varies less from run to run than another: the test of Pitman and Morgan for paired values."""
+def _steadier(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
+    """One learner varies less from run to run than another."""
     cells = {(line.data, line.measure, line.learner): line for line in lines}
-    parts, sides = [], []
     places = dict.fromkeys((line.data, line.measure) for line in lines)
-    for data, measure in places:
-        for up in claim["better"]:
-            for down in claim["worse"]:
-                a, b = cells.get((data, measure, up)), cells.get((data, measure, down))
-                common = _common(a, b) if a is not None and b is not None else []
-                if a is None or b is None or len(common) < 4:
-                    continue
-                x, y = (np.array([line.values[r] for r in common]) for line in (a, b))
-                r = float(np.corrcoef(x + y, x - y)[0, 1])  # negative where x varies less
-                t = r * math.sqrt((len(common) - 2) / max(1 - r * r, 1e-12))
-                less, more = float(stats.t.cdf(t, len(common) - 2)), float(stats.t.sf(t, len(common) - 2))
-                parts.append(f"{data} {measure} {up} {x.std(ddof=1):.3g} against {y.std(ddof=1):.3g}, p = {less:.2g}")
-                sides.append(-1 if more < LEVEL / max(1, len(places)) else 1 if less < LEVEL else 0)
-    if not sides:
-        return Weighed(UNTESTABLE, "fewer than four common runs")
-    return Weighed(word_of(sides), f"deviations from run to run: {'; '.join(parts)}")
+    found = []
+    for place in places:
+        for up, down in product(claim["better"], claim["worse"]):
+            a, b = cells.get((*place, up)), cells.get((*place, down))
+            if a is not None and b is not None:
+                found.append(compare_deviations(" ".join((*place, up)), a, b, plan, of=len(places)))
+    there = [each for each in found if each is not None]
+    parts = [f"{b.label}: {b.mean:.3g} times the other's [{b.low:.3g}, {b.high:.3g}], {b.runs} runs" for b in there]
+    if not there:
+        return ClaimResult(UNTESTABLE, "fewer than four common runs")
+    result = _together(there, parts)
+    return replace(result, reason=f"deviations from run to run: {result.reason}")
 
 
 def _judged(
-    claim: Mapping[str, Any], lines: Sequence[Line], found: Sequence[Series], plan: Plan, *, lower: bool
-) -> Weighed:
+    claim: Mapping[str, Any], lines: Sequence[Line], found: Sequence[Series], plan: LookSchedule, *, lower: bool
+) -> ClaimResult:
     """Compare all series of a claim and put what they say into the two words."""
     pairs = tuple(compare_series(series, plan, lower=lower, of=len(found)) for series in found)
     if not pairs:
-        return Weighed(UNTESTABLE, "nothing was run")
+        return ClaimResult(UNTESTABLE, "nothing was run")
     word = word_of([pair.side for pair in pairs])
     reason = "; ".join(map(str, pairs))
     if word == UNDECIDED:
@@ -134,7 +130,7 @@ def _judged(
         other = word  # every run is another sample
     else:
         other = ""
-    return Weighed(word, reason, other, pairs)
+    return ClaimResult(word, reason, other, pairs)
 
 
 def _lower(claim: Mapping[str, Any]) -> bool:
@@ -200,7 +196,7 @@ def averaged(lines: Sequence[Line]) -> list[Line]:
 # -- a quantity within stated bounds -----------------------------------------------------------------------------------
 
 
-def _ratio(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _ratio(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """One learner's value against another's, on each data set and measure: the ratio within its stated bounds."""
     found, parts = [], []
     least, most = _bounds(claim)
@@ -214,7 +210,7 @@ def _ratio(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weigh
     return _together(found, parts)
 
 
-def _difference(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _difference(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """One learner's value minus another's, on each data set and measure: the difference within its stated bounds."""
     found = []
     for label, a, b in _of_and_to(claim, lines):
@@ -224,7 +220,7 @@ def _difference(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> 
     return _together(there, [f"{b.label} {b.mean:.4g} [{b.low:.4g}, {b.high:.4g}]" for b in there])
 
 
-def _quantity(claim: Mapping[str, Any], lines: Sequence[Line], plan: Plan) -> Weighed:
+def _quantity(claim: Mapping[str, Any], lines: Sequence[Line], plan: LookSchedule) -> ClaimResult:
     """A learner's mean: its interval within stated bounds, on each data set and measure."""
     found = []
     for line in lines:
@@ -253,18 +249,18 @@ def _log(bound: float) -> float:
     return math.log(bound) if 0 < bound < math.inf else math.copysign(math.inf, bound)
 
 
-def _together(found: Sequence[Bounded], parts: Sequence[str]) -> Weighed:
+def _together(found: Sequence[Bounded], parts: Sequence[str]) -> ClaimResult:
     if not found:
-        return Weighed(UNTESTABLE, "fewer than two common runs")
+        return ClaimResult(UNTESTABLE, "fewer than two common runs")
     words = {each.word for each in found}
     worst = next(word for word in (FAILS, UNDECIDED, HOLDS) if word in words)
-    return Weighed(worst, "; ".join(parts), bounded=tuple(found))
+    return ClaimResult(worst, "; ".join(parts), bounded=tuple(found))
 
 
 # -- over data sets ----------------------------------------------------------------------------------------------------
 
 
-def _ranks(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
+def _ranks(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
     """Best on average over data sets: Friedman's mean ranks, the differences to the others tested with Holm."""
     learners = [*claim["better"], *claim["worse"]]
     sign = 1 if claim.get("lower", False) else -1
@@ -273,7 +269,7 @@ def _ranks(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
         by_data.setdefault(line.data, {})[line.learner] = sign * line.mean
     table = np.array([[row[k] for k in learners] for row in by_data.values() if all(k in row for k in learners)])
     if len(table) < 2 or len(learners) < 2:
-        return Weighed(UNTESTABLE, "fewer than two data sets")
+        return ClaimResult(UNTESTABLE, "fewer than two data sets")
     ranks = stats.rankdata(table, axis=1).mean(axis=0)
     error = math.sqrt(len(learners) * (len(learners) + 1) / (6 * len(table)))
     up = len(claim["better"])
@@ -283,24 +279,25 @@ def _ranks(claim: Mapping[str, Any], lines: Sequence[Line]) -> Weighed:
     reversed_ = bool((stats.norm.cdf(z) < LEVEL / len(z)).any())
     reason = ", ".join(f"{name} {rank:.2f}" for name, rank in zip(learners, ranks, strict=True))
     word = FAILS if reversed_ else HOLDS if holds else UNDECIDED
-    return Weighed(word, f"mean ranks over {len(table)} data sets: {reason}")
+    further = "; more data sets, not more runs, would decide" if word == UNDECIDED else ""
+    return ClaimResult(word, f"mean ranks over {len(table)} data sets: {reason}{further}")
 
 
-LOOKED_AT: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line], Plan], Weighed]] = {
+LOOKED_AT: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line], LookSchedule], ClaimResult]] = {
     "better": _better,
     "monotone": _monotone,
     "gain": _gain,
     "ratio": _ratio,
     "difference": _difference,
     "quantity": _quantity,
+    "steadier": _steadier,
 }
-ONCE_ONLY: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line]], Weighed]] = {
+ONCE_ONLY: Mapping[str, Callable[[Mapping[str, Any], Sequence[Line]], ClaimResult]] = {
     "agrees": agrees,
     "equal": equal,
     "marks": marks,
     "counts": counts,
     "improvement": improvement,
     "ranks": _ranks,
-    "steadier": _steadier,
 }
 KINDS = (*LOOKED_AT, *ONCE_ONLY, "untestable")

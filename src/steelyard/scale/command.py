@@ -44,7 +44,7 @@ class FitOptions:
     on_bad_part: str = "raise"
     rows: int = 10_000
     cluster: str | None = None
-    jobs: int | None = None
+    n_jobs: int | None = None
     quiet: bool = False
     scale: str = "none"
     hash_bits: int | None = None
@@ -52,13 +52,13 @@ class FitOptions:
 
 
 @contextmanager
-def executor_for(cluster: str | None, jobs: int | None) -> Iterator[Executor | None]:
+def executor_for(cluster: str | None, n_jobs: int | None) -> Iterator[Executor | None]:
     """The cluster at an address, a pool of so many processes, or None for the default."""
     if cluster is not None:
         with on_dask(cluster) as executor:
             yield executor
-    elif jobs is not None:
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    elif n_jobs is not None:
+        with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
             yield pool
     else:
         yield None
@@ -74,7 +74,7 @@ def run_fit(source: str, options: FitOptions) -> None:
     costs = _costs(options, labels)
     by_row = costs if isinstance(costs, CostSpec) else None
     learner = _learner(options, None if by_row is not None else costs, labels)
-    with executor_for(options.cluster, options.jobs) as executor:
+    with executor_for(options.cluster, options.n_jobs) as executor:
         fitted = fit_parts(
             learner,
             parts,
@@ -147,7 +147,7 @@ def run_score(
     rows: int,
     work: Path | None,
     cluster: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     as_json: bool,
 ) -> None:
     """Print what the decisions of a model on parts cost, with intervals."""
@@ -157,7 +157,7 @@ def run_score(
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file; measures need costs that stay", costs)
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
-    with executor_for(cluster, jobs) as executor:
+    with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}
         found = score_parts(model, source, measures, progress=not as_json, **given, **reader)
     if as_json:
@@ -185,7 +185,7 @@ def predict_in_parts(
     refused: dict[str, Any],
     rows: int,
     cluster: str | None,
-    jobs: int | None,
+    n_jobs: int | None,
     quiet: bool,
 ) -> None:
     """Decide parts side by side: an output part for each, below a folder."""
@@ -197,7 +197,7 @@ def predict_in_parts(
     stated = parse_costs(costs)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", costs)
-    with executor_for(cluster, jobs) as executor:
+    with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"costs": stated, "rows": rows, "executor": executor, "progress": not quiet}
         manifest = predict_parts(model, source, out, columns=columns, **given)
     if not quiet:

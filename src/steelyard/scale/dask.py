@@ -38,7 +38,7 @@ class ClusterExecutor(Executor):
         return self._executor.submit(task, *arguments, **named)  # type: ignore[no-any-return]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take back what has not begun; the cluster itself stays."""
+        """Take back what has not started; the cluster itself stays."""
         self._executor.shutdown(wait=wait)
 
 

@@ -134,8 +134,8 @@ def fit_parts(
         found = list(listed.count_labels(**reading_options)) if classes is None else sorted(classes)
         return fit_trees(model, listed, reading_options, found, costs, executor, check_count("rows", rows))
     if not hasattr(model, "partial_fit"):
-        advice = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
-        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, advice)
+        hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)
     check_lanes(model, check_count("lanes", lanes))
     listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
     skip = on_bad_part == "skip"
@@ -208,39 +208,39 @@ def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Prog
     fitted: Any = None
     with executor_or_pool(executor, job.lanes) as used, progress:
         progress.workers = workers_of(used)
-        for turn in range(job.passes):
-            merged = folder.merged(turn)
+        for epoch in range(job.passes):
+            merged = folder.merged(epoch)
             noted = folder.noted(merged)
             if noted is None or not merged.exists():
-                noted = _run_pass(folder, job, turn, used, progress)
+                noted = _run_pass(folder, job, epoch, used, progress)
             skipped = sorted({*skipped, *noted["skipped"]})
             fitted = load_learner(merged)
     return fitted, skipped
 
 
-def _run_pass(folder: WorkFolder, job: Job, turn: int, executor: Executor, progress: Progress) -> dict[str, Any]:
+def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, progress: Progress) -> dict[str, Any]:
     names = [f"lane {lane} ({_named(job, lane)})" for lane in range(job.lanes)]
-    progress.begin(f"pass {turn + 1} of {job.passes}, lanes", job.lanes)
+    progress.begin(f"pass {epoch + 1} of {job.passes}, lanes", job.lanes)
     done: list[dict[str, Any]] = []
-    for stage in job.stages(turn):
+    for stage in job.stages(epoch):
         done += run_tasks(
             executor,
             run_lane,
-            [(os.fspath(folder), turn, lane) for lane in stage],
+            [(os.fspath(folder), epoch, lane) for lane in stage],
             names=[names[lane] for lane in stage],
             kind="lanes",
             work=os.fspath(folder),
             on_done=progress.step,
             before=len(done),
             total=job.lanes,
-            detail=lambda i, stage=stage: folder.reading(turn, stage[i]),  # type: ignore[misc]
+            detail=lambda i, stage=stage: folder.reading(epoch, stage[i]),  # type: ignore[misc]
         )
-    beginning = folder.beginning(turn, job, job.lanes - 1)
+    beginning = folder.beginning(epoch, job, job.lanes - 1)
     before = load_learner(beginning) if beginning is not None and job.lanes > 1 else None
-    learned = [load_learner(folder.lane(turn, lane)) for lane in job.stages(turn)[-1]]
-    folder.save(merge_lanes(learned, before), folder.merged(turn))
+    learned = [load_learner(folder.lane(epoch, lane)) for lane in job.stages(epoch)[-1]]
+    folder.save(merge_lanes(learned, before), folder.merged(epoch))
     about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}
-    folder.note(folder.merged(turn), about)
+    folder.note(folder.merged(epoch), about)
     return about
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._version import __version__
 from ..data import Parts
-from ..data.part_files import Part
+from ..data.part_files import PartFile
 from ..errors import DataFileError, DataNotFoundError, StateError
 from ..files import lock_file, write_atomically
 from ..online import NUMERICS, OnlineClassifier, OnlineCostClassifier
@@ -87,31 +87,31 @@ class Job:
         """The positions of the parts of a lane: by index, never by worker."""
         return list(range(lane, len(self.files), self.lanes))
 
-    def stages(self, turn: int) -> list[list[int]]:
+    def stages(self, epoch: int) -> list[list[int]]:
         """The lanes of a pass that may run side by side, stage after stage.
 
         In the first pass the first lane is learned before the others, which go on from what it knows: without it each
         would learn its rows from nothing with large steps, and features with rare large values cost much more.
         """
         every = list(range(self.lanes))
-        return [every] if turn or self.lanes == 1 else [every[:1], every[1:]]
+        return [every] if epoch or self.lanes == 1 else [every[:1], every[1:]]
 
     def described(self) -> dict[str, Any]:
         """The job as its file holds it."""
         return {"kind": "steelyard job/2", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
-def restore_part(about: Mapping[str, Any]) -> Part:
+def restore_part(about: Mapping[str, Any]) -> PartFile:
     """A part from its names."""
     keys = tuple((name, value) for name, value in about["keys"])
     filesystem = None
     if about["protocol"] is not None:
         fsspec = require("fsspec", extra="scale", why="Reading parts at a URL")
         filesystem = fsspec.filesystem(about["protocol"])
-    return Part(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
+    return PartFile(about["path"], about["name"], about["size"], about["modified"], keys, filesystem)
 
 
-def part_entry(part: Part) -> dict[str, Any]:
+def part_entry(part: PartFile) -> dict[str, Any]:
     """A part by its names alone."""
     protocol = None if part.filesystem is None else part.filesystem.protocol
     protocol = protocol[0] if isinstance(protocol, (tuple, list)) else protocol
@@ -137,7 +137,7 @@ class WorkFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The folder for this process alone; a second one is told who holds it."""
+        """The folder for this process alone; for a second one the error names the holder."""
         self.path.mkdir(parents=True, exist_ok=True)
         owner = self.path / "owner.json"
         try:
@@ -179,48 +179,48 @@ class WorkFolder:
             raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
         return Job(**found)
 
-    def lane(self, turn: int, lane: int) -> Path:
+    def lane(self, epoch: int, lane: int) -> Path:
         """Where a lane leaves what it learned in a pass."""
-        return self.path / f"pass-{turn:03}-lane-{lane:05}.steelyard"
+        return self.path / f"pass-{epoch:03}-lane-{lane:05}.steelyard"
 
-    def beginning(self, turn: int, job: Job, lane: int) -> Path | None:
+    def beginning(self, epoch: int, job: Job, lane: int) -> Path | None:
         """What a lane goes on from: the pass before, or in the first pass the first lane; None for a new learner."""
-        if turn:
-            return self.merged(turn - 1)
+        if epoch:
+            return self.merged(epoch - 1)
         return None if lane in job.stages(0)[0] else self.lane(0, 0)
 
-    def keep_partial(self, turn: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
+    def keep_partial(self, epoch: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
         """Keep what a lane knows after some parts. Their number stands in the name, so the two cannot come apart."""
-        path = self.path / f"pass-{turn:03}-lane-{lane:05}-upto-{parts:06}.steelyard"
+        path = self.path / f"pass-{epoch:03}-lane-{lane:05}-upto-{parts:06}.steelyard"
         self.note(path, {"parts": parts, "skipped": skipped})
         self.save(learner, path)
-        for older in self._partials(turn, lane)[:-1]:
+        for older in self._partials(epoch, lane)[:-1]:
             older.unlink(missing_ok=True)
             older.with_suffix(".json").unlink(missing_ok=True)
 
-    def partial(self, turn: int, lane: int) -> Path | None:
+    def partial(self, epoch: int, lane: int) -> Path | None:
         """The last checkpoint of a lane."""
-        found = self._partials(turn, lane)
+        found = self._partials(epoch, lane)
         return found[-1] if found else None
 
-    def _partials(self, turn: int, lane: int) -> list[Path]:
-        return sorted(self.path.glob(f"pass-{turn:03}-lane-{lane:05}-upto-*.steelyard"))
+    def _partials(self, epoch: int, lane: int) -> list[Path]:
+        return sorted(self.path.glob(f"pass-{epoch:03}-lane-{lane:05}-upto-*.steelyard"))
 
-    def say_reading(self, turn: int, lane: int, part: str) -> None:
+    def say_reading(self, epoch: int, lane: int, part: str) -> None:
         """Leave word of the part that a lane is at, for whoever wants to know what ended a worker."""
-        with write_atomically(self.lane(turn, lane).with_suffix(".reading")) as file:
+        with write_atomically(self.lane(epoch, lane).with_suffix(".reading")) as file:
             file.write(part.encode())
 
-    def reading(self, turn: int, lane: int) -> str:
+    def reading(self, epoch: int, lane: int) -> str:
         """Which part a lane was at last, as the end of a sentence; empty where nobody knows."""
         try:
-            return f", at {self.lane(turn, lane).with_suffix('.reading').read_text()}"
+            return f", at {self.lane(epoch, lane).with_suffix('.reading').read_text()}"
         except OSError:
             return ""
 
-    def merged(self, turn: int) -> Path:
+    def merged(self, epoch: int) -> Path:
         """Where what all lanes know after a pass stands."""
-        return self.path / f"pass-{turn:03}.steelyard"
+        return self.path / f"pass-{epoch:03}.steelyard"
 
     def save(self, learner: Learner, path: Path) -> None:
         """Keep a learner; a full disk is said with the folder and what is needed, and what is there stays."""
@@ -231,8 +231,8 @@ class WorkFolder:
                 raise
             arrays = learner.state()["arrays"]
             needed = sum(np.asarray(array).nbytes for array in arrays.values())
-            advice = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
-            raise OSError(errno.ENOSPC, advice, os.fspath(path)) from error
+            hint = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
+            raise OSError(errno.ENOSPC, hint, os.fspath(path)) from error
 
     def note(self, path: Path, about: Any) -> None:
         """Plain values beside a file."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Dataset, Parts
-from ..data.part_files import Part
+from ..data.part_files import PartFile
 from ..errors import InvalidInputError, SteelyardError
 from ..validation.values import invalid
 from .job import KINDS, UNREADABLE, Job, Learner, WorkFolder, load_learner
@@ -25,25 +25,25 @@ AHEAD = 2  # chunks decoded while one is learned from
 BETWEEN = 10.0  # seconds between checkpoints of a lane
 
 
-def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
+def run_lane(folder: str, epoch: int, lane: int) -> dict[str, Any]:
     """Learn one lane of one pass, or go on where it stopped; what it learned stands in the folder afterwards.
 
-    The task of a worker: it is told names alone, and doing it twice does no harm.
+    The task of a worker: it gets names alone, and doing it twice does no harm.
     """
     work = WorkFolder(folder)
-    job, done = work.job(), work.lane(turn, lane)
+    job, done = work.job(), work.lane(epoch, lane)
     noted = work.noted(done)
     if noted is not None and done.exists():
         return dict(noted)
-    learner, skipped, began = _resumed(work, job, turn, lane)
+    learner, skipped, began = _resumed(work, job, epoch, lane)
     positions, reader = job.parts_of(lane), reader_in(work)
     saved = time.monotonic()
     for at in range(began, len(positions)):
-        work.say_reading(turn, lane, job.files[positions[at]]["path"])
+        work.say_reading(epoch, lane, job.files[positions[at]]["path"])
         learner, bad = learn_part(learner, job, positions[at], reader)
         skipped += bad
         if time.monotonic() - saved > BETWEEN and at + 1 < len(positions):
-            work.keep_partial(turn, lane, at + 1, learner, skipped)
+            work.keep_partial(epoch, lane, at + 1, learner, skipped)
             saved = time.monotonic()
     work.save(learner, done)
     about = {"lane": lane, "rows": learner.n_rounds_, "skipped": skipped}
@@ -51,16 +51,16 @@ def run_lane(folder: str, turn: int, lane: int) -> dict[str, Any]:
     return about
 
 
-def _resumed(work: WorkFolder, job: Job, turn: int, lane: int) -> tuple[Learner, list[str], int]:
+def _resumed(work: WorkFolder, job: Job, epoch: int, lane: int) -> tuple[Learner, list[str], int]:
     """The learner of a lane as its last checkpoint left it, or at its beginning."""
-    partial = work.partial(turn, lane)
+    partial = work.partial(epoch, lane)
     if partial is not None:
         noted = work.noted(partial)
         return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
-    before = work.beginning(turn, job, lane)
+    before = work.beginning(epoch, job, lane)
     if before is None:
         return new_learner(job), [], 0
-    return begin_lane(load_learner(before), len(job.stages(turn)[-1])), [], 0
+    return begin_lane(load_learner(before), len(job.stages(epoch)[-1])), [], 0
 
 
 def new_learner(job: Job) -> Learner:
@@ -103,10 +103,10 @@ def learn_alone(learner: Any, job: Job) -> tuple[Any, list[str]]:
         found = [sums for i in range(len(job.files)) if (sums := sums_of_part(job, i)) is not None]
         scaler = scaler_entry(merge_sums([list(one.state()["arrays"].values()) for one in found]))
     reader = row_reader(job, scaler)
-    for turn in range(job.passes):
+    for epoch in range(job.passes):
         for position in range(len(job.files)):
             learner, bad = learn_part(learner, job, position, reader)
-            skipped += bad if turn == 0 else []
+            skipped += bad if epoch == 0 else []
     with_encoder(learner, reader)
     return learner, skipped
 
@@ -136,7 +136,7 @@ def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[s
     return Parts.of_files(kept, parts.format), left_out
 
 
-def named_error(error: SteelyardError, part: Part, start: int) -> SteelyardError:
+def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardError:
     """The usual sentence, and where the rows stand."""
     where = f"It is about {part.path}; its rows are counted from row {start} of the part."
     kind = type(error)

@@ -56,9 +56,9 @@ def _costs_of(fitted: Any) -> Floats:
 class _Loss:
     """Value and gradient at some weights, the intercept of each score last; it keeps the best it has seen."""
 
-    def __init__(self, folder: WorkFolder, job: Job, executor: Executor, intercept: bool, max_passes: int) -> None:
+    def __init__(self, folder: WorkFolder, job: Job, executor: Executor, fit_intercept: bool, max_passes: int) -> None:
         self.folder, self.job, self.executor = folder, job, executor
-        self.intercept, self.left = intercept, max_passes
+        self.fit_intercept, self.left = fit_intercept, max_passes
         self.best = np.inf
         self.best_weights: Floats | None = None
 
@@ -86,7 +86,7 @@ class _Loss:
             sums = _load(_sums_place(self.folder, key, i))
             value += float(sums[0])
             gradient = gradient + sums[1:]
-        if not self.intercept:
+        if not self.fit_intercept:
             _by_score(gradient, self.job)[:, -1] = 0.0
         if value < self.best:
             self.best, self.best_weights = value, weights.copy()

@@ -21,11 +21,11 @@ def check_lanes(estimator: Any, lanes: int) -> None:
     update: Any = getattr(estimator, "update", None)
     name = type(estimator).__name__ if update is None else type(update).__name__
     rule = isinstance(estimator, OnlineClassifier) and isinstance(update, SecondOrderRule) and update.merges
-    advice = 'Use AROW or SCW1, or finish="lbfgs".'
+    hint = 'Use AROW or SCW1, or finish="lbfgs".'
     if not rule:
-        raise invalid("lanes", f"be 1 for {name}, whose lanes cannot be merged without loss", lanes, advice)
+        raise invalid("lanes", f"be 1 for {name}, whose lanes cannot be merged without loss", lanes, hint)
     if update.full:
-        raise invalid("lanes", f"be 1 for {name}(full=True), whose lanes have not been measured", lanes, advice)
+        raise invalid("lanes", f"be 1 for {name}(full=True), whose lanes have not been measured", lanes, hint)
     reasons = {
         "a query rule": not isinstance(estimator.query, (AskAll, type(None))),
         "a budget": estimator.budget is not None,

@@ -89,8 +89,8 @@ def numbers_of(chunk: Dataset) -> Any:
     """Rows of numbers as they are."""
     if chunk.nominal:
         names = ", ".join(list(chunk.nominal)[:5])
-        advice = "Leave them out with drop=, or give a model that reads text."
-        raise invalid("parts", "hold columns of numbers", f"text in {names}", advice)
+        hint = "Leave them out with drop=, or give a model that reads text."
+        raise invalid("parts", "hold columns of numbers", f"text in {names}", hint)
     return chunk.X if not hasattr(chunk.X, "to_numpy") else chunk.X.to_numpy()
 
 

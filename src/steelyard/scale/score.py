@@ -191,16 +191,16 @@ class Sums:
         arrays |= {"bins": self.scores.bins, "positive": self.scores.positive, "negative": self.scores.negative}
         write_container(place, Node("ScoreTables/2", {}, arrays), version=__version__)
 
-    def read(self, place: Path) -> Sums:
+    def load(self, place: Path) -> Sums:
         """From a file of sums with the same shape."""
         with reading(place):
             fields, shape = Fields(read_container(place)), self.tables.shape
             size = self.tables.size
-            self.tables = fields.wholes("tables", size, low=0, high=1 << 62).reshape(shape)
+            self.tables = fields.integers("tables", size, low=0, high=1 << 62).reshape(shape)
             self.costs = fields.floats("costs", size).reshape(shape)
             self.lost = fields.floats("lost", size).reshape(shape)
-            bins = fields.wholes("bins", None, low=-(1 << 62), high=1 << 62)
-            counts = [fields.wholes(name, len(bins), low=0, high=1 << 62) for name in ("positive", "negative")]
+            bins = fields.integers("bins", None, low=-(1 << 62), high=1 << 62)
+            counts = [fields.integers(name, len(bins), low=0, high=1 << 62) for name in ("positive", "negative")]
             self.scores = Histogram(bins, *counts)
         return self
 
@@ -273,7 +273,7 @@ def join_parts(folder: WorkFolder, parts: int) -> Sums:
     total = Sums(about["replicates"], len(about["classes"]))
     for position in range(parts):
         one = Sums(about["replicates"], len(about["classes"]))
-        total.add(one.read(folder.path / f"_tables-{position:06}.steelyard"))
+        total.add(one.load(folder.path / f"_tables-{position:06}.steelyard"))
     return total
 
 

@@ -44,7 +44,7 @@ def run_tasks(
     total: int | None = None,
     detail: Callable[[int], str] | None = None,
 ) -> list[Any]:
-    """The results of all tasks, in their order. The first failure takes back those that have not begun.
+    """The results of all tasks, in their order. The first failure takes back those that have not started.
 
     ``before`` and ``total`` count the tasks of earlier stages and of all; ``detail`` tells what a task that ended its
     workers was at.

@@ -30,10 +30,10 @@ from ..validation.docstrings import documented
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .genetic import GeneticSampler
 from .objective import (
-    Candidate,
+    CostCandidate,
     Objective,
     Split,
-    class_costs,
+    costs_by_class,
     normalised,
     paper_splits,
     read_measure,
@@ -143,7 +143,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         X = X if hasattr(X, "shape") or isinstance(X, list) else np.asarray(X)
         check_same_length(X=X, y=codes)
         rows = X.tocsr() if hasattr(X, "tocsr") else X
-        candidate = Candidate(self._searched(), self.parameter, classes)
+        candidate = CostCandidate(self._searched(), self.parameter, classes)
         measure = read_measure(self.scoring, classes[codes], classes)
         random, jobs = check_random(self.random_state), check_jobs(self.n_jobs)
         plan = self._plan(classes, codes, int(random.randint(2**31 - 1)))
@@ -165,7 +165,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 fitness.append(value)
         best = normalised(np.mean(winners, axis=0))
         self.best_estimator_ = candidate.with_costs(best).fit(X, classes[codes])
-        self.best_costs_: Costs = class_costs(classes, best)
+        self.best_costs_: Costs = costs_by_class(classes, best)
         self.validation_fitness_ = float(np.mean(fitness))
         self.n_rounds_: int | None = candidate.estimator.get_params().get("n_estimators")
         self.studies_ = studies

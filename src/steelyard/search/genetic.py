@@ -72,7 +72,7 @@ class GeneticSampler(Rule):
     )
 
     def validate(self) -> None:
-        """Complain about settings that make no search."""
+        """Raise for settings that make no search."""
         super().validate()
         check_count("population", self.population, at_least=2)
         check_count("tournament", self.tournament, at_least=1)

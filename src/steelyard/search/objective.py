@@ -19,7 +19,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
-from ..evaluate import get_scorer, get_scorer_names
+from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
 from ..executors import shared, unwrap
 from ..validation.values import invalid
 
@@ -86,8 +86,8 @@ def _class_named(name: str, classes: NDArray[Any]) -> int:
     return names.index(name)
 
 
-# The two measures of the paper on class numbers that need no checking: the public ones, which read and check labels,
-# would take as long as a fit.
+# The two measures of the paper on class numbers that need no checking: to read and check labels would take as long as a
+# fit. The formulas are those of the public measures.
 
 
 def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp]:
@@ -96,15 +96,13 @@ def _confusion(truths: Codes, answers: Codes, n_classes: int) -> NDArray[np.intp
 
 def g_mean(confusion: NDArray[np.intp]) -> float:
     """Geometric mean of the recalls of the classes that occur, as ``g_mean_score``. Eq. (39)."""
-    present = confusion.sum(axis=1)
-    recalls = np.diag(confusion)[present > 0] / present[present > 0]
-    return float(np.exp(np.log(recalls).mean())) if recalls.all() else 0.0
+    sums = np.stack([np.diag(confusion), confusion.sum(axis=1)]).astype(np.float64)
+    return float(g_mean_score.form.finalize(sums[:, sums[1] > 0].ravel(), lambda: 0))
 
 
 def f_measure(confusion: NDArray[np.intp], k: int) -> float:
     """F of class ``k``, as ``f_score``; 0 if it is never answered. Eq. (38)."""
-    hits = confusion[k, k]
-    return float(2 * hits / (confusion[k].sum() + confusion[:, k].sum())) if hits else 0.0
+    return float(f_score.form.finalize(confusion.ravel().astype(np.float64), lambda: k))
 
 
 class Objective:
@@ -112,16 +110,16 @@ class Objective:
 
     def __init__(
         self,
-        candidate: Candidate,
+        candidate: CostCandidate,
         measure: Measure,
         X: Any,
         y: NDArray[Any],
-        splits: list[Split],
+        cv: list[Split],
         n_jobs: int | None,
         executor: Executor | None = None,
     ) -> None:
         self.candidate, self.measure = candidate, measure
-        self.X, self.y, self.splits, self.n_jobs, self.executor = X, y, splits, n_jobs, executor
+        self.X, self.y, self.cv, self.n_jobs, self.executor = X, y, cv, n_jobs, executor
         self.codes = np.searchsorted(candidate.classes, y)
         self.population = self._population() if executor is None else None  # workers make their own
         self.known: dict[bytes, float] = {}
@@ -131,17 +129,17 @@ class Objective:
     def _population(self) -> Population | None:
         """The quick way to the same answers, where there is one."""
         plain = self.candidate.parameter == "costs" and self.measure.of_answers is not None
-        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.splits]):
-            return Population(self.candidate.estimator, self.X, self.y, self.splits)
+        if plain and Population.takes(self.candidate.estimator, self.codes, [split.train for split in self.cv]):
+            return Population(self.candidate.estimator, self.X, self.y, self.cv)
         return None
 
     def __call__(self, vectors: list[Floats]) -> Floats:
         """Mean over the splits for every vector; a vector that occurs again is not judged again."""
         unit = {c.tobytes(): c for c in map(normalised, vectors)}
         new = [key for key in unit if key not in self.known]
-        wanted = [(unit[key], cut) for key in new for cut in range(len(self.splits))]
+        wanted = [(unit[key], cut) for key in new for cut in range(len(self.cv))]
         values = self._values(wanted)
-        means = np.reshape(values, (len(new), len(self.splits))).mean(axis=1)
+        means = np.reshape(values, (len(new), len(self.cv))).mean(axis=1)
         self.known.update(zip(new, means.tolist(), strict=True))
         return np.array([self.known[normalised(c).tobytes()] for c in vectors])
 
@@ -150,7 +148,7 @@ class Objective:
             one = delayed(self.judge_one)
             return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(one(*pair) for pair in wanted))
         if self._handle is None:
-            given = (self.candidate, self.measure, self.X, self.y, self.splits)
+            given = (self.candidate, self.measure, self.X, self.y, self.cv)
             self._handle = self._held.enter_context(shared(self.executor, given))
         futures = [self.executor.submit(judge_remote, self._handle, *pair) for pair in wanted]
         try:
@@ -167,7 +165,7 @@ class Objective:
 
     def judge_one(self, costs: Floats, cut: int) -> float:
         """The measure of one vector on one split."""
-        train, held = self.splits[cut]
+        train, held = self.cv[cut]
         if self.population is not None:
             assert self.measure.of_answers is not None
             return self.measure.of_answers(self.codes[held], self.population.answers(costs, cut))
@@ -189,7 +187,7 @@ def judge_remote(handle: Any, costs: Floats, cut: int) -> float:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CostCandidate:
     """The estimator whose class costs are searched."""
 
     estimator: Any
@@ -198,7 +196,7 @@ class Candidate:
 
     def with_costs(self, costs: Floats) -> Any:
         """The estimator with these class costs, not yet fitted."""
-        return clone(self.estimator).set_params(**{self.parameter: class_costs(self.classes, costs)})
+        return clone(self.estimator).set_params(**{self.parameter: costs_by_class(self.classes, costs)})
 
 
 def normalised(costs: Floats) -> Floats:
@@ -206,7 +204,7 @@ def normalised(costs: Floats) -> Floats:
     return np.asarray(costs / costs.max())
 
 
-def class_costs(classes: NDArray[Any], costs: Floats) -> Costs:
+def costs_by_class(classes: NDArray[Any], costs: Floats) -> Costs:
     """A cost vector as costs."""
     return Costs.from_classes(dict(zip(classes.tolist(), costs.tolist(), strict=True)))
 

@@ -16,11 +16,15 @@ from starlette.routing import Route
 
 from ..validation.text import safe_cell
 from .access import SERVICE, Grant
+from .desk import Desk
 from .events import Decide, Event, Kind, unpack
-from .jobs import CloseJob, Job, OutcomeJob, Problem, RefusedError, RetractJob, SetJob, SettingsReply
+from .feed import Feeds
+from .jobs import CloseJob, Job, OutcomeJob, RefusedError, RetractJob, SetJob, SettingsReply
 from .leases import LEASE
 from .live import estimates
+from .replies import NO_STORE, body_of, json_reply, number_of, problem_reply
 from .routes import (
+    READER,
     ROUTES,
     DecisionsReply,
     EventsReply,
@@ -36,16 +40,16 @@ from .routes import (
     SummaryReply,
     openapi,
 )
-from .runtime import SINGLE_BYTES, Runtime, body_digest, decoded, header, key_of
+from .runtime import Runtime, body_digest, decoded, header, key_of
 
 PAGE = 1000  # rows of a page at most
 LONGEST_WAIT = 60  # seconds
 MOST_QUESTIONS = 20
+MOST_LOOKED_AT = 1000  # of the open ones, for those that nobody holds
 _COUNT = msgspec.json.Decoder(SentCount)
 _OUTCOME = msgspec.json.Decoder(SentOutcome)
 _CHANGES = msgspec.json.Decoder(dict[str, Any])
 Handler = Callable[[Request, Exception], Awaitable[Response]]
-_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 
 class Api:
@@ -53,6 +57,7 @@ class Api:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self.feeds = Feeds(runtime)
         self._page_refused: Handler | None = None
         self._openapi = msgspec.json.encode(openapi())
 
@@ -66,6 +71,8 @@ class Api:
             ("POST", "outcomes"): self.outcome,
             ("GET", "summary"): self.summary,
             ("GET", "estimates"): self.estimates,
+            ("GET", "curves"): self.curves,
+            ("GET", "live"): self.live,
             ("GET", "decisions"): self.decisions,
             ("GET", "decisions/{item}"): self.decision,
             ("GET", "events"): self.events,
@@ -78,6 +85,7 @@ class Api:
             ("GET", "/metrics"): self.metrics,
             ("GET", "/openapi.json"): self.openapi,
         }
+        handlers |= Desk(self.runtime).handlers()
         routes = []
         for route in ROUTES:
             handler = handlers.get((route.method, route.path.removeprefix("/v1/{project}/")))
@@ -100,7 +108,7 @@ class Api:
                         await self.runtime.loaded(slug)
                     response = await handler(request, grant)
             except RefusedError as error:
-                response = _problem(error)
+                response = problem_reply(error)
             self.runtime.metrics.statuses[response.status_code] += 1
             return response
 
@@ -116,13 +124,13 @@ class Api:
         status = 405 if error.status_code == 405 else 404
         words = ("wrong_method", "the method must fit") if status == 405 else ("not_found", "the address must exist")
         self.runtime.metrics.statuses[status] += 1
-        return _problem(RefusedError(status, words[0], f"{words[1]}; it does not.", ""))
+        return problem_reply(RefusedError(status, words[0], f"{words[1]}; it does not.", ""))
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
     async def next_questions(self, request: Request, grant: Grant) -> Response:
         """Hand out questions."""
-        body, runtime = await _body(request), self.runtime
+        body, runtime = await body_of(request), self.runtime
         wish = decoded(_COUNT, body).count if body else 1
         if not 1 <= wish <= MOST_QUESTIONS:
             raise RefusedError(422, "bad_body", f"count must be 1 to {MOST_QUESTIONS}; got {wish}.", "count")
@@ -131,37 +139,46 @@ class Api:
         sql = (
             "SELECT q.item FROM question q WHERE q.project = ? AND q.state IN (0, 3) AND NOT EXISTS (SELECT 1 FROM"
             " answer a WHERE a.project = q.project AND a.item = q.item AND a.person = ?) ORDER BY q.item"
+            f" LIMIT {MOST_LOOKED_AT}"
         )
         waiting = (row[0] for row in runtime.store.connection.execute(sql, (grant.project, grant.person)))
-        count = runtime.leases.share(grant.slug, wish, snapshot.open)
-        taken = runtime.leases.take(grant.slug, grant.person, waiting, count)
+        share = runtime.leases.share(grant.slug, MOST_QUESTIONS, snapshot.open)
+        taken = runtime.leases.take(grant.slug, grant.person, waiting, min(wish, share), share)
         if not taken:
-            return Response(status_code=204, headers=_HEADERS)
+            return Response(status_code=204, headers=NO_STORE)
         stored, reader = runtime.store.payloads(grant.project, taken), runtime.reader(grant.slug)
-        asked = [QuestionReply(item, reader.record(stored[item]) or {}, LEASE) for item in taken]
-        settings = snapshot.settings
-        return _json(QuestionsReply(settings.question, settings.guide, list(settings.classes), asked))
+        asked = [
+            QuestionReply(item, reader.record(stored[item]) or {}, LEASE, self._why(grant, item)) for item in taken
+        ]
+        settings, counts = snapshot.settings, (snapshot.limit, snapshot.spent, snapshot.open)
+        return json_reply(QuestionsReply(settings.question, settings.guide, list(settings.classes), asked, *counts))
+
+    def _why(self, grant: Grant, item: int) -> str:
+        event = self.runtime.store.event(grant.project, item)
+        assert event is not None
+        made = unpack(event)
+        return "sample" if isinstance(made, Decide) and made.sampled else "boundary"
 
     async def renew(self, request: Request, grant: Grant) -> Response:
         """Hold a question longer."""
-        item = _number(request.path_params["item"], "item")
+        item = number_of(request.path_params["item"], "item")
         if not self.runtime.leases.renew(grant.slug, grant.person, item):
             raise RefusedError(409, "held", "the question must not be held by another person; it is.", "item")
-        return _json(LeaseReply(LEASE))
+        return json_reply(LeaseReply(LEASE))
 
     async def close(self, request: Request, grant: Grant) -> Response:
         """Close a question without a label."""
-        item = _number(request.path_params["item"], "item")
+        item = number_of(request.path_params["item"], "item")
         return await self._carried_out(request, CloseJob(grant.slug, grant.person, item=item))
 
     async def retract(self, request: Request, grant: Grant) -> Response:
         """Take an own answer back."""
-        answer = _number(request.path_params["answer"], "answer")
+        answer = number_of(request.path_params["answer"], "answer")
         return await self._carried_out(request, RetractJob(grant.slug, grant.person, answer=answer))
 
     async def outcome(self, request: Request, grant: Grant) -> Response:
         """A label that came unasked."""
-        body = await _body(request)
+        body = await body_of(request)
         sent = decoded(_OUTCOME, body)
         if not 0 < sent.item < 2**62 or len(sent.origin) > 200:
             raise RefusedError(422, "bad_body", "item must be positive and origin have at most 200 characters.", "item")
@@ -171,7 +188,7 @@ class Api:
     async def _carried_out(self, request: Request, job: Job, body: bytes = b"") -> Response:
         job.key = key_of(request.scope["headers"])
         job.digest = body_digest(request.scope["path"], body)
-        return _json(await self.runtime.run(job), replayed=job.replayed)
+        return json_reply(await self.runtime.run(job), replayed=job.replayed)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -180,25 +197,39 @@ class Api:
         s = self.runtime.snapshot(grant.slug)
         left = s.limit - s.spent - s.reserved
         counts = (s.limit, s.spent, s.reserved, left, s.open, s.model, s.outcomes, s.missing, s.unknown)
-        return _json(SummaryReply(grant.slug, s.seq, s.rounds, *counts))
+        return json_reply(SummaryReply(grant.slug, s.seq, s.rounds, *counts))
 
     async def estimates(self, request: Request, grant: Grant) -> Response:
         """Cost a row, with its interval."""
-        return _json(estimates(self.runtime.store, grant.project, self.runtime.snapshot(grant.slug)))
+        return json_reply(estimates(self.runtime.store, grant.project, self.runtime.snapshot(grant.slug)))
+
+    async def curves(self, request: Request, grant: Grant) -> Response:
+        """Cost a row over time."""
+        return json_reply(await self.runtime.overviews.curve(grant.slug))
+
+    async def live(self, request: Request, grant: Grant) -> Response:
+        """News of the project, until the reader goes."""
+        headers = request.scope["headers"]
+        known = request.headers.get("last-event-id", "")
+        after = int(known) if known.isascii() and known.isdigit() and len(known) <= 18 else _query(request, "after", 0)
+        count = _query(request, "count", 0) or None
+        return self.feeds.follow(
+            grant.slug, lambda: self.runtime.allow(headers, grant.slug, READER, "GET"), after=after, count=count
+        )
 
     async def decisions(self, request: Request, grant: Grant) -> Response:
         """A page of decisions."""
         after, limit = _query(request, "after", 0), _query(request, "limit", 100, most=PAGE)
         found = self._page(grant, after, limit)
-        return _json(DecisionsReply(found, found[-1].id if found else after))
+        return json_reply(DecisionsReply(found, found[-1].id if found else after))
 
     async def decision(self, request: Request, grant: Grant) -> Response:
         """One decision."""
-        item = _number(request.path_params["item"], "item")
+        item = number_of(request.path_params["item"], "item")
         found = self._page(grant, item - 1, 1)
         if not found or found[0].id != item:
             raise RefusedError(404, "not_found", "the item must be one that was decided; it was not.", "item")
-        return _json(found[0])
+        return json_reply(found[0])
 
     def _page(self, grant: Grant, after: int, limit: int, labelled: bool = False) -> list[LoggedDecision]:
         sql = (
@@ -234,7 +265,7 @@ class Api:
         )
         rows = self.runtime.store.connection.execute(sql, (grant.project, after, limit))
         found = [_logged(Event(*row)) for row in rows]
-        return _json(EventsReply(found, found[-1].seq if found else after))
+        return json_reply(EventsReply(found, found[-1].seq if found else after))
 
     async def export_jsonl(self, request: Request, grant: Grant) -> Response:
         """All rows as JSON lines."""
@@ -244,7 +275,7 @@ class Api:
             async for page in pages:
                 yield b"".join(msgspec.json.encode(one) + b"\n" for one in page)
 
-        return StreamingResponse(lines(), media_type="application/jsonl", headers=_HEADERS)
+        return StreamingResponse(lines(), media_type="application/jsonl", headers=NO_STORE)
 
     async def export_csv(self, request: Request, grant: Grant) -> Response:
         """All rows as CSV, safe to be opened by a spreadsheet."""
@@ -256,7 +287,7 @@ class Api:
             async for page in pages:
                 yield _csv([[*(getattr(d, n) for n in names), *((d.row or {}).get(c) for c in columns)] for d in page])
 
-        return StreamingResponse(lines(), media_type="text/csv", headers=_HEADERS)
+        return StreamingResponse(lines(), media_type="text/csv", headers=NO_STORE)
 
     def _pages(self, request: Request, grant: Grant) -> AsyncIterator[list[LoggedDecision]]:
         after = _query(request, "after", 0)
@@ -277,36 +308,38 @@ class Api:
     async def settings(self, request: Request, grant: Grant) -> Response:
         """The settings, and the event that said them."""
         snapshot = self.runtime.snapshot(grant.slug)
-        return _json(SettingsReply(snapshot.settings_seq, msgspec.to_builtins(snapshot.settings)))
+        return json_reply(SettingsReply(snapshot.settings_seq, msgspec.to_builtins(snapshot.settings)))
 
     async def set(self, request: Request, grant: Grant) -> Response:
         """Change settings."""
-        changes = decoded(_CHANGES, await _body(request))
+        changes = decoded(_CHANGES, await body_of(request))
         expected = header(request.scope["headers"], b"if-match")
         if expected is None or not expected.isdigit() or len(expected) > 18:
             message = "the request must say which settings it changes. Send: If-Match: <seq of GET settings>"
             raise RefusedError(400, "no_match", message, "If-Match")
-        return _json(await self.runtime.run(SetJob(grant.slug, grant.person, changes=changes, expected=int(expected))))
+        return json_reply(
+            await self.runtime.run(SetJob(grant.slug, grant.person, changes=changes, expected=int(expected)))
+        )
 
     async def health(self, request: Request) -> Response:
         """Alive."""
-        return _json(StatusReply("alive"))
+        return json_reply(StatusReply("alive"))
 
     async def ready(self, request: Request) -> Response:
         """Whether a write would be taken."""
         full = self.runtime.free_disk() < self.runtime.least_disk
-        return _json(StatusReply("disk full" if full else "ready"), status=503 if full else 200)
+        return json_reply(StatusReply("disk full" if full else "ready"), status=503 if full else 200)
 
     async def metrics(self, request: Request, grant: Grant) -> Response:
         """Prometheus metrics."""
         if not grant.token:
             raise RefusedError(401, "no_token", "the request must carry a token of _service; it does not.")
         text = self.runtime.metrics.text(self.runtime.writer)
-        return Response(text, media_type="text/plain; version=0.0.4", headers=_HEADERS)
+        return Response(text, media_type="text/plain; version=0.0.4", headers=NO_STORE)
 
     async def openapi(self, request: Request) -> Response:
         """The description of all routes."""
-        return Response(self._openapi, media_type="application/json", headers=_HEADERS)
+        return Response(self._openapi, media_type="application/json", headers=NO_STORE)
 
 
 def _logged(event: Event) -> LoggedEvent:
@@ -322,40 +355,6 @@ def _csv(rows: list[list[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows([[safe_cell(cell) for cell in row] for row in rows])
     return text.getvalue().encode("utf-8", "backslashreplace")
-
-
-def _json(reply: Any, *, status: int = 200, replayed: bool = False) -> Response:
-    headers = _HEADERS | ({"replayed": "true"} if replayed else {})
-    return Response(msgspec.json.encode(reply), status, headers, "application/json")
-
-
-def _problem(error: RefusedError) -> Response:
-    response = _json(Problem(error.code, error.message, error.where), status=error.status)
-    if error.status == 401:
-        response.headers["www-authenticate"] = "Bearer"
-    if error.status in (429, 503):
-        response.headers["retry-after"] = "1"
-    return response
-
-
-async def _body(request: Request) -> bytes:
-    length = request.headers.get("content-length", "")
-    if "transfer-encoding" in request.headers or (length and not length.isdigit()):
-        raise RefusedError(411, "no_length", "the request must say its length. Send: Content-Length", "Content-Length")
-    if length and int(length) > SINGLE_BYTES:
-        raise RefusedError(413, "too_large", f"the body must have at most {SINGLE_BYTES} bytes; got {length}.", "")
-    body = await request.body()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if body and kind != "application/json":
-        message = "the body must be JSON. Send: Content-Type: application/json"
-        raise RefusedError(415, "no_json", message, "Content-Type")
-    return body
-
-
-def _number(text: str, where: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) > 0):
-        raise RefusedError(404, "not_found", f"{where} must be a positive number; it is not.", where)
-    return int(text)
 
 
 def _query(request: Request, name: str, default: int, *, most: int = 10**18) -> int:

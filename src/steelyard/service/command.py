@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
+import tempfile
+import threading
+import webbrowser
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -20,8 +24,10 @@ from ..errors import StateError
 from ..validation.values import invalid
 from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
+from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
-from .people import first_owner
+from .history import learned_from
+from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
@@ -44,8 +50,8 @@ def run_serve(
 ) -> int:
     """Serve a folder until it is stopped; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
-        advice = "Add --tls CERT KEY, or --behind-proxy https://name."
-        raise invalid("--bind", "be a loopback address where nothing encrypts", address, advice)
+        hint = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
     known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
     data.mkdir(parents=True, exist_ok=True)
     try:
@@ -63,12 +69,47 @@ def run_serve(
     return 0
 
 
+def run_demo(name: str, keep: Path | None, port: int) -> int:
+    """Serve made-up rows with a simulated person who answers; the exit code. The folder stays for the next start."""
+    source = source_of(name)
+    folder = Path(tempfile.mkdtemp(prefix="steelyard-demo-")) if keep is None else keep
+    folder.mkdir(parents=True, exist_ok=True)
+    which = "" if name == "payments" else f" {name}"
+    demo = Demo(source, f"steelyard serve --demo{which} --keep {shlex.quote(str(folder))}")
+    try:
+        with hold(folder):
+            store = SQLiteStore(folder)
+            code = prepare(store, source, at=Clock().now())
+            store.close()
+            service = Service(folder, bind("127.0.0.1", port))
+            link = f"{service.url}/login?next=/p/{source.slug}#{code}"
+            asyncio.run(service.serve(ready=lambda: _show_link(link), beside=demo.run))
+            assert service.runtime is not None
+            print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
+            print(f"it goes on at the same bit with: {demo.command}", flush=True)
+    except FolderInUseError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return IN_USE
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    return 0
+
+
+def _show_link(link: str) -> None:
+    """Print a link, and open it where there is a screen."""
+    print(f"open {link}", flush=True)
+    screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.stdout.isatty() and screen:
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
 def _say_ready(data: Path, url: str, place: str) -> None:
     """Where it is reached; and as long as nobody can log in as its owner, a link that does so once."""
     print(f"serving {data} at {url}", flush=True)
     store = SQLiteStore(data)
     try:
-        with store.connection:
+        with store.transaction():
             code = first_owner(store, at=Clock().now())
     finally:
         store.close()
@@ -76,12 +117,28 @@ def _say_ready(data: Path, url: str, place: str) -> None:
         print(f"the first owner's link (once, within 15 minutes): {place}/login#{code}", flush=True)
 
 
-def run_new(data: Path, slug: str, settings: ProjectSettings, as_json: bool) -> None:
-    """Make a project, and a token for each role."""
+def run_new(
+    data: Path,
+    slug: str,
+    settings: ProjectSettings,
+    as_json: bool,
+    history: Path | None = None,
+    target: str | None = None,
+) -> None:
+    """Make a project, and a token for each role; a history is learned first."""
+    start = None
+    if history is not None:
+        if target is None:
+            raise invalid("--target", "name the column of the labels in the history", None)
+        rows = (
+            {name: cell if name == target else _cell(cell) for name, cell in row.items()} for row in read_csv(history)
+        )
+        start, learned = learned_from(settings, rows, target)
+        print(f"{learned} labelled rows learned", file=sys.stderr)
     data.mkdir(parents=True, exist_ok=True)
     store, at = SQLiteStore(data), Clock().now()
     try:
-        create_project(store, slug, settings, at=at)
+        create_project(store, slug, settings, at=at, start=start)
         tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
     finally:
         store.close()
@@ -123,6 +180,34 @@ def run_token(data: Path, project: str, role: str, days: int | None, revoke: str
         print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
     finally:
         store.close()
+
+
+def run_person(
+    data: Path, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
+) -> None:
+    """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
+    store, now = open_store(data), Clock().now()
+    try:
+        if name is None:
+            for one in people(store):
+                held = ", ".join(f"{role} of {slug}" for slug, roles in one.roles.items() for role in roles)
+                print(f"{one.name}  {held or 'no role'}{'' if one.active else '  may not log in'}")
+            return
+        with store.transaction():
+            known = {one.name: one.id for one in people(store)}
+            person = known[name] if name in known else add_person(store, name, at=now)
+            if (project is None) != (role is None):
+                raise invalid("--project and --role", "be given together", project or role)
+            if project is not None and role is not None:
+                give_role(store, person, project, role, given=not take, at=now)
+            if active is not None:
+                set_active(store, person, active, at=now)
+            code = None if take or active is False else make_link(store, person, at=now)
+    finally:
+        store.close()
+    if code is not None:
+        print(f"{url.rstrip('/')}/login#{code}")
+        print(f"logs {name} in once, within 15 minutes", file=sys.stderr)
 
 
 def run_verify(data: Path, project: str | None, noted: str | None) -> int:

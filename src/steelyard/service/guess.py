@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..validation.values import invalid
 
 SAMPLE = 1000  # rows looked at
+SHOWN = 5  # values of a column
+MOST_CLASSES = 50
 _URLS = ("http://", "https://", "www.")
 
 
@@ -24,6 +28,33 @@ def guess_columns(path: Path, *, ignored: set[str]) -> dict[str, str]:
         cells = [row[name] for row in rows if row[name]]
         kinds[name] = "ignored" if name in ignored else _kind(cells)
     return kinds
+
+
+class GuessedColumn(NamedTuple):
+    """A column of a sample: its kind, five values, all of them if they are few, and whether none comes twice."""
+
+    name: str
+    kind: str
+    values: list[str]
+    classes: list[str] | None
+    unique: bool
+
+
+def guess_sample(text: str) -> tuple[list[GuessedColumn], int]:
+    """The columns of a CSV text with a header, and the number of its rows."""
+    rows = list(read_csv(io.StringIO(text, newline="")))
+    if not rows:
+        raise invalid("the file", "hold a header and at least one row", "none")
+    found = []
+    for name in rows[0]:
+        cells = [row[name] for row in rows if row[name]]
+        counts = Counter(cells)
+        distinct = list(counts)  # in the order of the file
+        few = 2 <= len(distinct) <= MOST_CLASSES
+        classes = sorted(distinct, key=lambda label: (-counts[label], label)) if few else None  # the rarest one last
+        kind = _kind(cells[:SAMPLE])
+        found.append(GuessedColumn(name, kind, distinct[:SHOWN], classes, len(distinct) == len(rows)))
+    return found, len(rows)
 
 
 def _kind(cells: list[str]) -> str:
@@ -54,6 +85,9 @@ def read_csv(source: Path | Any) -> Iterator[dict[str, str]]:
 
 
 def _named(reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    names = reader.fieldnames or []
+    if len(set(names)) < len(names):
+        raise invalid("the header", "name each column once", sorted({n for n in names if list(names).count(n) > 1}))
     for row in reader:
         if None in row or None in row.values():
             raise invalid(f"line {reader.line_num}", "have as many cells as the header", len(row))

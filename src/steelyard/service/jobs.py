@@ -41,13 +41,17 @@ class DecisionReply(msgspec.Struct, frozen=True):
 
 
 class AnswerReply(msgspec.Struct, frozen=True):
-    """What an answer did; ``answer`` is the number to take it back by."""
+    """What an answer did; ``answer`` is the number to take it back by.
+
+    ``decision`` is what the service had decided, where the project shows it.
+    """
 
     item: int
     answer: int
     settled: str | None
     learned: bool
     closed: bool
+    decision: str | None = None
 
 
 class AnswersReply(msgspec.Struct, frozen=True):

@@ -23,27 +23,44 @@ class Leases:
 
     def present(self, project: str) -> frozenset[int]:
         """People seen within a day."""
-        since = time.monotonic() - DAY
+        return self.seen_within(project, DAY)
+
+    def seen_within(self, project: str, seconds: float) -> frozenset[int]:
+        """People who were handed questions, or answered, within so many seconds."""
+        since = time.monotonic() - seconds
         return frozenset(person for person, at in self._seen.get(project, {}).items() if at >= since)
 
     def share(self, project: str, count: int, waiting: int) -> int:
         """How many of the waiting questions one person may be handed."""
-        since = time.monotonic() - SEEN
-        people = sum(at >= since for at in self._seen.get(project, {}).values())
+        people = len(self.seen_within(project, SEEN))
         return max(1, min(count, waiting // max(1, people)))
 
-    def take(self, project: str, person: int, items: Iterable[int], count: int) -> list[int]:
-        """Up to ``count`` of the items that nobody else holds."""
-        now, taken = time.monotonic(), []
+    def take(self, project: str, person: int, items: Iterable[int], count: int, share: int | None = None) -> list[int]:
+        """Up to ``count`` of the items: those one holds, then those nobody does, the oldest first.
+
+        With a ``share``, nobody holds more than that: what one has beyond it is given back, and somebody who finds too
+        little takes the newest of what others have beyond it. A lost lease only means one more answer.
+        """
+        now, waiting = time.monotonic(), list(items)
         if len(self._held) > 100_000:
             self._held = {key: held for key, held in self._held.items() if held[1] > now}
-        for item in items:
-            holder, end = self._held.get((project, item), (person, 0.0))
-            if holder == person or end <= now:
-                self._held[project, item] = (person, now + LEASE)
-                taken.append(item)
-                if len(taken) == count:
-                    break
+        held: dict[int, list[int]] = {}
+        free: list[int] = []
+        for item in waiting:
+            holder, end = self._held.get((project, item), (0, 0.0))
+            if end > now:
+                held.setdefault(holder, []).append(item)
+            else:
+                free.append(item)
+        mine = held.pop(person, [])
+        taken = (mine + free)[:count]
+        if share is not None:
+            for item in mine[share:]:
+                self.drop(project, item)
+            for theirs in held.values():
+                taken += theirs[share:][::-1][: count - len(taken)]
+        for item in taken:
+            self._held[project, item] = (person, now + LEASE)
         return taken
 
     def renew(self, project: str, person: int, item: int) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..errors import NotEstimableError
@@ -19,6 +20,7 @@ LEAST_SIZE = 30.0  # effective size below which no number is shown
 LEAST_MISTAKES = 6  # labelled mistakes of the costliest kind
 MOST_UNANSWERED = 0.02  # share of closed questions above which the band is widened
 LEVEL = 0.95
+POINTS = 40  # of the curve
 
 
 class EstimateReply(msgspec.Struct, frozen=True):
@@ -50,8 +52,57 @@ class EstimatesReply(msgspec.Struct, frozen=True):
     f1: EstimateReply
 
 
-def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> EstimatesReply:
-    """Estimates up to the oldest open question; later rounds still wait for their labels."""
+class CurveReply(msgspec.Struct, frozen=True):
+    """The cost a row of the first ``rows`` rows, each with its nominal 95% band, and what the cheapest constant costs.
+
+    It begins where there are labels enough; ``waiting`` rows behind its end still wait for labels.
+    """
+
+    rows: list[int]
+    cost: list[float]
+    low: list[float]
+    high: list[float]
+    constant: list[float]
+    waiting: int
+
+
+class Labelled(NamedTuple):
+    """Settled questions up to the oldest open one, in their order."""
+
+    end: int  # the last event it speaks about
+    rounds: int  # rows that could have been asked up to there
+    trace: Trace
+    reach: NDArray[np.int64]  # the same, up to each label
+    items: NDArray[np.int64]
+    closed: int  # questions that got no label
+    closed_items: NDArray[np.int64]
+
+    def best(self) -> Labelled:
+        """The same up to where the labels are worth most: what is asked behind the plan stands for ever more rows.
+
+        That depends on the chances alone, not on the labels, and it ends before the next question, not at one.
+        """
+        weights = 1.0 / self.trace.query_probability
+        worth = np.cumsum(weights) ** 2 / np.cumsum(weights**2)
+        count = int(np.argmax(worth)) + 1 if len(worth) else 0
+        if count == len(worth):
+            return self
+        return self.first(count)._replace(
+            end=int(self.items[count]) - 1,
+            rounds=int(self.reach[count]) - 1,
+            closed=int(np.searchsorted(self.closed_items, self.items[count])),
+            closed_items=self.closed_items[self.closed_items < self.items[count]],
+        )
+
+    def first(self, count: int) -> Labelled:
+        """The same as of the label of this number."""
+        cut = Trace(*(np.asarray(column)[:count] for column in self.trace))
+        reach, items = self.reach[:count], self.items[:count]
+        return self._replace(rounds=int(self.reach[count - 1]), trace=cut, closed=0, reach=reach, items=items)
+
+
+def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
+    """What there is to estimate from; later rounds still wait for their labels."""
     run = store.connection
     oldest = run.execute(
         "SELECT item, reach FROM question WHERE project = ? AND state IN (0, 3) AND item <= ? ORDER BY item LIMIT 1",
@@ -59,33 +110,40 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
     ).fetchone()
     end, rounds = (snapshot.seq, snapshot.reach) if oldest is None else (oldest[0] - 1, oldest[1] - 1)
     rows = run.execute(
-        "SELECT score, answer, chance, y FROM training_example"
-        " WHERE project = ? AND y IS NOT NULL AND item <= ? ORDER BY item",
+        "SELECT x.score, x.answer, x.chance, x.y, q.reach, x.item FROM training_example x"
+        " JOIN question q ON q.project = x.project AND q.item = x.item"
+        " WHERE x.project = ? AND x.y IS NOT NULL AND x.item <= ? ORDER BY x.item",
         (project, end),
     ).fetchall()
-    closed = run.execute(
-        "SELECT count(*) FROM question WHERE project = ? AND state = 2 AND item <= ?", (project, end)
-    ).get
-    matrix = snapshot.settings.cost_matrix()
-    score, answer, chance, y = (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.empty(0),) * 4
+    sql = "SELECT item FROM question WHERE project = ? AND state = 2 AND item <= ? ORDER BY item"
+    closed = np.array([row[0] for row in run.execute(sql, (project, end))], dtype=np.int64)
+    columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.empty(0)] * 6
+    score, answer, chance, y, reach, items = columns
     trace = Trace(score, answer.astype(np.int64), np.ones(len(rows), bool), chance, y.astype(np.int64))
-    mistakes = _dear_mistakes(matrix, trace)
-    unanswered = closed / (closed + len(rows)) if closed else 0.0
-    weights = 1.0 / chance if rows else np.zeros(1)
-    size = float(weights.sum() ** 2 / (weights**2).sum()) if rows else 0.0
+    found = Labelled(end, rounds, trace, reach.astype(np.int64), items.astype(np.int64), len(closed), closed)
+    left = snapshot.limit - snapshot.spent - snapshot.reserved
+    return found.best() if left <= 0 or snapshot.rounds > snapshot.settings.expected_rows else found
+
+
+def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> EstimatesReply:
+    """Estimates up to the oldest open question."""
+    found, matrix = labelled(store, project, snapshot), snapshot.settings.cost_matrix()
+    size, mistakes = _support(found, matrix)
+    labels = len(found.trace.y)
+    unanswered = found.closed / (found.closed + labels) if found.closed else 0.0
     reason = _too_few(size, mistakes)
 
     def shown(measure: Any, shown_as: str, worst: float, best: float) -> EstimateReply:
         if reason is not None:
             return EstimateReply(None, None, None, reason)
-        return _estimated(measure, trace, rounds, matrix, shown_as, unanswered, best, worst)
+        return _estimated(measure, found.trace, found.rounds, matrix, shown_as, unanswered, best, worst)
 
     costliest = float(matrix.max())
     f1 = shown(f_score, "push", 0.0, 1.0) if len(matrix) == 2 else EstimateReply(None, None, None, "two classes only")
     return EstimatesReply(
-        upto=end,
-        rounds=rounds,
-        labels=len(rows),
+        upto=found.end,
+        rounds=found.rounds,
+        labels=labels,
         effective_size=size,
         dear_mistakes=mistakes,
         unanswered=unanswered,
@@ -96,6 +154,35 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
         saved=shown(savings_score, "push", -np.inf, 1.0),
         f1=f1,
     )
+
+
+def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
+    """The cost a row over time, at some points; none where there were too few labels to say."""
+    found, matrix = labelled(store, project, snapshot), snapshot.settings.cost_matrix()
+    labels = len(found.trace.y)
+    points: list[tuple[int, float, float, float, float]] = []
+    for count in sorted({max(1, labels * n // POINTS) for n in range(1, POINTS + 1)}) if labels else []:
+        part = found.first(count) if count < labels else found
+        if _too_few(*_support(part, matrix)) is not None:
+            continue
+        cost, saved = (
+            _estimated(measure, part.trace, part.rounds, matrix, "push", 0.0, best, worst)
+            for measure, best, worst in ((mean_cost, 0.0, float(matrix.max())), (savings_score, 1.0, -np.inf))
+        )
+        if cost.value is None or cost.low is None or cost.high is None or saved.value is None:
+            continue
+        constant = cost.value / (1 - saved.value) if saved.value < 1 else 0.0
+        points.append((part.rounds, cost.value, cost.low, cost.high, constant))
+    columns: list[list[Any]] = [list(column) for column in zip(*points, strict=True)] if points else [[]] * 5
+    rows, cost_line, low, high, constants = columns
+    return CurveReply(rows, cost_line, low, high, constants, waiting=snapshot.reach - found.rounds)
+
+
+def _support(found: Labelled, matrix: Any) -> tuple[float, int]:
+    """Effective size, and labels that showed a mistake of the costliest kind."""
+    weights = 1.0 / found.trace.query_probability
+    size = float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
+    return size, _dear_mistakes(matrix, found.trace)
 
 
 def _dear_mistakes(matrix: Any, trace: Trace) -> int:

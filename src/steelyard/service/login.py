@@ -13,17 +13,28 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .access import LONGEST
+from ..errors import SteelyardError
+from .access import LONGEST, SERVICE
 from .jobs import RefusedError
 from .pages import HEADERS, page, page_route, visitor
-from .people import begin_session, end_session, fits, use_link
+from .people import (
+    LEAST_PASSWORD,
+    begin_session,
+    end_session,
+    fits,
+    hash_password,
+    people,
+    set_password,
+    use_link,
+)
+from .replies import problem_reply
 from .runtime import Runtime, decoded
 
 MOST_BYTES = 8192  # of a form
 AT_ONCE, WAITING = 2, 8  # passwords that are hashed at a time, and that wait for it
 TRIES, HOUR = 120, 3600.0  # of one name from one address
 WRONG = "Name or password is wrong."
-USED = "This link has been used, or is older than 15 minutes. Ask for a new one: steelyard service person NAME --link"
+USED = "This link has been used, or is older than 15 minutes. Ask for a new one: steelyard service person NAME"
 
 
 class SentCode(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,6 +43,14 @@ class SentCode(msgspec.Struct, forbid_unknown_fields=True):
     code: str
 
 
+class SentPassword(msgspec.Struct, forbid_unknown_fields=True):
+    """A new password, and the one before if there is one."""
+
+    new: str
+    old: str = ""
+
+
+_PASSWORD = msgspec.json.Decoder(SentPassword)
 _CODE = msgspec.json.Decoder(SentCode)
 
 
@@ -86,6 +105,8 @@ class Login:
             page_route("/login", self.enter, ("POST",)),
             page_route("/login/link", self.by_link, ("POST",)),
             page_route("/logout", self.leave, ("POST",)),
+            page_route("/people", self.people),
+            page_route("/password", self.set_password, ("POST",)),
         ]
 
     async def form(self, request: Request) -> Response:
@@ -131,6 +152,36 @@ class Login:
         response = Response(status_code=204, headers=HEADERS)
         response.delete_cookie(self.runtime.cookie, secure=self.runtime.secure, httponly=True)
         return response
+
+    async def people(self, request: Request) -> Response:
+        """Oneself; for an owner of the service also everybody else."""
+        session, runtime = visitor(request), self.runtime
+        owns = runtime.access.owns_service(session.person)
+        everybody = people(runtime.store) if owns else []
+        known = next((one for one in people(runtime.store) if one.id == session.person), None)
+        places = [SERVICE, *(head.slug for head in runtime.store.projects())] if owns else []
+        assert known is not None
+        return page(request, "people.html", me=known, people=everybody, places=places, least=LEAST_PASSWORD)
+
+    async def set_password(self, request: Request) -> Response:
+        """Another password for oneself; who has one must know it."""
+        session, runtime = visitor(request), self.runtime
+        try:
+            runtime.check_write(request.scope["headers"], session)
+            self.tries.note(session.name, runtime.address(request.scope))
+            sent = decoded(_PASSWORD, await _body(request))
+            sql = "SELECT password FROM person WHERE id = ?"
+            kept = runtime.store.connection.execute(sql, (session.person,)).get
+            if kept is not None and not await self.hashes.run(fits, kept, sent.old):
+                raise RefusedError(403, "wrong_password", "the present password must be right; it is not.", "old")
+            try:
+                made = await self.hashes.run(hash_password, sent.new)
+            except SteelyardError as error:
+                raise RefusedError(422, "bad_password", str(error), "new") from None
+            await runtime.change(lambda store, at: set_password(store, session.person, made, keep=session.id, at=at))
+        except RefusedError as error:
+            return problem_reply(error)
+        return Response(status_code=204, headers=HEADERS)
 
     def _set_cookie(self, response: Response, secret: str) -> None:
         response.set_cookie(

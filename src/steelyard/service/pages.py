@@ -33,7 +33,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 FOR_EVER = "public, max-age=31536000, immutable"
-SHARED = ("tokens.css",)  # of the report: one look for all pages
+SHARED = ("tokens.css", "uPlot.min.css", "uPlot.iife.min.js")  # of the report: one look for all pages
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 NOTES = {  # what a page may say about the act that led to it
     "password": "Your password is set. All other sessions have ended.",

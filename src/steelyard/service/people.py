@@ -100,7 +100,7 @@ def person_named(store: SQLiteStore, name: str) -> int:
     sql = "SELECT id FROM person WHERE name = ? AND id NOT IN (SELECT person FROM token)"
     row = store.connection.execute(sql, (name,)).fetchone()
     if row is None:
-        raise invalid("the person", "exist", name, "Add it with: steelyard service person NAME --add")
+        raise invalid("the person", "exist", name, "Add it with: steelyard service person NAME")
     return int(row[0])
 
 
@@ -117,8 +117,9 @@ def give_role(
     if given:
         store.connection.execute("INSERT OR IGNORE INTO role (person, project, role) VALUES (?, ?, ?)", key)
     else:
+        owners = _owners(store)
         store.connection.execute("DELETE FROM role WHERE person = ? AND project = ? AND role = ?", key)
-        _check_an_owner_stays(store)
+        _check_an_owner_stays(store, owners)
     if store.connection.total_changes() > before:
         end_sessions(store, person, keep=keep)
         log_access(store, name, f"{'may' if given else 'may no longer'} act as {role} of {slug}", at)
@@ -135,21 +136,25 @@ def set_password(store: SQLiteStore, person: int, hashed: str, *, keep: bytes | 
 
 def set_active(store: SQLiteStore, person: int, active: bool, *, at: int) -> None:
     """Whether somebody may log in; who may not is logged out at once."""
-    name = name_of(store, person)
+    name, owners = name_of(store, person), _owners(store)
     store.connection.execute("UPDATE person SET active = ? WHERE id = ?", (active, person))
     if not active:
-        _check_an_owner_stays(store)
+        _check_an_owner_stays(store, owners)
         end_sessions(store, person)
         store.connection.execute("DELETE FROM link WHERE person = ?", (person,))
     log_access(store, name, "may log in" if active else "may no longer log in", at)
 
 
-def _check_an_owner_stays(store: SQLiteStore) -> None:
+def _owners(store: SQLiteStore) -> int:
     sql = (
         "SELECT count(*) FROM role r JOIN person p ON p.id = r.person"
         " WHERE r.project = 0 AND r.role = 'owner' AND p.active"
     )
-    if not store.connection.execute(sql).get:
+    return int(store.connection.execute(sql).get)
+
+
+def _check_an_owner_stays(store: SQLiteStore, before: int) -> None:
+    if before and not _owners(store):
         raise invalid("the service", "keep an owner", "none", "Give the role to somebody else first.")
 
 

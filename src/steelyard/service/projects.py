@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from .jobs import RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
 from .reducer import Decided, State, apply, begin
-from .settings import ProjectSettings, check_slug
+from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
 from .store import Changes, ProjectHead
 
@@ -60,15 +61,15 @@ class Project:
         if row.external is not None:
             self.new_ids[row.external] = seq
         if made.ask:
-            self.touch(seq, asked=True)
+            self.touch(seq, opened_now=True)
         return seq, made
 
-    def touch(self, item: int, *, asked: bool = False) -> None:
+    def touch(self, item: int, *, opened_now: bool = False) -> None:
         """A question has changed: its rows, and the budget, are written with the next commit."""
         question, budget = self.state.questions[item], self.state.budget
         self.changes.questions[item] = question
         self.changes.budget = (budget.limit, budget.spent, budget.reserved)
-        if not asked:
+        if not opened_now:
             self.changes.answered.add(item)
         if question.state is QuestionState.SETTLED:
             row = self.state.training.kept_row(item)
@@ -95,11 +96,13 @@ class Project:
         self.since_checkpoint = 0
 
 
-def create_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0) -> int:
+def create_project(
+    store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0, start: State | None = None
+) -> int:
     """A new project with its first event, in a transaction of its own; its number."""
     store.begin()
     try:
-        project = add_project(store, slug, settings, at=at, actor=actor)
+        project = add_project(store, slug, settings, at=at, actor=actor, start=start)
         store.commit()
     except BaseException:
         store.rollback()
@@ -107,17 +110,26 @@ def create_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, 
     return project
 
 
-def add_project(store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0) -> int:
-    """The same, in the open transaction."""
+def add_project(
+    store: SQLiteStore, slug: str, settings: ProjectSettings, *, at: int, actor: int = 0, start: State | None = None
+) -> int:
+    """The same, in the open transaction; ``start`` is what was learned before the first row."""
     settings.validate()
     State(settings)  # with the width of its rows, which some rules cannot take
     if store.project(check_slug(slug)) is not None:
         raise invalid("project", "be new", slug, "Choose another name.")
-    body = pack(Begin(settings=msgspec.to_builtins(settings), start=None, library=__version__, numerics=NUMERICS))
+    known = None
+    if start is not None:
+        start.seq = 1
+        known = pack_state(start)
+    digest = None if known is None else sha256(known).digest()
+    body = pack(Begin(settings=msgspec.to_builtins(settings), start=digest, library=__version__, numerics=NUMERICS))
     project = store.new_project(slug)
     linked = chain(NO_CHAIN, project, (1, int(Kind.BEGIN), at, None, actor, body))
     event = Event(1, int(Kind.BEGIN), at, None, actor, body, linked)
     store.add(Changes(project, events=[event], budget=(settings.budget, 0, 0)))
+    if known is not None:
+        store.save_checkpoint(project, 1, NUMERICS, known, pinned=True)
     return project
 
 
@@ -134,13 +146,31 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
         numerics = log_numerics(store, head)
         if numerics != NUMERICS:
             return _upgraded(store, head, numerics)
-        state = begin(first_event(store, head))
+        state = begun(store, head)
+    state.training.start = _start(store, head)
     project = Project(store, head, state)
     for event, payload in store.history(head.id, state.seq, head.head):
         apply(state, event, payload, project.rows)
     last = store.event(head.id, head.head)
     project.at = 0 if last is None else last.at
     return project
+
+
+def begun(store: SQLiteStore, head: ProjectHead) -> State:
+    """The state after the first event: nothing learned, or what its history has taught, which the event vouches for."""
+    first = first_event(store, head)
+    expected = unpack(first).start
+    if expected is None:
+        return begin(first)
+    kept = store.checkpoint(head.id, 1)
+    if kept is None or sha256(kept.body).digest() != expected:
+        raise StateError(f"the log of {head.slug} must have the state it began with; it is not there, or changed.")
+    return unpack_state(kept.body)
+
+
+def _start(store: SQLiteStore, head: ProjectHead) -> Learner | None:
+    """The learner that relearning goes back to; None where nothing was learned before the first row."""
+    return begun(store, head).learner if unpack(first_event(store, head)).start is not None else None
 
 
 def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
@@ -169,6 +199,7 @@ def _upgraded(store: SQLiteStore, head: ProjectHead, numerics: int) -> Project:
             "Stop it cleanly with the version that wrote it, then start this one."
         )
     project = Project(store, head, unpack_state(kept.body))
+    project.state.training.start = _start(store, head)
     last = store.event(head.id, head.head)
     project.at = 0 if last is None else last.at
     store.begin()
@@ -219,7 +250,8 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
         state = unpack_state(kept.body)
         rows |= {q.item: state.encoder.unpack(store.example_row(head.id, q.item) or b"") for q in settled(state)}
     else:
-        state = begin(first_event(store, head))
+        state = begun(store, head)
+    state.training.start = _start(store, head)
     start = state.seq
     for event, payload in store.history(head.id, start, head.head):
         if event.kind == Kind.ANSWER and event.item in state.open_rows:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..active import AskAtLeast, QueryRule
 from ..errors import StateError, SteelyardError
+from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
 from .events import (
     Answer,
@@ -204,6 +205,9 @@ class State:
         """Change settings; other costs or another update rule learn all examples again."""
         settings = changed_settings(self.settings, changes)
         self.budget.check_limit(settings.budget)
+        if self.training.start is not None and settings.update != self.settings.update:
+            advice = "Begin a new project to change it."
+            raise invalid("update", "stay as it began where a history was learned first", settings.update, advice)
         relearn = any(getattr(settings, name) != getattr(self.settings, name) for name in RELEARNED)
         query = self.query
         if settings.query != self.settings.query or settings.pace != self.settings.pace:
@@ -258,10 +262,12 @@ class State:
 
 
 def begin(event: Event) -> State:
-    """The state after the first event of a log."""
+    """The state after the first event of a log that began with nothing learned."""
     body = unpack(event)
     if not isinstance(body, Begin):
         raise StateError(f"a log must begin with its settings; event {event.seq} is of kind {event.kind}.")
+    if body.start is not None:
+        raise StateError("a log that began with a history must have the state it began with; it is not there.")
     settings = msgspec.convert(body.settings, ProjectSettings)
     settings.validate()
     state = State(settings)

@@ -8,7 +8,8 @@ import msgspec
 
 from .._version import __version__
 from .jobs import AnswerReply, AnswersReply, DecisionReply, EventReply, Problem, SettingsReply
-from .live import EstimatesReply
+from .live import CurveReply, EstimatesReply
+from .overview import LiveReply
 from .runtime import SentAnswer, SentRow
 from .settings import ProjectSettings
 
@@ -40,20 +41,27 @@ class SentOutcome(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QuestionReply(msgspec.Struct, frozen=True):
-    """A question: the fields of its row, and for how many seconds nobody else is handed it."""
+    """A question: the fields of its row, and for how many seconds nobody else is handed it.
+
+    ``why``: "boundary" if the model is unsure, "sample" if it was drawn by its floor.
+    """
 
     item: int
     row: dict[str, Any]
     lease: float
+    why: str
 
 
 class QuestionsReply(msgspec.Struct, frozen=True):
-    """Questions to answer with one of the classes."""
+    """Questions to answer with one of the classes; labels of the budget that are spent, and that are waited for."""
 
     question: str
     guide: str
     classes: list[str]
     questions: list[QuestionReply]
+    budget: int
+    spent: int
+    waiting: int
 
 
 class LeaseReply(msgspec.Struct, frozen=True):
@@ -126,8 +134,84 @@ class StatusReply(msgspec.Struct, frozen=True):
     status: str
 
 
+class PersonReply(msgspec.Struct, frozen=True):
+    """Somebody who may log in, with the roles by project."""
+
+    person: int
+    name: str
+    active: bool
+    has_password: bool
+    roles: dict[str, list[str]]
+
+
+class PeopleReply(msgspec.Struct, frozen=True):
+    """Everybody who may log in."""
+
+    people: list[PersonReply]
+
+
+class SentName(msgspec.Struct, forbid_unknown_fields=True):
+    """The name of a new person."""
+
+    name: str
+
+
+class LinkReply(msgspec.Struct, frozen=True):
+    """A person and the address that logs in once, within 15 minutes; it is shown this once."""
+
+    person: int
+    link: str
+
+
+class SentRole(msgspec.Struct, forbid_unknown_fields=True):
+    """A role in a project, to be given or taken away."""
+
+    project: str
+    role: str
+    given: bool = True
+
+
+class SentActive(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether a person may log in."""
+
+    active: bool
+
+
+class SentProject(msgspec.Struct, forbid_unknown_fields=True):
+    """A project to begin."""
+
+    project: str
+    settings: dict[str, Any]
+
+
+class ProjectReply(msgspec.Struct, frozen=True):
+    """A project that has begun."""
+
+    project: str
+
+
+class ColumnReply(msgspec.Struct, frozen=True):
+    """A column of a file: the guessed kind, five values, and all of them if they are few."""
+
+    name: str
+    kind: str
+    values: list[str]
+    classes: list[str] | None
+    unique: bool
+
+
+class GuessReply(msgspec.Struct, frozen=True):
+    """The columns of a file, and how many rows were looked at."""
+
+    columns: list[ColumnReply]
+    rows: int
+
+
 class RouteInfo(NamedTuple):
-    """One route. ``roles`` None: everybody; ``keyed``: an Idempotency-Key is needed."""
+    """One route. ``roles`` None: everybody; ``keyed``: an Idempotency-Key is needed.
+
+    Without a project in its path it belongs to the service itself.
+    """
 
     method: str
     path: str
@@ -138,6 +222,7 @@ class RouteInfo(NamedTuple):
     keyed: bool = False
     query: tuple[str, ...] = ()
     status: int = 200
+    takes: str = "application/json"
 
 
 V1 = "/v1/{project}"
@@ -152,6 +237,8 @@ ROUTES = (
     RouteInfo("POST", f"{V1}/outcomes", PRODUCER, "A label that came unasked.", SentOutcome, EventReply, True),
     RouteInfo("GET", f"{V1}/summary", READER, "Counts and budget.", None, SummaryReply),
     RouteInfo("GET", f"{V1}/estimates", READER, "Cost a row, with its interval.", None, EstimatesReply),
+    RouteInfo("GET", f"{V1}/curves", READER, "Cost a row over time.", None, CurveReply),
+    RouteInfo("GET", f"{V1}/live", READER, "News as server-sent events, each a LiveReply.", query=("after", "count")),
     RouteInfo("GET", f"{V1}/decisions", READER, "Decisions, by event.", None, DecisionsReply, query=("after", "limit")),
     RouteInfo("GET", f"{V1}/decisions/{{item}}", READER, "One decision.", None, LoggedDecision),
     RouteInfo("GET", f"{V1}/events", READER, "The log itself.", None, EventsReply, query=("after", "wait", "limit")),
@@ -159,6 +246,13 @@ ROUTES = (
     RouteInfo("GET", f"{V1}/export.csv", READER, "All rows as CSV.", query=("after", "only")),
     RouteInfo("GET", f"{V1}/settings", OWNER, "The settings.", None, SettingsReply),
     RouteInfo("PATCH", f"{V1}/settings", OWNER, "Change settings (If-Match: seq).", dict[str, Any], SettingsReply),
+    RouteInfo("POST", "/v1/projects", OWNER, "Begin a project.", SentProject, ProjectReply, status=201),
+    RouteInfo("POST", "/v1/projects/guess", OWNER, "Guess columns.", str, GuessReply, takes="text/csv"),
+    RouteInfo("GET", "/v1/people", OWNER, "Who may log in.", None, PeopleReply),
+    RouteInfo("POST", "/v1/people", OWNER, "Add a person.", SentName, LinkReply, status=201),
+    RouteInfo("POST", "/v1/people/{person}/link", OWNER, "A new one-time link.", None, LinkReply),
+    RouteInfo("POST", "/v1/people/{person}/role", OWNER, "Give or take a role.", SentRole, PeopleReply),
+    RouteInfo("POST", "/v1/people/{person}/active", OWNER, "Let a person log in or not.", SentActive, PeopleReply),
     RouteInfo("GET", "/health", None, "Whether it is alive.", None, StatusReply),
     RouteInfo("GET", "/ready", None, "Whether it may write.", None, StatusReply),
     RouteInfo("GET", "/metrics", READER, "Prometheus metrics; a token of _service."),
@@ -185,7 +279,7 @@ _REFUSALS = {
 def openapi() -> dict[str, Any]:
     """OpenAPI 3.1 of all routes."""
     types = [r.body for r in ROUTES if r.body is not None] + [r.reply for r in ROUTES if r.reply is not None]
-    types += [Problem, DecisionReply, AnswerReply, ProjectSettings]
+    types += [Problem, DecisionReply, AnswerReply, ProjectSettings, LiveReply]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     found = dict(zip(map(_name, types), schemas, strict=True))
     found[_name(list[Any])] = {"type": "array", "items": _either("DecisionReply")}
@@ -217,7 +311,7 @@ def _operation(route: RouteInfo, schemas: dict[str, Any]) -> dict[str, Any]:
         reply["content"] = {"application/json": {"schema": schemas[_name(route.reply)]}}
     problem = {"application/json": {"schema": schemas[_name(Problem)]}}
     responses = {code: {"description": text, "content": problem} for code, text in _REFUSALS.items()}
-    responses["200"] = reply
+    responses[str(route.status)] = reply
     if route.path.endswith("/next"):
         responses["204"] = {"description": "No question waits."}
     if route.path == "/ready":
@@ -226,7 +320,7 @@ def _operation(route: RouteInfo, schemas: dict[str, Any]) -> dict[str, Any]:
     if route.body is not None:
         made["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": schemas[_name(route.body)]}},
+            "content": {route.takes: {"schema": schemas[_name(route.body)]}},
         }
     if route.roles is not None:
         made["security"] = [{"token": []}]

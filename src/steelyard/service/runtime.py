@@ -20,6 +20,7 @@ from .clock import Clock
 from .jobs import Job, RefusedError, RowToDecide, StoreJob
 from .leases import Leases
 from .metrics import Metrics
+from .overview import Overviews
 from .records import SALT_BYTES, BadRecordError, Cell, RecordReader, pack_cells
 from .sqlite import SQLiteStore
 from .writer import Snapshot, Writer
@@ -71,6 +72,8 @@ class Runtime:
         self.store = SQLiteStore(folder, readonly=True)
         self.access = AccessBook(self.store)
         self.leases, self.metrics = Leases(), Metrics()
+        self.overviews = Overviews(SQLiteStore(folder, readonly=True), self.snapshot, clock.now)
+        self.stopping: Callable[[], bool] = lambda: False
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
         self._disk = (0.0, 0)

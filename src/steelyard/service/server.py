@@ -8,7 +8,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ _UVICORN: dict[str, Any] = {
     "timeout_keep_alive": KEEP_ALIVE,
     "timeout_graceful_shutdown": STOP_SECONDS,
 }
+Beside = Callable[[Runtime], Coroutine[Any, Any, None]]
 
 
 class FolderInUseError(StateError):
@@ -119,8 +121,10 @@ class Service:
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
 
-    async def serve(self, *, tls: tuple[str, str] | None = None, ready: Any = None) -> None:
-        """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints."""
+    async def serve(
+        self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None
+    ) -> None:
+        """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints. ``beside`` runs along with it."""
         store = SQLiteStore(self.folder)
         writer = Writer(store, self.clock)
         reached = {"port": self.port, "secure": self.secure, "proxied": self.proxied}
@@ -131,17 +135,24 @@ class Service:
         app.state.runtime = self.runtime
         entrance = Entrance(self.runtime, app)
         self.server = uvicorn.Server(self._config(entrance, tls))
-        timer = asyncio.create_task(self._expire())
+        self.runtime.stopping = lambda: self.server is not None and self.server.should_exit
+        tasks = [asyncio.create_task(self._expire())]
+        if beside is not None:
+            tasks.append(asyncio.create_task(beside(self.runtime)))
+            tasks[-1].add_done_callback(_say_failure)
         if ready is not None:
             asyncio.get_running_loop().call_soon(ready)
         try:
             with _signals_outlived():
                 await self.server.serve(sockets=[self.sock])
         finally:
-            timer.cancel()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
             await asyncio.to_thread(keeper.stop)
             self.runtime.store.close()
+            self.runtime.overviews.close()
             store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             store.close()
 
@@ -164,6 +175,11 @@ class Service:
                 said = time.monotonic()
                 print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)
             await asyncio.sleep(EXPIRE_EVERY)
+
+
+def _say_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        traceback.print_exception(task.exception())
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from ..active import AskAsymmetric, AskAtLeast, AskSymmetric, QueryRule
 from ..costs import Costs
 from ..models.parsing import query_rule, update_rule
-from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier, UpdateRule
+from ..online import AROW, CSOGD1, OnlineClassifier, OnlineCostClassifier, UpdateRule
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 
 Learner = OnlineClassifier | OnlineCostClassifier
@@ -50,7 +50,8 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     costs : dict or list
         ``{"fn": 10, "fp": 1}``, or the matrix C[true, predicted] in the order of ``classes``.
     update, query : str or None
-        Rules as ``steelyard stream`` writes them.
+        Rules as ``steelyard stream`` writes them. The update is AROW(r=10) unless it is given, CSOGD1() for more than
+        two classes.
     pace : bool
         Whether the query rule is scaled to spend the budget over the expected rows.
     floor_share : float
@@ -64,7 +65,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     show_decision : bool
         Whether an annotator sees the decision after the answer.
     threshold, fit_intercept, after_budget, seed, scale, hash_bits
-        As for ``steelyard stream``.
+        As for ``steelyard stream``, but an intercept is learned unless it is switched off.
     """
 
     classes: list[str]
@@ -84,7 +85,9 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     undo: int = 600
     show_decision: bool = False
     threshold: float = 0.0
-    fit_intercept: bool = False
+    fit_intercept: bool = (
+        True  # scaled rows lie around the origin: without it no learner can lean to the costlier class
+    )
     after_budget: str = "last"
     scale: str = "auto"
     hash_bits: int | None = None
@@ -139,8 +142,8 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         if not self.pace:
             return rule
         if not isinstance(rule, (AskAsymmetric, AskSymmetric)):
-            advice = 'Set "pace": false, or take one of the two.'
-            raise invalid("query", "be AskAsymmetric or AskSymmetric where pace is on", self.query, advice)
+            hint = 'Set "pace": false, or take one of the two.'
+            raise invalid("query", "be AskAsymmetric or AskSymmetric where pace is on", self.query, hint)
         floor = min(0.5, self.budget / self.expected_rows)
         return AskAtLeast(floor, rule) if floor > 0 else rule
 
@@ -148,7 +151,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         """What a label does to the weights."""
         if self.update is not None:
             return update_rule(self.update)
-        return CSOGD2() if len(self.classes) == 2 else CSOGD1()
+        return AROW(r=10) if len(self.classes) == 2 else CSOGD1()
 
     def make_learner(self, query: QueryRule) -> Learner:
         """A learner that has seen nothing yet."""

@@ -7,7 +7,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .access import SERVICE
+from .label import label_routes
 from .login import Login
+from .owner import owner_routes
 from .pages import page, page_route, runtime_of, static, visitor
 from .runtime import Runtime
 
@@ -17,7 +19,10 @@ def site_routes(runtime: Runtime) -> list[Route]:
     return [
         Route("/static/{digest}/{name}", static),
         page_route("/", start),
+        page_route("/new", new),
         *Login(runtime).routes(),
+        *owner_routes(),
+        *label_routes(),
     ]
 
 
@@ -30,3 +35,10 @@ async def start(request: Request) -> Response:
         if roles:
             found.append({"slug": head.slug, "roles": sorted(roles), "snapshot": await runtime.loaded(head.slug)})
     return page(request, "start.html", projects=found, service=SERVICE)
+
+
+async def new(request: Request) -> Response:
+    """A new project from a file; for owners of the service."""
+    session, runtime = visitor(request), runtime_of(request)
+    runtime.allow_session(request.scope["headers"], session, SERVICE, ("owner",), request.method)
+    return page(request, "new.html")

@@ -51,13 +51,13 @@ def carry_out(project: Project, job: Job) -> Any:
     if job.key is not None:
         if (job.actor, job.key) in project.new_keys:
             project.flush()
-        kept = project.store.request(project.id, job.actor, job.key)
-        if kept is not None:
-            if kept.digest != job.digest:
-                advice = "Make a new key for each request."
-                raise RefusedError(409, "key_reused", f"the key must stand for one request; it does not. {advice}")
+        stored = project.store.request(project.id, job.actor, job.key)
+        if stored is not None:
+            if stored.digest != job.digest:
+                hint = "Make a new key for each request."
+                raise RefusedError(409, "key_reused", f"the key must stand for one request; it does not. {hint}")
             job.replayed = True
-            return _said_before(project, job, kept)
+            return _said_before(project, job, stored)
     if type(job) is Job:
         return None  # only that the project be loaded
     if isinstance(job, DecideJob):
@@ -174,7 +174,8 @@ def _one_answer(project: Project, job: AnswerJob, item: int, label: str | None, 
     body = Answer(label=_code(project, label), seconds=seconds, settled=made.settled, learned=made.learned)
     project.emit(body, item=item, actor=job.actor)
     project.touch(item)
-    return AnswerReply(item, seq, label, made.learned is not None, False)
+    shown = state.settings.labels[state.questions[item].answer] if state.settings.show_decision else None
+    return AnswerReply(item, seq, label, made.learned is not None, False, shown)
 
 
 def _code(project: Project, label: str) -> int:
@@ -290,32 +291,32 @@ def _expire(project: Project) -> int:
 # -- the same request again ------------------------------------------------------------------------------------------
 
 
-def _said_before(project: Project, job: Job, kept: StoredRequest) -> Any:
+def _said_before(project: Project, job: Job, stored: StoredRequest) -> Any:
     """The first answer once more; only what is left of the budget is the present one."""
     left = project.state.budget.left
     if isinstance(job, DecideJob):
-        return _decisions_before(project, job, kept)
-    assert kept.reply is not None
+        return _decisions_before(project, job, stored)
+    assert stored.reply is not None
     if isinstance(job, AnswerJob):
-        return AnswersReply([_answer_before(said) for said in msgspec.msgpack.decode(kept.reply)], left)
-    return EventReply(msgspec.msgpack.decode(kept.reply, type=EventReply).event, left)
+        return AnswersReply([_answer_before(said) for said in msgspec.msgpack.decode(stored.reply)], left)
+    return EventReply(msgspec.msgpack.decode(stored.reply, type=EventReply).event, left)
 
 
 def _answer_before(said: dict[str, Any]) -> AnswerReply | Problem:
     return Problem(**said) if "error" in said else AnswerReply(**said)
 
 
-def _decisions_before(project: Project, job: DecideJob, kept: StoredRequest) -> list[DecisionReply | RefusedError]:
+def _decisions_before(project: Project, job: DecideJob, stored: StoredRequest) -> list[DecisionReply | RefusedError]:
     refused: dict[int, RefusedError] = {}
-    if kept.refused is not None:
-        for position, status, code, where in msgspec.msgpack.decode(kept.refused, type=Refusals):
+    if stored.refused is not None:
+        for position, status, code, where in msgspec.msgpack.decode(stored.refused, type=Refusals):
             row = job.rows[position]
             if isinstance(row, RefusedError) and row.code == code:
                 refused[position] = row
             else:
                 refused[position] = RefusedError(status, code, _MESSAGES.get(code, code), where)
     sql = "SELECT id FROM item WHERE project = ? AND id >= ? AND id < ? AND external IS NULL ORDER BY id"
-    span = (project.id, kept.first, kept.first + kept.size)
+    span = (project.id, stored.first, stored.first + stored.size)
     unnamed = iter([row[0] for row in project.store.connection.execute(sql, span)])
     replies: list[DecisionReply | RefusedError] = []
     for position, row in enumerate(job.rows):

@@ -31,6 +31,7 @@ class Training:
         self.examples: list[Example] = []
         self._recent: dict[int, Row] = {}  # rows of the examples behind the older copy, by item
         self._copies: list[tuple[int, Learner]] = []  # (examples learned, learner): the older and the newer one
+        self.start: Learner | None = None  # what was learned before the first row; None: nothing
 
     def add(self, item: int, label: int, row: Row, learner: Learner, t: int) -> int:
         """Note an example that was just learned; its number."""
@@ -53,7 +54,7 @@ class Training:
     def without_copies(self) -> Training:
         """The same examples, to be learned again from the beginning."""
         made = Training()
-        made.examples, made._recent = list(self.examples), dict(self._recent)
+        made.examples, made._recent, made.start = list(self.examples), dict(self._recent), self.start
         return made
 
     def kept_row(self, item: int) -> Row | None:
@@ -61,7 +62,7 @@ class Training:
         return self._recent.get(item)
 
     def _base(self) -> tuple[int, Learner | None]:
-        return self._copies[-1] if self._copies else (0, None)
+        return self._copies[-1] if self._copies else (0, self.start)
 
     def _since(self, count: int) -> Iterator[Example]:
         return (e for e in self.examples[count:] if e.label is not None)

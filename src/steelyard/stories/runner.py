@@ -116,8 +116,8 @@ def run_story(name: str, *, quick: bool = False, to: Path | None = None) -> dict
     if story.quick_needs_data or not quick:
         _check_data(story)
     matplotlib.use("Agg")  # nothing is shown: the picture goes into a file
-    told: tuple[Any, dict[str, Any]] = runpy.run_path(str(story.path), run_name="story")["main"](quick=quick)
-    figure, numbers = told
+    returned: tuple[Any, dict[str, Any]] = runpy.run_path(str(story.path), run_name="story")["main"](quick=quick)
+    figure, numbers = returned
     folder = story_output(name, to)
     folder.mkdir(parents=True, exist_ok=True)
     with write_atomically(folder / f"{name}.png") as file:
@@ -136,8 +136,8 @@ def _check_data(story: Story) -> None:
     missing = story.missing_data()
     if missing:
         fetch = " and ".join(f"steelyard data fetch {name}" for name in missing)
-        advice = f" Or: {story.stands_in}." if story.stands_in else ""
-        raise DataNotFoundError(f"The story {story.name} needs the data {', '.join(missing)}. Run {fetch}.{advice}")
+        hint = f" Or: {story.stands_in}." if story.stands_in else ""
+        raise DataNotFoundError(f"The story {story.name} needs the data {', '.join(missing)}. Run {fetch}.{hint}")
 
 
 def _at_hand(name: str) -> bool:

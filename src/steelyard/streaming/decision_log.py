@@ -8,10 +8,11 @@ import hashlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ COLUMNS = ("t", "score", "decision", "query_probability", "queried")
 EXISTING = ("refuse", "append", "overwrite")
 _EMPTY = hashlib.sha256().hexdigest()
 _STAMP = "user.steelyard.stream"  # the stream's id as an attribute of the file, where the file system has such
+_STREAM, _SHA256 = re.compile("[0-9a-f]{1,64}"), re.compile("[0-9a-f]{64}")
+_LONGEST_NAME = 4096
 _BLOCK = 1 << 20
 
 
@@ -52,9 +55,12 @@ class LogMark:
     def from_dict(cls, values: Any, path: Path) -> LogMark:
         """The mark of a state; raises StateError unless it is whole."""
         texts = ("stream", "name", "sha256")
-        sound = isinstance(values, dict) and set(values) == {*texts, "bytes"}
-        if not sound or any(type(values[name]) is not str for name in texts) or type(values["bytes"]) is not int:
+        whole = isinstance(values, dict) and set(values) == {*texts, "bytes"}
+        if not whole or any(type(values[name]) is not str for name in texts) or type(values["bytes"]) is not int:
             raise StateError(f"{path} must say which decision log belongs to it; it does not.")
+        known = _STREAM.fullmatch(values["stream"]) and _SHA256.fullmatch(values["sha256"])
+        if not known or not 0 <= values["bytes"] < 1 << 62 or len(values["name"]) > _LONGEST_NAME:
+            raise StateError(f"{path} must name its decision log by an id, a name, a length and a digest; one is none.")
         return cls(**values)
 
 
@@ -76,9 +82,15 @@ class DecisionLog:
         Rows decided so far.
     existing : {"refuse", "append", "overwrite"}
         What to do with a file that the state does not know.
+    id : str or None
+        Name of the column that names the rows; it follows the round.
     """
 
-    def __init__(self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse") -> None:
+    def __init__(
+        self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse", id: str | None = None
+    ) -> None:
+        self.columns = COLUMNS if id is None else ("t", id, *COLUMNS[1:])
+        self._named = id is not None
         self.as_csv = path is not None and path.lower().endswith(".csv")
         self.safe_csv = False  # whether a label that a spreadsheet would take for a formula gets a '
         self.mark = mark
@@ -134,11 +146,11 @@ class DecisionLog:
         if not mark.name:
             if existing == "append":
                 return self._whole_lines(path, size), False
-            advice = "Give another file, --append to add to it, or --overwrite."
-            raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", advice)
+            hint = "Give another file, --append to add to it, or --overwrite."
+            raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", hint)
         stamp = _stamp_of(path)
         unproven = mark.bytes == 0 and stamp is None  # no byte that a digest could vouch for
-        if unproven and not (path.name == mark.name and _are_decisions(_tail(path, 0), rounds, self.as_csv)):
+        if unproven and not (path.name == mark.name and self._are_decisions(_tail(path, 0), rounds)):
             raise _refusal(path, f"be the log of stream {mark.stream}", "other content")
         if stamp not in (None, mark.stream):
             raise _refusal(path, f"be the log of stream {mark.stream}", f"the log of stream {stamp}")
@@ -149,7 +161,11 @@ class DecisionLog:
         return mark.bytes, size > mark.bytes
 
     def _whole_lines(self, path: Path, size: int) -> int:
+        first = (",".join(COLUMNS) + "\n" if self.as_csv else '{"t": ').encode()
         with path.open("rb") as file:
+            if file.read(len(first)) != first:
+                advice = "It begins with something else. Give another file, or --overwrite."
+                raise invalid("--append", "find a decision log of the same format", str(path), advice)
             file.seek(-1, io.SEEK_END)
             if file.read(1) != b"\n":
                 raise invalid("--append", "find whole lines in the log", str(path), "Its last line has no end.")
@@ -161,7 +177,7 @@ class DecisionLog:
         if not torn:
             return
         t = rounds + len(whole)
-        starts = [f"{t},", f"{t - 1},", ",".join(COLUMNS)] if self.as_csv else [f'{{"t": {t}, ']
+        starts = [f"{t},", f"{t - 1},", _header(self.columns)] if self.as_csv else [f'{{"t": {t}, ']
         if not any(torn.startswith(start.encode()) or start.encode().startswith(torn) for start in starts):
             raise _refusal(path, "end in decisions", f"{torn[:40]!r} behind them")
 
@@ -169,12 +185,20 @@ class DecisionLog:
         """Decisions can be made again; lines of another kind are put aside before they are cut."""
         tail = _tail(path, keep)
         said = f"cut {size - keep:,} bytes from {path} that its state never learned"
-        if not _are_decisions(tail, rounds, self.as_csv):
+        if not self._are_decisions(tail, rounds):
             aside = path.with_name(f"{path.name}.cut-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
             with write_atomically(aside) as file:
                 file.write(tail)
             said += f"; they are in {aside}"
         self.notes.append(said + ".")
+
+    def _are_decisions(self, tail: bytes, rounds: int) -> bool:
+        """Whether whole lines are decisions from row ``rounds`` on; a torn last one was checked before."""
+        lines = tail.split(b"\n")[:-1]
+        if self.as_csv and lines and lines[0] == _header(self.columns).encode():
+            lines = lines[1:]
+        starts = (f"{t}," if self.as_csv else f'{{"t": {t}, ' for t in range(rounds, rounds + len(lines)))
+        return all(line.startswith(start.encode()) for line, start in zip(lines, starts, strict=True))
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -183,12 +207,12 @@ class DecisionLog:
         """Whether decisions go to a file that a state can vouch for."""
         return self._regular
 
-    def write(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> None:
+    def write(self, start: int, trace: Trace, labels: tuple[Any, ...], ids: Sequence[str | None] = ()) -> None:
         """Append the rounds from ``start`` on; after a failure the file ends where it ended before."""
         if self._path is None and not self._to_stdout:
             return
         self.open()
-        content = self._lines(start, trace, labels)
+        content = self._lines(start, trace, labels, ids)
         if self._to_stdout:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -206,9 +230,10 @@ class DecisionLog:
         self._digest.update(content)
         self.mark = replace(self.mark, bytes=self.mark.bytes + len(content), sha256=self._digest.hexdigest())
 
-    def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> bytes:
+    def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...], ids: Sequence[str | None]) -> bytes:
         answers = [labels[int(answer)] for answer in np.asarray(trace.prediction).tolist()]
         columns = (
+            *([list(ids)] if self._named else []),
             trace.score.tolist(),
             answers,
             np.asarray(trace.query_probability).tolist(),
@@ -218,13 +243,13 @@ class DecisionLog:
         text = io.StringIO()
         if self.as_csv:
             if self.safe_csv:
-                rows = ((*row[:2], safe_cell(row[2]), *row[3:]) for row in rows)
+                rows = (tuple(safe_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
             writer = csv.writer(text, lineterminator="\n")
             if self.mark.bytes == 0:
-                writer.writerow(COLUMNS)
+                writer.writerow(self.columns)
             writer.writerows(rows)
         else:
-            text.writelines(json.dumps(dict(zip(COLUMNS, row, strict=True))) + "\n" for row in rows)
+            text.writelines(json.dumps(dict(zip(self.columns, row, strict=True))) + "\n" for row in rows)
         return text.getvalue().encode()
 
     def sync(self) -> None:
@@ -242,8 +267,14 @@ class DecisionLog:
             self._handle = None
 
 
-def _refusal(path: Path, rule: str, got: str, advice: str = "Give another file, or --overwrite.") -> StateError:
-    return StateError(f"--decisions {path} must {rule}; got {got}. Nothing was written. {advice}")
+def _header(columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(columns)
+    return text.getvalue()
+
+
+def _refusal(path: Path, rule: str, got: str, hint: str = "Give another file, or --overwrite.") -> StateError:
+    return StateError(f"--decisions {path} must {rule}; got {got}. Nothing was written. {hint}")
 
 
 def _is_regular(path: Path) -> bool:
@@ -270,15 +301,6 @@ def _tail(path: Path, start: int) -> bytes:
     with path.open("rb") as file:
         file.seek(start)
         return file.read()
-
-
-def _are_decisions(tail: bytes, rounds: int, as_csv: bool) -> bool:
-    """Whether whole lines are decisions from row ``rounds`` on; a torn last one was checked before."""
-    lines = tail.split(b"\n")[:-1]
-    if as_csv and lines and lines[0] == ",".join(COLUMNS).encode():
-        lines = lines[1:]
-    starts = (f"{t}," if as_csv else f'{{"t": {t}, ' for t in range(rounds, rounds + len(lines)))
-    return all(line.startswith(start.encode()) for line, start in zip(lines, starts, strict=True))
 
 
 def _write_all(handle: int, content: bytes) -> None:

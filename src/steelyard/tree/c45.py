@@ -234,9 +234,9 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Where it was drawn.
         """
         check_is_fitted(self)
-        from .drawing import draw
+        from .drawing import draw_tree
 
-        return draw(self.tree_, self.encoding_, self.classes_, ax)
+        return draw_tree(self.tree_, self.encoding_, self.classes_, ax)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

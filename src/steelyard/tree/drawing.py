@@ -12,7 +12,7 @@ from .export import answer_of, counts, parents, summary
 from .model import Tree
 
 
-def draw(tree: Tree, encoding: Encoding, classes: NDArray[Any], ax: Any = None) -> Any:
+def draw_tree(tree: Tree, encoding: Encoding, classes: NDArray[Any], ax: Any = None) -> Any:
     """Nodes as boxes, leaves side by side, parents above the middle of their children."""
     pyplot = require("matplotlib.pyplot", why="plot")
     place = layout(tree)

@@ -77,9 +77,9 @@ def check_shape(X: Any) -> Any:
     else:
         with _worded("X", X):
             rows = np.asarray(X)
-    complaint = _shape_complaint("X", X, rows.shape)
-    if complaint is not None:
-        raise complaint
+    problem = _shape_error("X", X, rows.shape)
+    if problem is not None:
+        raise problem
     return rows
 
 
@@ -97,7 +97,7 @@ def note_columns(estimator: Any, X: Any, *, reset: bool) -> None:
 
 @contextmanager
 def _worded(name: str, X: Any, fitted: Any = None) -> Iterator[None]:
-    """Errors of scikit-learn and numpy about ``X`` as ours; their own words stay as the advice."""
+    """Errors of scikit-learn and numpy about ``X`` as ours; their own words stay as the hint."""
     try:
         yield
     except (ValueError, TypeError, IndexError) as error:  # scikit-learn looks for the first row of an empty list
@@ -107,28 +107,28 @@ def _worded(name: str, X: Any, fitted: Any = None) -> Iterator[None]:
             shape = tuple(np.shape(X)) if not hasattr(X, "shape") else tuple(X.shape)
         except ValueError:  # rows of different lengths
             shape = None
-        complaint = None if shape is None else _shape_complaint(name, X, shape)
+        problem = None if shape is None else _shape_error(name, X, shape)
         width = getattr(fitted, "n_features_in_", None)
-        if complaint is None and shape is not None and width not in (None, shape[1]):
-            complaint = invalid(name, f"have {width} columns as in fit", f"{shape[1]} columns", str(error))
-        if complaint is None:
+        if problem is None and shape is not None and width not in (None, shape[1]):
+            problem = invalid(name, f"have {width} columns as in fit", f"{shape[1]} columns", str(error))
+        if problem is None:
             kind = InvalidTypeError if isinstance(error, TypeError) else InvalidInputError
             names = "feature names" in str(error)
             rule = "have the columns of fit" if names else "be numbers in rows and columns"
             got = f"{type(X).__name__} with {shape[1]} columns" if names and shape else _kind_of(X)
-            complaint = invalid(name, rule, got, str(error), kind)
-        raise complaint from error
+            problem = invalid(name, rule, got, str(error), kind)
+        raise problem from error
 
 
 def _kind_of(X: Any) -> str:
     return f"{type(X).__name__} of {X.dtype}" if hasattr(X, "dtype") else type(X).__name__
 
 
-def _shape_complaint(name: str, X: Any, shape: tuple[int, ...]) -> InvalidInputError | None:
+def _shape_error(name: str, X: Any, shape: tuple[int, ...]) -> InvalidInputError | None:
     if len(shape) != 2:
-        advice = f"Reshape your data: {name}.reshape(-1, 1) for one column, {name}.reshape(1, -1) for one row."
+        hint = f"Reshape your data: {name}.reshape(-1, 1) for one column, {name}.reshape(1, -1) for one row."
         got = None if X is None else f"{type(X).__name__} of shape {shape}"
-        return invalid(name, "have two dimensions, rows and columns", got, advice)
+        return invalid(name, "have two dimensions, rows and columns", got, hint)
     for count, part, word in zip(shape, ("row", "column"), ("sample", "feature"), strict=True):
         if count == 0:
             got = f"0 {word}(s) (shape={shape}) while a minimum of 1 is required."
@@ -153,7 +153,7 @@ def is_sparse(rows: Any) -> bool:
 
 
 def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
-    """Complain about the first NaN or infinity, by row and column."""
+    """Raise for the first NaN or infinity, by row and column."""
     values = rows.data if is_sparse(rows) else np.asarray(rows)
     if values.dtype.kind != "f" or values.size == 0 or math.isfinite(_quick_sum(values)):
         return
@@ -303,13 +303,13 @@ def check_sample_weight(sample_weight: Any, n: int) -> NDArray[np.float64]:
 
 
 @contextmanager
-def overflow_blamed_on(name: str, rule: str, got: object, advice: str) -> Iterator[None]:
-    """An overflow of numpy's is a complaint about the argument that led to it, not a warning and an infinity."""
+def overflow_blamed_on(name: str, rule: str, got: object, hint: str) -> Iterator[None]:
+    """An overflow of numpy's is an error about the argument that led to it, not a warning and an infinity."""
     try:
         with np.errstate(over="raise"):
             yield
     except FloatingPointError as error:
-        raise invalid(name, rule, got, advice) from error
+        raise invalid(name, rule, got, hint) from error
 
 
 @contextmanager
@@ -347,8 +347,8 @@ def check_random(random_state: Any) -> np.random.RandomState:
         return check_random_state(random_state)  # type: ignore[no-any-return]
     except ValueError as error:
         rule = "be None, a whole number in 0..2**32 - 1 or a numpy RandomState"
-        advice = "Draw a number from a Generator: random_state=int(rng.integers(2**32))."
-        raise invalid("random_state", rule, random_state, advice) from error
+        hint = "Draw a number from a Generator: random_state=int(rng.integers(2**32))."
+        raise invalid("random_state", rule, random_state, hint) from error
 
 
 def check_takes_weight(estimator: Any) -> None:

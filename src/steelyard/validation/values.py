@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 def invalid(
-    what: str, rule: str, got: object, advice: str = "", error: type[InvalidInputError] = InvalidInputError
+    what: str, rule: str, got: object, hint: str = "", error: type[InvalidInputError] = InvalidInputError
 ) -> InvalidInputError:
     """The error about an argument; the caller raises it."""
-    return error(f"{what} must {rule}; got {_shown(got)}. {advice}".rstrip())
+    return error(f"{what} must {rule}; got {_shown(got)}. {hint}".rstrip())
 
 
 def _shown(value: Any) -> str:
@@ -36,7 +36,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_numpy_scalar(value: Any) -> bool:
-    """Told without numpy, which the command line does without until it has work to do."""
+    """Decided without numpy, which the command line does without until it has work to do."""
     return type(value).__module__ == "numpy" and hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
 
 
@@ -48,7 +48,7 @@ def check_number(
     at_least: float | None = None,
     below: float | None = None,
     at_most: float | None = None,
-    advice: str = "",
+    hint: str = "",
 ) -> float:
     """A finite real number within the given bounds, as a float."""
     bounds: list[tuple[float | None, str, Callable[[Any, Any], bool]]] = [
@@ -60,7 +60,7 @@ def check_number(
     rule = "be a finite number " + " and ".join(text.format(b) for b, text, _ in bounds if b is not None)
     ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and _is_float(value)
     if not ok or not all(holds(value, b) for b, _, holds in bounds if b is not None):
-        raise invalid(name, rule.rstrip(), value, advice)
+        raise invalid(name, rule.rstrip(), value, hint)
     return float(value)  # type: ignore[arg-type]
 
 
@@ -71,13 +71,13 @@ def _is_float(value: Any) -> bool:
         return False
 
 
-def check_count(name: str, value: object, *, at_least: int = 1, at_most: int | None = None, advice: str = "") -> int:
+def check_count(name: str, value: object, *, at_least: int = 1, at_most: int | None = None, hint: str = "") -> int:
     """A whole number not smaller than ``at_least`` and not larger than ``at_most``."""
     rule = f"be a whole number >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise invalid(name, rule, value, advice)
+        raise invalid(name, rule, value, hint)
     if int(value) < at_least or (at_most is not None and int(value) > at_most):
-        raise invalid(name, rule, value, advice)
+        raise invalid(name, rule, value, hint)
     return int(value)
 
 
@@ -89,10 +89,10 @@ def check_jobs(n_jobs: object) -> int | None:
     return None if n_jobs is None else int(n_jobs)  # type: ignore[call-overload]
 
 
-def check_choice(name: str, value: T, choices: Collection[T], advice: str = "") -> T:
+def check_choice(name: str, value: T, choices: Collection[T], hint: str = "") -> T:
     """One of a closed set of values."""
     if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
-        raise invalid(name, "be one of " + ", ".join(repr(c) for c in choices), value, advice)
+        raise invalid(name, "be one of " + ", ".join(repr(c) for c in choices), value, hint)
     return value
 
 

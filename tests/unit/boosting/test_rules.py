@@ -27,8 +27,8 @@ def printed(name, c, D, right):
     if name in ("csb0", "csb1", "csb2"):
         c = [v / min(c) for v in c]
         alpha = 0.5 * math.log(part(D, 1) / part(D, -1))
-        pace = {"csb0": 0, "csb1": 1, "csb2": alpha}[name]
-        new = [D[i] * (c[i] if sign[i] < 0 else 1) * math.exp(-sign[i] * pace) for i in m]
+        rate = {"csb0": 0, "csb1": 1, "csb2": alpha}[name]
+        new = [D[i] * (c[i] if sign[i] < 0 else 1) * math.exp(-sign[i] * rate) for i in m]
     else:
         c = [v / max(c) for v in c]
         cD = [c[i] * D[i] for i in m]

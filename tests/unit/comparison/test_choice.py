@@ -1,5 +1,6 @@
 """Which run is named, and what is said of the others."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,8 @@ from steelyard import Costs
 from steelyard.comparison.choice import choose_winner, clearly_cheaper
 from steelyard.comparison.evaluation import CandidateRun
 from steelyard.comparison.leaderboard import LeaderboardRow
-from steelyard.comparison.recommendation import _how_sure, _what_to_use
+from steelyard.comparison.promise import Promise
+from steelyard.comparison.recommendation import _how_sure, _what_it_costs, _what_to_use
 from steelyard.evaluate import Interval
 
 
@@ -79,15 +81,33 @@ def test_equal_costs_are_no_lead() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        (0.40, 0.42, "The lead of the blend (0.4) over SVM alone (0.42) is within chance; that is one model of 12 kB"),
-        (0.42, 0.40, "SVM alone cost less out of fold (0.4, the blend 0.42), but within chance"),
+        (0.40, 0.42, "The lead of the blend (0.4) over SVM alone (0.42) is within chance. --no-blend gives that one"),
+        (0.42, 0.40, "SVM alone cost less (0.4, the blend 0.42), but by no more than chance"),
     ],
 )
 def test_a_blend_near_a_single_model_says_so_with_its_size(ours: float, theirs: float, said: str) -> None:
     best = line("blend", ours, family="blend", p_value=None)
     told = " ".join(_how_sure(best, [best, line("SVM", theirs), line("forest", 0.9, p_value=0.001)], 7, 12_300))
     assert said in told
-    assert "instead of 7 (--no-blend)" in told
+    assert "--no-blend gives that one model of 12 kB instead of 7." in told
+
+
+def test_the_cost_is_told_with_its_interval_and_beside_the_cheapest_constant() -> None:
+    promised = Promise(0.41, 0.3, 0.5, 1200, 0.9)
+    told = "Expect to pay 0.41 per example; the mean of 1,200 new ones will be between 0.3 and 0.5 with 90% confidence."
+    for saved, words in ((0.35, "35% less"), (-0.02, "2% more")):
+        best = replace(line("SVM", 0.4, p_value=None), savings=Interval(saved, saved, saved, 0.95, 0.0))
+        beside = f"On rows it was not fitted on it cost {words} than the cheapest constant answer."
+        assert _what_it_costs(best, promised) == f"{told} {beside}"
+    assert _what_it_costs(line("always no", 0.4, family="constant", p_value=None), promised) == told
+
+
+def test_names_with_commas_are_told_apart() -> None:
+    best = line("blend", 0.4, family="blend", p_value=None)
+    blend = run("blend", [0.4], "blend", members=[(run("SVM, C=1", [0.4]), 0.25), (run("forest", [0.4]), 0.75)])
+    assert _what_to_use(best, [best], blend) == (
+        "Use the blend: a weighted mean of the probabilities of 2 candidates (75% forest; 25% SVM, C=1)."
+    )
 
 
 def test_a_single_named_before_the_blend_says_what_the_blend_costs() -> None:
@@ -101,7 +121,7 @@ def test_it_is_never_said_of_a_dearer_one_that_it_costs_least() -> None:
     told = _what_to_use(
         best, [best, line("SVM", 0.4), line("always a", 0.9, family="constant", p_value=0.0)], run("forest", [1.0])
     )
-    assert "SVM cost less out of fold (0.4 against 0.5) is within chance" in told
+    assert "SVM cost less (0.4 against 0.5) is within chance" in told
     best = line("forest", 0.3, p_value=None)
     told = _what_to_use(best, [best, line("SVM", 0.4)], run("forest", [1.0]))
     assert told == "Use forest: it has the least cost of 2 candidates."

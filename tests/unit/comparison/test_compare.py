@@ -215,7 +215,7 @@ def test_rare_classes_are_told_apart() -> None:
     assert result.runs.judged.n_folds == 5
     said = " ".join(result.recommendation)
     assert "3 rows of class 2 carry" in said
-    assert "cannot be told from 3 rows" in said
+    assert "cannot tell from 3 rows" in said
 
 
 def test_without_blend_the_best_single_is_named() -> None:

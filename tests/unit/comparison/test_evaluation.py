@@ -10,13 +10,14 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs
+from steelyard.comparison import baselines
 from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import Evaluation, Work, blend_runs, evaluate
 from steelyard.comparison.fold import FoldRunner
 from steelyard.comparison.registry import candidates, portfolio
-from steelyard.comparison.schedule import Plan, Unit, assign_folds, count_survivors, read_effort, rungs
+from steelyard.comparison.schedule import Effort, Unit, assign_folds, count_survivors, read_effort, rungs
 from steelyard.comparison.workers import InProcess, WorkerPool
 from steelyard.decision.threshold import cheapest_threshold
 from steelyard.evaluate import costs_paid
@@ -59,7 +60,7 @@ def run(
     data: ComparisonData,
     everyone: list[Candidate],
     *,
-    plan: Plan | None = None,
+    plan: Effort | None = None,
     cv: int = 3,
     cache: UnitCache | None = None,
     pool: Any = None,
@@ -67,7 +68,7 @@ def run(
     interrupted: Any = lambda: False,
 ) -> Evaluation:
     runner = FoldRunner(data, cv)
-    plan = plan or Plan(None, None, 0)
+    plan = plan or Effort(None, None, 0)
     settings: dict[str, Any] = {"limit": plan.limit, "time_limit": time_limit, "interrupted": interrupted}
     pool = pool or InProcess(data, cv)
     work = Work(
@@ -173,7 +174,7 @@ def test_workers_give_what_this_process_gives() -> None:
 
 def test_effort_in_units_cuts_between_units_and_equals_that_many() -> None:
     data = numbered()
-    cut = run(data, QUICK, plan=Plan(4, None, 0))
+    cut = run(data, QUICK, plan=Effort(4, None, 0))
     assert cut.units == 4
     assert cut.cut
     assert [e.complete for e in cut.entries] == [True] + [False] * (len(QUICK) - 1)
@@ -197,7 +198,7 @@ def test_a_run_cut_by_time_is_a_run_of_that_many_units(tmp_path: Path) -> None:
         np.savez(path, proba=proba, about=np.array(f'{{"rounds": null, "times": [{taken}, 0, 0]}}'))
     by_time = run(data, QUICK, cache=cache, time_limit=2.0)
     assert 0 < by_time.units < whole.units
-    by_units = run(data, QUICK, cache=cache, plan=Plan(by_time.units, None, 0))
+    by_units = run(data, QUICK, cache=cache, plan=Effort(by_time.units, None, 0))
     assert [e.complete for e in by_time.entries] == [e.complete for e in by_units.entries]
     assert [e.stopped for e in by_time.entries] == [e.stopped for e in by_units.entries]
 
@@ -311,3 +312,29 @@ def test_thresholds_cost_what_was_counted() -> None:
         return float(costs_paid(y, (score >= threshold).astype(int), costs=costs).sum())
 
     assert paid(cut) == pytest.approx(min(paid(t) for t in [*np.unique(score), 2.0]))
+
+
+@pytest.mark.parametrize("kind", ["extra_trees", "forest"])
+def test_trees_of_a_forest_grow_no_larger_with_the_rows(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(baselines, "_MOST_LEAVES", 10)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    data = read_data(X, rng.integers(0, 2, 300), None)
+    params = {"n_estimators": 3, "min_samples_leaf": 2, "max_features": "sqrt"}
+    model, _ = Candidate("forest", baselines.BASELINES[kind], params).fit(X, data)
+    assert max(tree.tree_.n_leaves for tree in model.estimators_) <= 10
+    assert params["min_samples_leaf"] == 2
+
+
+def test_ordered_categories_are_split_like_numbers() -> None:
+    """Rows of two classes by the order of twelve levels: one split of numbers tells them apart."""
+    level = np.arange(240) % 12
+    frame = pd.DataFrame({"size": [f"s{k:02d}" for k in level], "other": np.arange(240) % 7})
+    data = read_data(frame, (level > 5).astype(int), None)
+    params = {"num_leaves": 2, "learning_rate": 0.1, "min_child_samples": 2}
+    found = {}
+    for kind in ("lightgbm", "lightgbm_ordered"):
+        candidate = Candidate(kind, baselines.BASELINES[kind], params)
+        model, _ = candidate.fit(candidate.new_encoder(data).fit_transform(data.X, data.codes), data, 1)
+        found[kind] = model.booster_.dump_model()["tree_info"][0]["tree_structure"]["decision_type"]
+    assert found == {"lightgbm": "==", "lightgbm_ordered": "<="}

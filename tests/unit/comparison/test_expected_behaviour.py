@@ -1,6 +1,7 @@
 """What a comparison owes its user, one test each: the order of work, rows, folds, columns, intervals, bad input."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from steelyard.comparison.evaluation import CandidateRun, Work, evaluate
 from steelyard.comparison.fold import FoldRunner, Judged
 from steelyard.comparison.promise import Choice, promise
 from steelyard.comparison.registry import candidates, portfolio
-from steelyard.comparison.schedule import Plan, read_effort
+from steelyard.comparison.schedule import Effort, read_effort
 from steelyard.comparison.workers import Results, Task
 from steelyard.models.schema import read_columns
 
@@ -32,9 +33,12 @@ class Clock:
 
     cpu_limit = 1e9
 
-    def __init__(self, judged: Any, n_classes: int, seconds: float) -> None:
-        self._judged, self._n_classes, self._seconds = judged, n_classes, seconds
+    def __init__(self, judged: Any, n_classes: int, seconds: float, beside: float = 0.0) -> None:
+        self._judged, self._n_classes, self._seconds, self._beside = judged, n_classes, seconds, beside
         self.units: list[Any] = []
+
+    def cpu_beside(self) -> float:
+        return self._beside
 
     def run(self, tasks: list[Task], may_start: Any, failed: Any) -> Results:
         for unit, _ in tasks:
@@ -55,10 +59,10 @@ class NoCache:
 
 
 def timed(
-    data: ComparisonData, everyone: list[Candidate], plan: Plan, seconds: float, limit: float
+    data: ComparisonData, everyone: list[Candidate], plan: Effort, seconds: float, limit: float, beside: float = 0.0
 ) -> tuple[Any, Clock]:
     judged = FoldRunner(data, 5).judged
-    clock = Clock(judged, len(data.classes), seconds)
+    clock = Clock(judged, len(data.classes), seconds, beside)
     work = Work(
         clock,
         NoCache(),  # type: ignore[arg-type]
@@ -84,11 +88,29 @@ def test_time_is_used_or_it_is_said_that_nothing_was_left() -> None:
     """Units of a fixed CPU time: nine tenths of the limit go into them and the last steps that are kept back for."""
     plan = read_effort("thorough")
     result, _ = timed(some_data(), portfolio(), plan, seconds=0.02, limit=20.0)
-    kept = 0.04 * 20.0 + 6 * 1.3 * 0.02
+    kept = 0.04 * 20.0 + 2.3 * 0.02  # all say the same: the blend has one member, fitted for the model and the page
     assert result.cut
     assert 0.9 * 20.0 <= result.cpu_seconds + kept <= 20.0 + 0.02
     said = compared(*easy(), time_limit=1000.0, effort="quick").recommendation
     assert "Nothing was left to try: the plan was finished before the time was." in said
+
+
+def test_what_is_done_beside_the_units_counts_against_the_time() -> None:
+    plan = read_effort("thorough")
+    free, _ = timed(some_data(), portfolio(), plan, seconds=0.05, limit=20.0)
+    busy, _ = timed(some_data(), portfolio(), plan, seconds=0.05, limit=20.0, beside=5.0)
+    assert busy.cpu_seconds == pytest.approx(free.cpu_seconds, abs=0.2)
+    assert free.units - busy.units == pytest.approx(100, abs=2)
+
+
+@pytest.mark.parametrize(("used", "seconds"), [(10.0, 8.6), (19.0, 0.0), (1.0, 10.0)])
+def test_the_page_fits_within_what_is_left_of_the_time(used: float, seconds: float) -> None:
+    """Of 20 s four hundredths are for the promise, 0.6 s for a model whose folds took 0.46 s."""
+    result = compared(*easy(), effort=1)
+    result.best.fit_seconds = 0.6 / 1.3
+    limited = replace(result, time_limit=20.0, runs=replace(result.runs, cpu_seconds=used))
+    assert limited._page_seconds() == pytest.approx(seconds)
+    assert replace(limited, time_limit=None)._page_seconds() == 10.0
 
 
 def test_the_units_of_a_time_are_the_same_units_of_an_effort() -> None:
@@ -110,7 +132,7 @@ def test_boosting_gets_its_turn_first_and_everyone_sees_all_rows(classes: int) -
 def test_left_over_effort_goes_into_repeats_of_members_then_random_settings() -> None:
     data = some_data()
     first = portfolio()[:2]
-    result, clock = timed(data, first, Plan(None, None, 4, 2), seconds=0.01, limit=1e9)
+    result, clock = timed(data, first, Effort(None, None, 4, 2), seconds=0.01, limit=1e9)
     repeats = [unit.repeat for unit in clock.units]
     random = [unit.candidate for unit in clock.units if unit.candidate >= 2]
     assert repeats[:10] == [0] * 10
@@ -166,7 +188,7 @@ def test_two_rows_of_a_class_among_600_keep_five_folds_and_are_told_apart() -> N
     assert result.runs.judged.n_folds == 5
     said = " ".join(result.recommendation)
     assert "2 rows of class u2r carry" in said
-    assert "What class u2r will cost cannot be told from 2 rows." in said
+    assert "What class u2r will cost: cannot tell from 2 rows." in said
 
 
 def test_cells_of_many_words_that_repeat_are_a_category() -> None:
@@ -229,7 +251,7 @@ def test_three_rows_of_a_class_run() -> None:
     result = compared(X, y.astype(str), candidates=["lightgbm", "logistic", "svm"], effort="quick")
     assert result.runs.judged.n_folds == 5
     assert not [e.name for e in result.runs.entries if e.stopped is not None]
-    assert "What class odd will cost cannot be told from 3 rows." in result.recommendation
+    assert "What class odd will cost: cannot tell from 3 rows." in result.recommendation
 
 
 def test_one_class_in_a_fold_runs() -> None:

@@ -16,8 +16,8 @@ from steelyard.comparison.data import read_data
 from steelyard.comparison.evaluation import Evaluation, Work, evaluate
 from steelyard.comparison.fold import FoldRunner
 from steelyard.comparison.registry import portfolio
-from steelyard.comparison.schedule import Plan, Unit
-from steelyard.comparison.workers import WorkerPool
+from steelyard.comparison.schedule import Effort, Unit
+from steelyard.comparison.workers import InProcess, WorkerPool
 
 PLANTED = textwrap.dedent(
     """
@@ -72,7 +72,7 @@ def compared(everyone: list[Candidate], interrupted: Any = lambda: False, **limi
             interrupted=interrupted,
             cost_of=lambda unit, result: 0.0,
         )
-        return evaluate(data, everyone, work, judged, Plan(None, None, 0))
+        return evaluate(data, everyone, work, judged, Effort(None, None, 0))
     finally:
         pool.close()
 
@@ -118,3 +118,23 @@ def test_repeats_deal_the_folds_out_anew_and_equal_in_workers() -> None:
     assert isinstance(found, FoldResult)
     assert isinstance(here, FoldResult)
     assert found.proba.tobytes() == here.proba.tobytes()
+
+
+def test_what_this_process_does_beside_units_is_counted() -> None:
+    """A loop of a known CPU time between two units; the units' own time is not counted twice."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    data = read_data(X, (X[:, 0] > 0).astype(int), None)
+    for pool in (InProcess(data, 3), WorkerPool(data, 3, 1, 30.0)):
+        end = time.process_time() + 0.05
+        while time.process_time() < end:
+            pass
+        before = pool.cpu_beside()
+        assert before >= 0.05
+        if isinstance(pool, InProcess):
+            began = time.process_time()
+            ((_, found),) = pool.run([(Unit(0, 60, 2), FIRST)], lambda: True, lambda c: False)
+            assert isinstance(found, FoldResult)
+            taken = time.process_time() - began - found.cpu_seconds
+            assert pool.cpu_beside() - before == pytest.approx(taken, abs=0.01)
+        pool.close()

@@ -166,3 +166,12 @@ def test_text_and_html_show_labels_and_escape_them() -> None:
     assert ">5</td>" in page
     assert "mean cost over 2 examples" in Costs.binary(fn=[1.0, 2.0], fp=1)._repr_html_()
     assert "2 rows c[i, answer]" in Costs.from_rows([[0, 1], [1, 0]])._repr_html_()
+
+
+def test_rows_of_codes_are_those_of_labels() -> None:
+    pair = Costs.binary(fn=5, fp=1, **GOOD_BAD)
+    assert pair.cost_rows(np.array([1, 0])).tolist() == pair.per_example(["bad", "good"]).tolist()
+    each = Costs.binary(fn=[5.0, 7.0], fp=1, **GOOD_BAD)
+    assert each.cost_rows(np.array([1, 0])).tolist() == [[5, 0], [0, 1]]
+    with pytest.raises(CostsError, match="have one row per example"):
+        each.cost_rows(np.array([1]))

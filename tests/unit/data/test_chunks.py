@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import DataFileError, Dataset, InvalidInputError, iter_chunks, read_csv, read_parquet
+from steelyard import DataFileError, Dataset, InvalidInputError, iter_chunks, read_csv, read_parquet, read_table
 
 
 def chunks(text: bytes, **options: Any) -> list[Dataset]:
@@ -196,3 +196,27 @@ def test_wrong_arguments() -> None:
         iter_chunks("rows.csv", rows=0)
     with pytest.raises(InvalidInputError, match="frame must be one of"):
         iter_chunks("rows.csv", frame="x")
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("csv", b"a,y\n1,0\n2,1\n"),
+        ("jsonl", b'{"a": 1, "y": 0}\n{"a": 2, "y": 1}\n'),
+        ("arff", b"@relation r\n@attribute a real\n@attribute y {0, 1}\n@data\n1,0\n2,1\n"),
+        ("parquet", b""),
+    ],
+)
+def test_the_column_of_labels_cannot_be_dropped(format: str, text: bytes) -> None:
+    if format == "parquet":
+        arrow = pytest.importorskip("pyarrow")
+        made = io.BytesIO()
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"a": [1.0, 2.0], "y": [0, 1]}), made)
+        text = made.getvalue()
+    for read in (read_table, chunks_of):
+        with pytest.raises(InvalidInputError, match="drop must leave the column of labels in; got 'y'"):
+            read(io.BytesIO(text), format=format, target="y", drop=["y"])
+
+
+def chunks_of(source: io.BytesIO, **options: Any) -> list[Dataset]:
+    return list(iter_chunks(source, **options))

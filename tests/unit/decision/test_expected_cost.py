@@ -78,3 +78,15 @@ def test_frames_reach_the_estimator_unchanged() -> None:
     model = ExpectedCostClassifier().fit(frame, Y)
     assert model.feature_names_in_.tolist() == ["a", "b"]
     assert (model.predict(frame) == ExpectedCostClassifier().fit(X, Y).predict(X)).all()
+
+
+def test_a_fitted_classifier_decides_as_if_fitted_here() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.where(rng.random(60) > 0.5, "b", "a")
+    costs = Costs.binary(fn=5, fp=1, classes=["a", "b"])
+    base = LogisticRegression().fit(X, y)
+    fitted = ExpectedCostClassifier(base, costs=costs).with_fitted(base, X, costs)
+    assert fitted.n_features_in_ == 2
+    assert np.array_equal(
+        fitted.predict(X), ExpectedCostClassifier(LogisticRegression(), costs=costs).fit(X, y).predict(X)
+    )

@@ -1,5 +1,7 @@
 """What the measures do at the edges: missing classes, one class, odd labels, bad input."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
 from steelyard.evaluate._measure_forms import MEASURES, form_of
-from steelyard.evaluate._predictions import read_predictions
+from steelyard.evaluate._predictions import Predictions, read_predictions
 
 OURS = list(MEASURES.values())
 FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
@@ -160,3 +162,25 @@ def test_many_classes_do_not_need_much_memory() -> None:
     weight = np.ones(20000)
     assert sy.g_mean_score(y, p) == pytest.approx(sy.g_mean_score(y, p, sample_weight=weight))
     assert sy.sensitivity_score(y, p, positive=7) == pytest.approx(np.mean(p[y == 7] == 7))
+
+
+@ALL
+def test_codes_give_the_value_that_labels_give(measure) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(1)
+    truth, answer = rng.integers(2, size=30), rng.integers(2, size=30)
+    classes = np.array(["no", "yes"])
+    costs = sy.Costs.binary(fn=5, fp=1, classes=["no", "yes"])
+    inner = Predictions.from_codes(truth, answer, costs, positive=1)
+    assert measure.form.value(inner) == measure(classes[truth], classes[answer], costs=costs)
+
+
+def test_codes_of_rows_with_costs_of_their_own() -> None:
+    costs = sy.Costs.binary(fn=[5.0, 7.0], fp=1, classes=["no", "yes"])
+    inner = Predictions.from_codes(np.array([1, 0]), np.array([0, 1]), costs, positive=1)
+    assert inner.paid().tolist() == [5.0, 1.0]
+
+
+@ALL
+def test_parameters_have_types(measure) -> None:  # type: ignore[no-untyped-def]
+    found = inspect.signature(measure).parameters
+    assert all(one.annotation is not one.empty for one in found.values())

@@ -165,6 +165,12 @@ def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, told: Conso
     assert (shown[2], shown[5]) == (f"{ours:.4f}", "0.9876")
 
 
+def test_cells_without_runs_leave_the_summary(kept: Path, told: Console) -> None:
+    (kept / "table1-german.toml").write_text(STREAM.replace("Table 1", "Table 3"))  # the same runs under another name
+    reproduce("000", place=Place(keep=True), console=told)
+    assert {row["item"] for row in rows(kept / "results" / "summary.csv")} == {"Figure 1", "Table 3"}
+
+
 def test_push_and_query_counts_what_was_asked(kept: Path) -> None:
     """Both measures from one trace, against a run by hand."""
     german = load_dataset("german")
@@ -241,7 +247,7 @@ def test_show_says_so_in_its_first_line_and_writes_nothing(
 
 
 def call(**given: Any) -> None:
-    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "jobs": 1}
+    wish: dict[str, Any] = {"learners": [], "runs": None, "quick": False, "hours": None, "n_jobs": 1}
     run_reproduce(["000"], {"item": None, "data": None}, wish, Mode(**given))
 
 
@@ -267,6 +273,16 @@ def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Co
 
 def test_check_takes_at_least_one_run_of_every_learner(kept: Path, told: Console) -> None:
     assert check_kept("000", 0.001, item="Table 1", console=told).cells == 2 * (2 + 4 * 5)
+
+
+def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, told: Console) -> None:
+    assert check_kept("000", item="Table 1", quick=True, console=told).cells == 2 * (2 + 4 * 5)
+    text = SWEEP.replace(
+        '"Sweep", runs = 2, parameter = "max_depth", values = [1, 3, 5, 8], balance = ["TPR", "TNR"]', '"ChosenOnce"'
+    )
+    (kept / "figure1-german.toml").write_text(text)
+    left_out = check_kept("000", quick=True, console=told).left_out
+    assert left_out["figure1-german"] == "its search takes too long for --quick"
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:

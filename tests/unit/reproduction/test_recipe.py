@@ -167,6 +167,8 @@ def test_find_recipes_by_item_and_data(tmp_path: Path, monkeypatch: pytest.Monke
     write(folder, RECIPE)
     monkeypatch.setenv("STEELYARD_PAPERS", str(tmp_path))
     assert [r.name for r in find_recipes("000", item="Table 10", data="german")] == ["table9-german"]
+    write(folder, RECIPE.replace("Table 9", "Table II (sum)"), "table2-sum.toml")
+    assert [r.name for r in find_recipes("000", item="Table II")] == ["table2-sum"]
     with pytest.raises(InvalidInputError, match="no recipe for Table 3"):
         find_recipes("000", item="Table 3")
     with pytest.raises(InvalidInputError, match="paper must be one of 000"):

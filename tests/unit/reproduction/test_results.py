@@ -46,10 +46,22 @@ def test_a_torn_line_is_set_aside_and_its_run_done_again(results: Results, recip
     notes: list[str] = []
     assert [run.run for run in results.runs(recipe, notes=notes)] == [0, 1]
     assert notes == ["table9-german.csv, line 4 is cut off: set aside, its run is done again."]
-    assert results.mend(recipe, "d") == notes
+    assert results.repair(recipe, "d") == notes
     assert len(lines(results, recipe)) == 3
     assert list(results.curves(recipe)["a, b"]) == [1]
-    assert results.mend(recipe, "d") == []
+    assert results.repair(recipe, "d") == []
+
+
+@pytest.mark.parametrize("left", [0, 1, 40])
+def test_a_file_cut_in_its_first_line_is_begun_anew(results: Results, recipe: Recipe, left: int) -> None:
+    path = results.path(recipe)
+    path.write_text(path.read_text()[:left])
+    notes: list[str] = []
+    assert results.runs(recipe, notes=notes) == []
+    assert notes == ["table9-german.csv, line 1 is cut off: the file is begun anew."]
+    assert results.repair(recipe, "d") == notes
+    results.append(recipe, "d", Run("a, b", 0, 0.5, {"cost": 1.0}), {})
+    assert [run.run for run in results.runs(recipe)] == [0]
 
 
 def test_an_altered_number_is_not_believed(results: Results, recipe: Recipe) -> None:
@@ -80,7 +92,7 @@ def test_a_doubled_line_counts_once(results: Results, recipe: Recipe) -> None:
     notes: list[str] = []
     assert len(results.runs(recipe, notes=notes)) == 3
     assert notes == ["table9-german.csv, lines 2 and 5 both hold a, b, run 0: counted once."]
-    results.mend(recipe, "d")
+    results.repair(recipe, "d")
     assert len(lines(results, recipe)) == 4
 
 
@@ -102,7 +114,7 @@ def test_a_curve_without_its_line_is_dropped(results: Results, recipe: Recipe) -
     """What a kill between the two writes leaves."""
     path = results.path(recipe)
     path.write_text("\n".join(lines(results, recipe)[:-1]) + "\n")
-    results.mend(recipe, "d")
+    results.repair(recipe, "d")
     assert list(results.curves(recipe)["a, b"]) == [1]
 
 

@@ -71,7 +71,7 @@ def test_runs_do_not_depend_on_the_number_of_jobs(recipe: Recipe, tmp_path: Path
     alone, beside = Results(tmp_path / "one"), Results(tmp_path / "two")
     for results, jobs in ((alone, 1), (beside, 2)):
         results.folder.mkdir()
-        run_recipe(recipe, results, Wish(runs=2, jobs=jobs))
+        run_recipe(recipe, results, Wish(runs=2, n_jobs=jobs))
     assert [dict(r.values) for r in alone.runs(recipe)] == [dict(r.values) for r in beside.runs(recipe)]
 
 

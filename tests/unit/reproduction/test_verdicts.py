@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from steelyard.reproduction.claims import weigh
-from steelyard.reproduction.tables import Line, Printed
+from steelyard.reproduction.sequential import LookSchedule
+from steelyard.reproduction.steadiness import _interval
+from steelyard.reproduction.tables import Line, Printed, Source
 from steelyard.reproduction.verdicts import averaged
 
 NOISE = np.random.default_rng(1).normal(size=(6, 40))
@@ -69,6 +72,25 @@ def test_steadier_is_about_the_variation_from_run_to_run() -> None:
     lines = [line("calm", NOISE[0] / 4), line("wild", NOISE[1] + 9)]
     assert weigh(claim("steadier", better=["calm"], worse=["wild"]), lines).word == "holds"
     assert weigh(claim("steadier", better=["wild"], worse=["calm"]), lines).word == "fails"
+    alike = [line("calm", NOISE[2]), line("wild", NOISE[3])]
+    assert weigh(claim("steadier", better=["calm"], worse=["wild"]), alike).word == "undecided"
+
+
+def test_the_interval_of_two_deviations_is_the_test_of_pitman_and_morgan() -> None:
+    """Its end lies at 1 where the correlation of sum and difference has just that p."""
+    x, y = NOISE[0] * 0.8, NOISE[1] + 0.4 * NOISE[0]
+    r = float(np.corrcoef(x + y, x - y)[0, 1])
+    p = float(stats.t.cdf(r * np.sqrt(38 / (1 - r * r)), 38))
+    ratio, together = float(x.std() / y.std()), float(np.corrcoef(x, y)[0, 1])
+    assert _interval(ratio, together, 40, p)[1] == pytest.approx(1.0)
+
+
+def test_steadiness_asks_for_the_runs_of_its_next_look() -> None:
+    sources = {name: Source("recipe", name, 20) for name in ("calm", "wild")}
+    lines = [replace(line(n, NOISE[k][:20]), source=sources[n]) for k, n in enumerate(sources)]
+    found = weigh(claim("steadier", better=["calm"], worse=["wild"]), lines, LookSchedule.AFTER)
+    assert found.word == "undecided"
+    assert {(need.recipe, need.runs) for need in found.needs} == {("recipe", 40)}
 
 
 def test_any_takes_the_best_of_several() -> None:

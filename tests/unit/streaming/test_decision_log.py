@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import CSOGD2, OnlineClassifier, cli
+from steelyard import CSOGD2, OnlineClassifier, StateError, cli
 from steelyard.files import lock_file
 from steelyard.streaming.decision_log import DecisionLog, LogMark
 from steelyard.streaming.session import Session
@@ -86,6 +86,19 @@ def test_a_log_without_a_state_needs_a_word(stream: Any, tmp_path: Path) -> None
     assert rows_of("log.jsonl") == [*range(40)]
     code, said = stream("p2.csv", "--decisions", "log.jsonl", "--overwrite", "--append")
     assert code == 2
+
+
+def test_decisions_are_appended_to_a_log_alone(stream: Any, tmp_path: Path) -> None:
+    assert stream("p0.csv", "--decisions", "log.csv")[0] == 0
+    Path("log.txt").write_bytes(Path("log.csv").read_bytes())
+    before = contents(tmp_path)
+    for other in ("p1.csv", "log.txt"):  # no log at all, and one of another format than its name says
+        code, said = stream("p0.csv", "--decisions", other, "--append")
+        assert (code, said.count("\n")) == (2, 1)
+        assert "--append must find a decision log of the same format" in said
+    assert contents(tmp_path) == before
+    assert stream("p1.csv", "--decisions", "log.csv", "--append")[0] == 0
+    assert len(Path("log.csv").read_text().splitlines()) == 81
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
@@ -190,6 +203,30 @@ def test_a_log_of_another_stream_is_refused_even_if_no_byte_was_learned(tmp_path
     with pytest.raises(Exception, match="must be the log of stream ab"):
         DecisionLog(str(log), LogMark("ab", "log.jsonl"))
     assert log.read_text() == "unrelated\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bytes": -1},
+        {"bytes": 1 << 62},
+        {"bytes": True},
+        {"bytes": 1.0},
+        {"sha256": "0" * 63},
+        {"sha256": "../x" * 16},
+        {"stream": ""},
+        {"stream": "\x1b[2J"},
+        {"stream": "a" * 65},
+        {"name": "n" * 5000},
+        {"name": None},
+        {"other": 1},
+    ],
+)
+def test_a_mark_from_a_file_is_checked(change: dict[str, Any]) -> None:
+    sound = LogMark("0123456789abcdef", "log.jsonl", 7).to_dict()
+    assert LogMark.from_dict(sound, Path("s")) == LogMark(**sound)
+    with pytest.raises(StateError, match=r"s must .* decision log"):
+        LogMark.from_dict(sound | change, Path("s"))
 
 
 def test_outputs_and_inputs_are_different_files(stream: Any, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 A row of truth i and answer j costs ``m[i][j] * u[i][j]``: a price and the row's own unit. Where costs are the same for
 all rows the unit is 1 and the prices are the costs; where they differ the units are the row's costs and the prices are
-multipliers, 1 at first. No bin holds rows that were answered differently at the told prices, so these come out exactly.
+multipliers, 1 at first. No bin holds rows that were answered differently at the given prices, so these are exact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Units:
-    """Price of every cell as told, and the units of every row: (n, K, K), or None where each is 1.
+    """Price of every cell as given, and the units of every row: (n, K, K), or None where each is 1.
 
     ``expected`` are the units as known before the truth is.
     """
@@ -38,7 +38,7 @@ class Units:
 
 
 def units_of(data: ComparisonData) -> Units:
-    """Units and told prices of the judged rows."""
+    """Units and given prices of the judged rows."""
     n_classes = len(data.classes)
     if not isinstance(data.costs, ExampleCosts):
         matrix = data.costs.matrix

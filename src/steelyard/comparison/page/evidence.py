@@ -15,7 +15,7 @@ from ..evaluation import CandidateRun, Evaluation
 
 Floats = NDArray[np.float64]
 MOST_MISTAKES = 12
-MOST_LEVELS = 12  # of a segment; the rest is told together
+MOST_LEVELS = 12  # of a segment; the rest is one level
 MOST_CELLS = 12  # columns shown of a row
 _QUANTILES = 4  # parts of a segment of numbers
 _FEW_VALUES = 8  # different numbers up to which each is a segment of its own
@@ -89,7 +89,7 @@ def _cells(problem: ComparisonData, row: int) -> dict[str, str]:
 def segment_costs(
     evaluation: Evaluation, run: CandidateRun, segments: Mapping[str, NDArray[Any]]
 ) -> list[dict[str, Any]]:
-    """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are told together."""
+    """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are one."""
     found: list[dict[str, Any]] = []
     paid = np.asarray(run.paid)
     for name, cells in segments.items():
@@ -133,10 +133,10 @@ def _levels(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 class Reliability(NamedTuple):
-    """One bin of rows told alike: what was told, what came, and how sure that is."""
+    """Rows of like probability: its mean, the observed fraction of the class, and a 95% interval of that."""
 
-    told: float
-    came: float
+    proba: float
+    observed: float
     low: float
     high: float
     rows: int
@@ -158,7 +158,7 @@ def calibration(data: ComparisonData, run: CandidateRun) -> list[Reliability]:
 
 def _reliability(score: Floats, truth: NDArray[np.bool_]) -> Reliability:
     """With Wilson's interval."""
-    n, came = len(score), float(truth.mean())
-    centre = (came + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(came * (1 - came) / n + _Z**2 / (4 * n * n))
-    return Reliability(float(score.mean()), came, max(0.0, centre - half), min(1.0, centre + half), n)
+    n, observed = len(score), float(truth.mean())
+    centre = (observed + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * math.sqrt(observed * (1 - observed) / n + _Z**2 / (4 * n * n))
+    return Reliability(float(score.mean()), observed, max(0.0, centre - half), min(1.0, centre + half), n)

@@ -21,13 +21,14 @@ _RATIO_SPAN = 16.0  # how far the ratio is changed either way
 
 
 def embed(of: PageSource) -> dict[str, Any]:
-    """What the script needs to change prices: bins, told prices, and how alike the candidates' costs are."""
+    """What the script needs to change prices: bins, given prices, and how alike the candidates' costs are."""
     data, units = of.evaluation.data, units_of(of.evaluation.data)
     n_classes = len(data.classes)
     counts = np.bincount(data.codes, minlength=n_classes)
     shown = _embedded_runs(of, units.realized is not None) if n_classes <= MOST_CLASSES else []
     return {
         "classes": [str(label) for label in data.classes],
+        "order": list(data.shown_order),
         "positive": data.costs.positive_index() if n_classes == 2 else None,
         "rows": len(data.codes),
         "fewest": int(counts.min()),
@@ -49,12 +50,12 @@ def _embedded_runs(of: PageSource, row_costs: bool) -> list[CandidateRun]:
 
 
 def levers(embedded: dict[str, Any]) -> dict[str, Any] | None:
-    """Fields of the what-if part with their told values; None where prices cannot be changed."""
+    """Fields of the what-if part with their given values; None where prices cannot be changed."""
     if not embedded["entries"]:
         return None
     classes, prices, positive = embedded["classes"], embedded["prices"], embedded["positive"]
-    told = what_if(embedded)
-    winner = told.entries[0]
+    given = what_if(embedded)
+    winner = given.entries[0]
     currency = embedded["currency"]
     cells = [
         {"i": i, "j": j, "truth": classes[i], "answer": classes[j], "value": prices[i][j], "fixed": i == j}
@@ -70,8 +71,9 @@ def levers(embedded: dict[str, Any]) -> dict[str, Any] | None:
             ("a correct pass costs", other, other),
         )
         cells = [
-            {"i": i, "j": j, "label": label, "value": prices[i][j], "disabled": _no_unit(embedded, i, j)}
+            {"i": i, "j": j, "label": said, "value": prices[i][j], "disabled": _no_unit(embedded, i, j)}
             for label, i, j in roles
+            for said in [label.replace(" costs", ", times its cost") if embedded["row_costs"] else label]
         ]
     at = None if positive is None or embedded["row_costs"] else threshold(prices, positive)
     return {
@@ -99,7 +101,7 @@ def ratio_grid() -> list[float]:
 
 
 def with_ratio(embedded: dict[str, Any], factor: float) -> list[list[float]]:
-    """The told prices with the price of a miss times ``factor``."""
+    """The given prices with the price of a miss times ``factor``."""
     prices = [list(row) for row in embedded["prices"]]
     positive = embedded["positive"]
     prices[positive][1 - positive] *= factor
@@ -127,7 +129,7 @@ def price_curve(embedded: dict[str, Any]) -> LineChart | None:
         "misses cost so many times as much" if row_costs else "price of a miss",
         "cost a row",
         log=True,
-        marks=[(1.0 if row_costs else price, "as told")],
+        marks=[(1.0 if row_costs else price, "as given")],
         top=1.5 * highest if highest > 0 else None,
     )
 

@@ -1,4 +1,4 @@
-"""Other prices for what a page embeds: who is cheapest, by how much, and whether that can be told.
+"""Other prices for what a page embeds: who is cheapest, by how much, and how sure that is.
 
 The script of the page does the same in the same order; a browser test holds the two together, digit by digit.
 """
@@ -156,13 +156,13 @@ def word(gap: float, error: float, fewest: int) -> str:
 
 
 def gap_error(first: PricedCandidate, second: PricedCandidate, likeness: float) -> float:
-    """Standard error of the difference of two means over the same rows, by the correlation at the told prices."""
+    """Standard error of the difference of two means over the same rows, by the correlation at the given prices."""
     both = first.error**2 + second.error**2 - 2 * likeness * first.error * second.error
     return math.sqrt(max(both, 0.0))
 
 
 class Answer(NamedTuple):
-    """All entries at some prices, which of them to use, and how sure that is against the one told first."""
+    """All entries at some prices, which of them to use, and how sure that is against the first one."""
 
     entries: list[PricedCandidate]
     chosen: int
@@ -184,7 +184,7 @@ def what_if(
     embedded : dict
         What the page holds.
     prices : K x K or None
-        As told if None.
+        As given if None.
     abstain, capacity : see :func:`priced`
     """
     asked = embedded["prices"] if prices is None else prices

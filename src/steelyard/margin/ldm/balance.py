@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from ...validation.values import invalid
-from .dual import Examples, Floats, Solution
+from .dual import DualSolution, Examples, Floats
 from .inputs import (
-    Problem,
+    LDMProblem,
     TrainingRows,
 )
 
@@ -26,7 +26,7 @@ COARSE = np.linspace(0.0, 2.0, 21)
 BISECTIONS = 7
 FOLDS = 5
 
-Solve = Callable[[Any, Examples, float, Solution | None], Solution]  # problem, examples, rho, start
+Solve = Callable[[Any, Examples, float, DualSolution | None], DualSolution]  # problem, examples, rho, start
 Advantage = Callable[[float], float]  # rho -> recall of the rare class minus recall of the other
 
 
@@ -85,13 +85,13 @@ def _bisect(
     return low, high
 
 
-def _nearest(starts: dict[float, Solution], rho: float) -> Solution | None:
+def _nearest(starts: dict[float, DualSolution], rho: float) -> DualSolution | None:
     return starts[min(starts, key=lambda r: abs(r - rho))] if starts else None
 
 
-def training_advantage(problem: Problem, examples: Examples, solve: Solve) -> Advantage:
+def training_advantage(problem: LDMProblem, examples: Examples, solve: Solve) -> Advantage:
     """The advantage of the rare class on the training rows."""
-    starts: dict[float, Solution] = {}
+    starts: dict[float, DualSolution] = {}
 
     def advantage(rho: float) -> float:
         found = solve(problem, examples, rho, _nearest(starts, rho))
@@ -118,7 +118,7 @@ def cross_validated_advantage(
     for train, test in stratified_folds(examples, seed):
         kept = examples.rows(train)
         parts.append((train, test, kept, rows.prepare(kept, train)(lambda1)))
-    starts: list[dict[float, Solution]] = [{} for _ in parts]
+    starts: list[dict[float, DualSolution]] = [{} for _ in parts]
 
     def advantage(rho: float) -> float:
         scores = np.empty(len(examples.sign))

@@ -16,13 +16,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import check_folds, check_rows, unchanged_on_error
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, CVLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import check_choice, invalid
+from .._machine import SignClassifierMixin
 from ..kernels import KERNEL, Gamma
-from .dual import Examples, Floats, Solution
+from .dual import DualSolution, Examples, Floats
 from .estimator import LDM, CSLDMClassifier, KernelChoice
 from .inputs import Ready, TrainingRows, overflow_named, read_fit, read_settings, training_rows
 
@@ -43,7 +43,7 @@ class Point(NamedTuple):
 
 
 @documented(LDM, KERNEL)
-class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifierCV(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`CSLDMClassifier` over a grid of (lambda1, lambda2, C, rho), scored on folds. Paper 004, sec. 5.2.
 
     One eigendecomposition a fold serves the whole grid: lambda1 changes only its weights, the rest only the box.
@@ -166,7 +166,7 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         data = self._data(ready)
         codes = np.searchsorted(ready.classes, labels)
         place = np.full(len(codes), -1)  # of every given row among those of positive weight
-        place[slice(None) if ready.kept is None else ready.kept] = np.arange(len(ready.examples.sign))
+        place[slice(None) if ready.positions is None else ready.positions] = np.arange(len(ready.examples.sign))
         total = np.zeros(tuple(len(grid) for grid in grids))
         folds = check_folds(self.cv, np.zeros(len(codes)), codes)
         for train, test in folds:
@@ -222,15 +222,8 @@ class CSLDMClassifierCV(CostClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_rows(self, X, reset=False)
         return self.best_estimator_.decision_function(X)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The best model's answers."""
-        positive = self.decision_function(X) > 0
-        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return answer
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return cast("Tags", tags)
@@ -246,11 +239,11 @@ def solve_boxes(
     *,
     tol: float = FOLD_TOL,
     sweeps: int = FOLD_SWEEPS,
-) -> list[Solution]:
+) -> list[DualSolution]:
     """Every box of the grid on one H, in the order of ``product(lambda2s, Cs, rhos)``, each from its neighbour."""
-    found: list[Solution] = []
+    found: list[DualSolution] = []
     for lambda2 in lambda2s:
-        starts: dict[float, Solution | None] = dict.fromkeys(rhos)
+        starts: dict[float, DualSolution | None] = dict.fromkeys(rhos)
         for C, rho in product(Cs, rhos):
             box = examples.box(C, lambda2, rho)
             solution = problem.solve(

@@ -144,7 +144,7 @@ def rho_curves(
 
 def _cross_gram(ready: Ready, rows: Any, fit_intercept: bool) -> Any:
     if ready.spec.kernel == "precomputed":
-        cross = rows if ready.kept is None else rows[:, ready.kept]
+        cross = rows if ready.positions is None else rows[:, ready.positions]
     else:
         cross = gram_of(ready.spec, rows, ready.rows, dtype="float64")
     return cross + 1.0 if fit_intercept else cross

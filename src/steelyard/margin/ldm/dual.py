@@ -69,7 +69,7 @@ class Certificate(NamedTuple):
         return self.gap <= tol * self.scale
 
 
-class Solution(NamedTuple):
+class DualSolution(NamedTuple):
     """A dual point, its margins y_i f(x_i), its certificate, how it was found, and its weights where linear."""
 
     nu: Floats
@@ -126,7 +126,7 @@ class Polishable(Protocol):
         ...
 
 
-def refine(problem: Polishable, found: Solution, box: Box) -> Solution:
+def refine(problem: Polishable, found: DualSolution, box: Box) -> DualSolution:
     """The solution with margins of 1 at all free coordinates, as far as that lowers the gap."""
     for _ in range(ROUNDS):
         nu, free = _settled(found, box)
@@ -143,7 +143,7 @@ def refine(problem: Polishable, found: Solution, box: Box) -> Solution:
     return found
 
 
-def _settled(found: Solution, box: Box) -> tuple[Floats, NDArray[np.intp]]:
+def _settled(found: DualSolution, box: Box) -> tuple[Floats, NDArray[np.intp]]:
     """nu with the coordinates on a bound that lie nearer to it than their margin to 1 (an interior point leaves them
     just inside), and the coordinates that are free."""
     width = box.upper - box.lower

@@ -15,17 +15,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...validation.arrays import Rows, check_rows, check_same_length, unchanged_on_error
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
+from .._machine import SignClassifierMixin
 from ..kernels import KERNEL, Gamma, KernelFunction, KernelSpec, gram_of
 from .balance import Advantage, Balance, Solve, balance_point, cross_validated_advantage, training_advantage
-from .dual import Examples, Floats, Solution, refine
+from .dual import DualSolution, Examples, Floats, refine
 from .inputs import (
+    LDMSettings,
     Ready,
-    Settings,
     TrainingRows,
     check_in_range,
     overflow_named,
@@ -57,7 +57,7 @@ NEARLY_EVEN, FEW_ROWS = 0.005, 2000  # of a balance point: difference of the rec
 
 
 @documented(LDM, KERNEL)
-class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Cost-sensitive large margin distribution machine for two classes. Paper 004, eq. (4); rho = 0 is LDM.
 
     min 1/2 |w|^2 + lambda1 variance - (lambda2 / m) sum_i theta_i gamma_i + C sum_i theta_i max(0, 1 - gamma_i), with
@@ -154,8 +154,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 else:
                     self._fit_dual(ready, training_rows(ready.rows, ready.spec, ready.solver, self.fit_intercept))
             self.classes_, self._seen = ready.classes, _class_weights(ready.examples)
-            if ready.spec.kernel == "precomputed" and ready.kept is not None:
-                self.support_ = ready.kept[self.support_]
+            if ready.spec.kernel == "precomputed" and ready.positions is not None:
+                self.support_ = ready.positions[self.support_]
         return self
 
     def _fit_dual(self, ready: Ready, data: TrainingRows) -> None:
@@ -185,10 +185,10 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Where Newton stalls, its weights are better than its certificate: recalls do not need the interior point.
         solver = "newton" if ready.solver == "newton" and not few else self.solver
 
-        def nearly(problem: Any, examples: Examples, rho: float, start: Solution | None) -> Solution:
+        def nearly(problem: Any, examples: Examples, rho: float, start: DualSolution | None) -> DualSolution:
             return ready.solve(problem, solver, examples, rho, start, max(ready.settings.tol, SWEEP_TOL))
 
-        def from_scratch(problem: Any, examples: Examples, rho: float, _: Solution | None) -> Solution:
+        def from_scratch(problem: Any, examples: Examples, rho: float, _: DualSolution | None) -> DualSolution:
             return ready.solve(problem, solver, examples, rho, None, ready.settings.tol)
 
         def advantage(solve: Solve) -> Advantage:
@@ -261,8 +261,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The stream so far, copied so that a failed call leaves it alone; else one that starts at what is learned."""
         if hasattr(self, "stream_"):
             if len(self.stream_.weights) != width:
-                advice = "Call fit to begin anew."
-                raise invalid("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, advice)
+                hint = "Call fit to begin anew."
+                raise invalid("fit_intercept", "stay the same while a stream goes on", self.fit_intercept, hint)
             return copy.deepcopy(self.stream_)
         if not hasattr(self, "coef_"):
             return PairSgd.start(np.zeros(width), average_from=count)
@@ -306,7 +306,7 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bounded = weight * (margins < 1.0 - AT_THE_HINGE)
         self.bounded_share_ = np.array([bounded[part].sum() / weight[part].sum() for part in (~positive, positive)])
 
-    def _warn_unless_converged(self, found: Solution, settings: Settings) -> None:
+    def _warn_unless_converged(self, found: DualSolution, settings: LDMSettings) -> None:
         if not found.certificate.holds(settings.tol):
             relative = found.certificate.gap / found.certificate.scale
             warnings.warn(
@@ -350,15 +350,8 @@ class CSLDMClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         two_classes(labels, self.classes_)
         return np.where(labels == self.classes_[1], scores, -scores)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The class on whose side of f = 0 each row lies."""
-        positive = self.decision_function(X) > 0
-        answer: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return answer
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return cast("Tags", tags)

@@ -28,14 +28,14 @@ from ...validation.arrays import (
 from ...validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ..cs_svm import _cheaper_answer
 from ..kernels import KernelSpec, gram_of, kernel_spec
-from .dual import Box, Examples, Floats, Solution
+from .dual import Box, DualSolution, Examples, Floats
 from .kernel import Spectrum
 from .linear import MetricProblem, SdcaProblem
 
 MAX_ITER = 1000
 
 
-class Settings(NamedTuple):
+class LDMSettings(NamedTuple):
     """The numeric parameters, checked."""
 
     C: float
@@ -58,17 +58,17 @@ class Ready(NamedTuple):
     solver: str
     examples: Examples
     classes: NDArray[Any]
-    kept: NDArray[np.intp] | None  # positions of the rows among those given; None for all
-    settings: Settings
+    positions: NDArray[np.intp] | None  # positions of the rows among those given; None for all
+    settings: LDMSettings
     seed: int
 
     def solve(
-        self, problem: Any, asked: str, examples: Examples, rho: float, start: Solution | None, tol: float
-    ) -> Solution:
-        """Solve one box; ``asked`` is the solver the user asked for."""
-        solver = asked if asked in ("auto", "interior") else self.solver
+        self, problem: Any, wanted: str, examples: Examples, rho: float, start: DualSolution | None, tol: float
+    ) -> DualSolution:
+        """Solve one box; ``wanted`` is the solver the user asked for."""
+        solver = wanted if wanted in ("auto", "interior") else self.solver
         limits = {"tol": tol, "max_iter": self.settings.max_iter or MAX_ITER, "seed": self.seed}
-        found: Solution = problem.solve(self.settings.box(examples, rho), start=start, solver=solver, **limits)
+        found: DualSolution = problem.solve(self.settings.box(examples, rho), start=start, solver=solver, **limits)
         check_in_range(found.certificate.objective)
         return found
 
@@ -84,22 +84,22 @@ def overflow_named() -> Iterator[None]:
 
 
 def check_in_range(numbers: Any) -> None:
-    """Complain where a solver's result is not finite."""
+    """Raise where a solver's result is not finite."""
     if not np.isfinite(numbers).all():
         raise _outgrown()
 
 
 def _outgrown() -> InvalidInputError:
-    advice = "Scale the features; see that costs, weights and C are of moderate size."
-    return invalid("objective", "stay finite", "an overflow", advice, DivergedError)
+    hint = "Scale the features; see that costs, weights and C are of moderate size."
+    return invalid("objective", "stay finite", "an overflow", hint, DivergedError)
 
 
-def read_settings(model: Any) -> Settings:
+def read_settings(model: Any) -> LDMSettings:
     """Numbers and choices of a :class:`CSLDMClassifier`."""
     if model.balance is not None:
         check_choice("balance", model.balance, ("train", "cv"))
     check_flag("fit_intercept", model.fit_intercept)
-    return Settings(
+    return LDMSettings(
         C=check_number("C", model.C, at_least=0),
         lambda1=check_number("lambda1", model.lambda1, at_least=0),
         lambda2=check_number("lambda2", model.lambda2, at_least=0),
@@ -188,17 +188,24 @@ SMALL_SAMPLE = 3000  # rows up to which a Gram matrix is cheaper where features 
 DENSE_ENOUGH = 0.25  # share of non-zeros above which sparse rows are quicker dense
 
 
-class Problem(Protocol):
+class LDMProblem(Protocol):
     """The dual for one lambda1, to be solved for any box."""
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
-    ) -> Solution:
+        self,
+        box: Box,
+        *,
+        tol: float,
+        max_iter: int,
+        start: DualSolution | None = None,
+        solver: str = "auto",
+        seed: int = 0,
+    ) -> DualSolution:
         """Minimise over one box."""
         ...
 
 
-Prepare = Callable[[float], Any]  # lambda1 -> Problem, sharing the one factorisation
+Prepare = Callable[[float], Any]  # lambda1 -> LDMProblem, sharing the one factorisation
 
 
 class TrainingRows(Protocol):
@@ -211,7 +218,7 @@ class TrainingRows(Protocol):
         ...
 
     def scores(
-        self, problem: Any, found: Sequence[Solution], train: NDArray[np.intp], test: NDArray[np.intp]
+        self, problem: Any, found: Sequence[DualSolution], train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> Floats:
         """f of the test rows, one column for each solution found on the train rows."""
         ...
@@ -232,7 +239,7 @@ class LinearRows:
         return lambda lambda1: MetricProblem(rows, examples, lambda1)
 
     def scores(
-        self, problem: Any, found: Sequence[Solution], train: NDArray[np.intp], test: NDArray[np.intp]
+        self, problem: Any, found: Sequence[DualSolution], train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> Floats:
         """X w."""
         return np.asarray(self.rows[test] @ np.stack([s.w for s in found if s.w is not None], axis=1))
@@ -251,7 +258,7 @@ class GramRows:
         return Spectrum(gram, examples).problem
 
     def scores(
-        self, problem: Any, found: Sequence[Solution], train: NDArray[np.intp], test: NDArray[np.intp]
+        self, problem: Any, found: Sequence[DualSolution], train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> Floats:
         """K alpha."""
         alpha = problem.coefficients(np.stack([s.nu for s in found], axis=1))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..._native import ldm_algorithm1_sweep, ldm_greedy
 from ...validation.values import invalid
-from .dual import Box, Examples, Floats, Solution, certify
+from .dual import Box, DualSolution, Examples, Floats, certify
 from .interior_point import DenseHessian, interior_point
 from .lapack import abandonable, eigh, product
 
@@ -76,8 +76,15 @@ class KernelProblem:
         return np.asarray(((v @ s.vectors.T) * s.root).T)
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
-    ) -> Solution:
+        self,
+        box: Box,
+        *,
+        tol: float,
+        max_iter: int,
+        start: DualSolution | None = None,
+        solver: str = "auto",
+        seed: int = 0,
+    ) -> DualSolution:
         """Minimise over one box. ``auto`` is greedy, finished by the interior point where greedy is too slow."""
         if solver == "algorithm1":
             return self._algorithm1(box, tol, max_iter)
@@ -99,7 +106,7 @@ class KernelProblem:
         """Margins at nu."""
         return self.hessian @ nu, None
 
-    def _greedy(self, box: Box, tol: float, sweeps: int, start: Solution | None) -> Solution:
+    def _greedy(self, box: Box, tol: float, sweeps: int, start: DualSolution | None) -> DualSolution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)
         gradient = self.hessian @ nu - 1.0
         steps, limit = 0, sweeps * len(nu)
@@ -111,21 +118,21 @@ class KernelProblem:
             certificate = certify(nu, gradient + 1.0, box)
             if made == 0:
                 break
-        return Solution(nu, gradient + 1.0, certificate, -(-steps // len(nu)), "greedy")
+        return DualSolution(nu, gradient + 1.0, certificate, -(-steps // len(nu)), "greedy")
 
-    def _interior(self, box: Box, tol: float, max_iter: int) -> Solution:
+    def _interior(self, box: Box, tol: float, max_iter: int) -> DualSolution:
         def done(nu: Floats, margins: Floats) -> bool:
             return certify(nu, margins, box).holds(tol)
 
         nu, steps = interior_point(DenseHessian(self.hessian), box, done, min(max_iter, 200))
         margins = self.hessian @ nu
-        return Solution(nu, margins, certify(nu, margins, box), steps, "interior")
+        return DualSolution(nu, margins, certify(nu, margins, box), steps, "interior")
 
     def _updates(self, m: int) -> Floats:
         """(Q^-1 G Y)'."""
         return np.ascontiguousarray(self.coefficients(np.eye(m)).T)
 
-    def _algorithm1(self, box: Box, tol: float, sweeps: int) -> Solution:
+    def _algorithm1(self, box: Box, tol: float, sweeps: int) -> DualSolution:
         """The paper's Algorithm 1: cyclic coordinates, alpha kept along, the gradient computed at every coordinate."""
         signed_gram = np.ascontiguousarray(self.spectrum.gram * self.examples.sign[:, None])
         update = abandonable(lambda: self._updates(len(box.lower)), len(box.lower))
@@ -140,4 +147,4 @@ class KernelProblem:
             margins = signed_gram @ alpha
             certificate = certify(nu, margins, box)
             sweep += 1
-        return Solution(nu, margins, certificate, sweep, "algorithm1")
+        return DualSolution(nu, margins, certificate, sweep, "algorithm1")

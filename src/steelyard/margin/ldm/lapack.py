@@ -1,7 +1,7 @@
 """Long calls of BLAS and LAPACK that Ctrl-C and deadlines can end.
 
 Such a call looks at no signal until it is done, which for some thousand rows takes longer than anybody waits. It runs
-here in a thread of its own while the caller's looks; a caller that has been told to stop leaves it alone with its own
+here in a thread of its own while the caller's looks; a caller that must stop leaves it alone with its own
 copies, and what it finds is dropped. The routines are those of SciPy, called where its wrappers would keep the
 interpreter locked: the numbers are the same to the bit.
 """

@@ -20,12 +20,12 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ..._native import LdmCsr, ldm_hinge_sums, ldm_metric_pass, ldm_smooth_hinge, ldm_smooth_hinge_slope
 from ...validation.arrays import Rows, is_sparse
 from ..kernels import csr_arrays
-from .dual import Box, Certificate, Examples, Floats, Solution, certify
+from .dual import Box, Certificate, DualSolution, Examples, Floats, certify
 from .interior_point import LowRankHessian, interior_point
 
 PASSES_BETWEEN_LOOKS = 3
 WARM = 0.5  # the bend to start from near a neighbour's solution
-ROUGH = 0.1  # relative gap at which a sample of the rows has told what it can
+ROUGH = 0.1  # relative gap at which a sample of the rows is accurate enough
 SAMPLE_ROWS, SAMPLE_ROWS_PER_FEATURE = 2000, 25
 REACH = 0.3  # rows with margins above 1 + REACH are left out until the next look at all rows
 
@@ -105,8 +105,15 @@ class MetricProblem:
         )
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "auto", seed: int = 0
-    ) -> Solution:
+        self,
+        box: Box,
+        *,
+        tol: float,
+        max_iter: int,
+        start: DualSolution | None = None,
+        solver: str = "auto",
+        seed: int = 0,
+    ) -> DualSolution:
         """Minimise over one box. ``auto`` is Newton's method, finished by the interior point where that stalls."""
         if solver == "interior":
             return self._interior(box, tol, max_iter)
@@ -154,7 +161,7 @@ class MetricProblem:
         else:
             ldm_metric_pass(self.factor, self.diagonal, box.lower, box.upper, order, nu, state)
 
-    def _newton(self, box: Box, tol: float, max_iter: int, start: Solution | None) -> Solution:
+    def _newton(self, box: Box, tol: float, max_iter: int, start: DualSolution | None) -> DualSolution:
         """Newton on a sample, then on the rows near the hinge, then a look at all of them."""
         w = np.zeros(len(self.metric)) if start is None or start.w is None else start.w
         delta, steps = WIDEST if start is None else WARM, 0
@@ -180,7 +187,7 @@ class MetricProblem:
                 certificate = whole.gap_parts()[2]
                 break
         nu = box.lower + cost * np.clip((1.0 - whole.margins) / whole.delta, 0.0, 1.0)
-        return Solution(nu, whole.margins, certificate, steps, "newton", whole.w)
+        return DualSolution(nu, whole.margins, certificate, steps, "newton", whole.w)
 
     def _path(self, some: Any, cost: Floats, pull: Floats, w: Floats) -> NewtonPath:
         whole = isinstance(some, slice) and some == slice(None)
@@ -191,7 +198,9 @@ class MetricProblem:
         sign, cost = np.ascontiguousarray(self.examples.sign[some]), np.ascontiguousarray(cost[some])
         return NewtonPath(RowSubset(rows, sign, cost), Metric(self.metric, self.lower_factor), pull, w)
 
-    def _descend(self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: Solution | None) -> Solution:
+    def _descend(
+        self, box: Box, tol: float, passes: int, rng: np.random.Generator, start: DualSolution | None
+    ) -> DualSolution:
         nu = box.lower.copy() if start is None else box.clip(start.nu)
         state = self._state(nu)
         margins = self._margins(state)
@@ -206,16 +215,16 @@ class MetricProblem:
             margins = self._margins(state)
             certificate = certify(nu, margins, box)
         w = state if is_sparse(self.rows) else self._back(state)
-        return Solution(nu, margins, certificate, made, "cd", w)
+        return DualSolution(nu, margins, certificate, made, "cd", w)
 
-    def _interior(self, box: Box, tol: float, max_iter: int) -> Solution:
+    def _interior(self, box: Box, tol: float, max_iter: int) -> DualSolution:
         def done(nu: Floats, margins: Floats) -> bool:
             return certify(nu, margins, box).holds(tol)
 
         factor = self._dense_factor() if is_sparse(self.rows) else self.factor
         nu, steps = interior_point(LowRankHessian(factor), box, done, min(max_iter, 200))
         margins = factor @ (factor.T @ nu)
-        return Solution(nu, margins, certify(nu, margins, box), steps, "interior", self.weights(nu))
+        return DualSolution(nu, margins, certify(nu, margins, box), steps, "interior", self.weights(nu))
 
 
 class SdcaProblem:
@@ -233,8 +242,15 @@ class SdcaProblem:
         self.total_weight = float(self.pull.sum())
 
     def solve(
-        self, box: Box, *, tol: float, max_iter: int, start: Solution | None = None, solver: str = "sdca", seed: int = 0
-    ) -> Solution:
+        self,
+        box: Box,
+        *,
+        tol: float,
+        max_iter: int,
+        start: DualSolution | None = None,
+        solver: str = "sdca",
+        seed: int = 0,
+    ) -> DualSolution:
         """Minimise over one box."""
         rng = np.random.default_rng(seed)
         nu = box.lower.copy() if start is None else box.clip(start.nu)
@@ -265,7 +281,7 @@ class SdcaProblem:
             centre += float(tau.sum()) / stiffness  # the centre is now held near where it has come to
             margins = self._margins(w)
             certificate = self._certify(nu, tau, w, margins, box)
-        return Solution(nu, margins, certificate, made, "sdca", w)
+        return DualSolution(nu, margins, certificate, made, "sdca", w)
 
     def _margins(self, w: Floats) -> Floats:
         return np.asarray(self.examples.sign * (self.rows @ w))

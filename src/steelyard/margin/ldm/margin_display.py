@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evaluate._drawing import ACCENT, FAINT, axes, finish
+from ...evaluate._drawing import ACCENT, FAINT, axes, label_axes
 from ...validation.docstrings import documented
 from ...validation.types import LabelsLike, MatrixLike
 from .dual import Floats
@@ -112,5 +112,5 @@ class MarginDisplay:
             style = {"color": colour, "drawstyle": "steps-post", "label": f"{prefix}{label}"} | line
             self.lines_ += self.ax_.plot(part, share, **style)
         self.ax_.axvline(0.0, color="black", linewidth=0.8)
-        finish(self.ax_, "margin y f(x)", "share of the class up to it")
+        label_axes(self.ax_, "margin y f(x)", "share of the class up to it")
         return self

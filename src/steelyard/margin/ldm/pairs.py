@@ -12,7 +12,7 @@ import numpy as np
 from ...validation.arrays import Rows
 from .balance import Advantage, recall_gap, stratified_folds
 from .dual import Examples, Floats, primal_objective
-from .inputs import Ready, Settings, check_in_range
+from .inputs import LDMSettings, Ready, check_in_range
 from .sgd import LossScale, PairRows, PairSgd
 
 EPOCHS = 5  # T of the paper's Algorithm 2
@@ -33,7 +33,7 @@ class PairProblem(NamedTuple):
 
     rows: Rows
     examples: Examples
-    settings: Settings
+    settings: LDMSettings
     fit_intercept: bool
     seed: int
 

@@ -55,23 +55,23 @@ class LossScale(NamedTuple):
 
 
 class PairRows(NamedTuple):
-    """Rows x_i, y_i as a sign and theta_i; ``constant`` adds a last feature of ones, the intercept."""
+    """Rows x_i, y_i as a sign and theta_i; ``fit_intercept`` adds a last feature of ones, the intercept."""
 
     rows: Rows
     sign: Floats
     theta: Floats
-    constant: bool
+    fit_intercept: bool
 
     @property
     def width(self) -> int:
         """Weights to learn."""
-        return int(self.rows.shape[1]) + self.constant
+        return int(self.rows.shape[1]) + self.fit_intercept
 
     def packed(self, rng: np.random.Generator) -> Packed:
         """A shuffled copy in the form that the steps read fastest."""
         place = np.empty(len(self.sign), dtype=np.int32)
         ldm_shuffle(rng.random(len(place)), place)
-        given = self.sign, self.theta, place, self.constant
+        given = self.sign, self.theta, place, self.fit_intercept
         if is_sparse(self.rows):
             arrays = self.rows.data, self.rows.indices.astype(np.int32, copy=False), self.rows.indptr.astype(np.int64)
             native = LdmPairs(LdmCsr(*map(np.ascontiguousarray, arrays)), self.rows.shape[1], *given)
@@ -121,7 +121,7 @@ class PairSgd:
         return cls(w.copy(), np.zeros_like(w), average_from=average_from)
 
     def average(self) -> Floats:
-        """The averaged weights; the last ones before averaging has begun."""
+        """The averaged weights; the last ones before averaging starts."""
         if self.steps <= self.average_from:
             return self.weights.copy()
         return np.asarray(self.sums / (self.steps - self.average_from))

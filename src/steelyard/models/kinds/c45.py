@@ -55,9 +55,9 @@ def _write_trees(trees: list[Tree]) -> dict[str, NDArray[Any]]:
 
 def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     """Every tree of a file, its children behind their parent and side by side, each below one node alone."""
-    test = fields.wholes("test", "nodes", low=_LEAF, high=_EQUALS, dtypes="B")
+    test = fields.integers("test", "nodes", low=_LEAF, high=_EQUALS, dtypes="B")
     leaf = test == _LEAF
-    column = fields.wholes("column", "nodes", low=-1, high=n_features - 1, dtypes="i")
+    column = fields.integers("column", "nodes", low=-1, high=n_features - 1, dtypes="i")
     if ((column < 0) != leaf).any():
         fields.refuse("column", "exists where it is tested, and only there", int(column.max()))
     threshold = fields.floats("threshold", "nodes", nan=True)
@@ -72,7 +72,7 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
         fields.refuse("weight", "has a positive finite sum at every node", total.min() if len(total) else 0)
     if threshold.dtype != np.float64 or branch.dtype != np.float64:
         fields.refuse("threshold and branch", "have dtype float64", threshold.dtype)
-    ends = fields.wholes("tree_ends", "trees", low=1, high=len(test), dtypes="l")
+    ends = fields.integers("tree_ends", "trees", low=1, high=len(test), dtypes="l")
     if len(ends) == 0 or ends[-1] != len(test) or (np.diff(ends) <= 0).any():
         fields.refuse("tree_ends", "cuts the nodes into trees", ends[-3:])
     arrays = (test, column, threshold, first, count, branch, weight)
@@ -119,7 +119,7 @@ def _write_encoding(encoding: Encoding) -> tuple[dict[str, Any], dict[str, NDArr
 
 
 def _check_encoding(fields: Fields) -> Encoding:
-    nominal = fields.wholes("nominal", "features", low=0, high=1, dtypes="B")
+    nominal = fields.integers("nominal", "features", low=0, high=1, dtypes="B")
     width = len(nominal)
     names = tuple(map(str, fields.labels("names", width, distinct=False).tolist()))
     named = fields.param("named")

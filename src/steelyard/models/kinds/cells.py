@@ -32,7 +32,7 @@ def _write_means(model: TargetMeans, write: Write) -> Node:
 
 def _check_means(fields: Fields) -> State:
     prior = fields.floats("prior", "classes")
-    count = fields.whole("columns", 1, 1 << 16)
+    count = fields.integer("columns", 1, 1 << 16)
     levels = [fields.labels(f"levels.{j}") for j in range(count)]
     means = [fields.floats(f"means.{j}", len(levels[j]), "classes") for j in range(count)]
     fields.done(parts=0)

@@ -68,7 +68,7 @@ def _write_threshold(model: FixedThresholdClassifier, write: Write) -> Node:
 
 def _check_threshold(fields: Fields) -> State:
     classes = fields.classes(at_most=2)
-    state: State = {"positive": classes[fields.whole("positive", 0, 1)], "classes": classes}
+    state: State = {"positive": classes[fields.integer("positive", 0, 1)], "classes": classes}
     state["response_method"] = fields.choice("response_method", "auto", "predict_proba", "decision_function")
     threshold = fields.param("threshold")
     if threshold != "auto" and type(threshold) is not float:

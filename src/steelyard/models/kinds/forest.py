@@ -173,7 +173,7 @@ def _check(fields: Fields) -> State:
     outputs = 1 if link == "logistic" else len(classes)
     state: State = {"features": features, "classes": classes, "link": link}
     state |= {"scale": fields.number("scale", 0.0), "single": fields.flag("single")}
-    state["nodes"] = check_nodes(fields, features["n_features_in_"], outputs, of_classes=link == "mean")
+    state["nodes"] = check_nodes(fields, features["n_features_in_"], outputs, votes=link == "mean")
     state["baseline"] = fields.floats("baseline", outputs) if fields.has("baseline") else None
     if state["baseline"] is not None and state["baseline"].dtype != np.float64:
         fields.refuse("baseline", "has dtype float64", state["baseline"].dtype)

@@ -64,7 +64,7 @@ def _check_constant(fields: Fields) -> State:
     state: State = {"classes": classes, "prior": fields.floats("prior", "classes", low=0.0, high=1.0)}
     if abs(state["prior"].sum() - 1.0) > 1e-6:
         fields.refuse("prior", "sums to one", state["prior"].sum())
-    state["answer"] = fields.whole("answer", 0, len(classes) - 1)
+    state["answer"] = fields.integer("answer", 0, len(classes) - 1)
     fields.done(parts=0)
     return state
 

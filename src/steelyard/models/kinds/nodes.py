@@ -102,13 +102,13 @@ class Nodes:
         return Forest(**vars(self), n_features=n_features, n_outputs=n_outputs)
 
 
-def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, of_classes: bool) -> Nodes:
+def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, votes: bool) -> Nodes:
     """The trees of a file: every child behind its parent and within its tree, each node below one other alone."""
     left, right = fields.array("left", "i", "nodes"), fields.array("right", "i", "nodes")
-    ends = fields.wholes("tree_ends", "trees", low=1, high=len(left), dtypes="l")
+    ends = fields.integers("tree_ends", "trees", low=1, high=len(left), dtypes="l")
     if len(ends) == 0 or ends[-1] != len(left) or (np.diff(ends) <= 0).any():
         fields.refuse("tree_ends", "cuts the nodes into trees", ends[-3:])
-    if len(ends) % (1 if of_classes else n_outputs):
+    if len(ends) % (1 if votes else n_outputs):
         fields.refuse("tree_ends", f"has as many trees for each of {n_outputs} outputs", len(ends))
     inner = (left != 0) | (right != 0)
     room = np.repeat(ends, np.diff(ends, prepend=0)) - np.arange(len(left))
@@ -119,23 +119,23 @@ def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, of_classes: 
             fields.refuse(name, "has every child within its tree", int(side[inner].max()))
     here = np.flatnonzero(inner)
     _check_shape(fields, here, left, right, ends)
-    column = fields.wholes("column", "nodes", low=0, high=max(0, n_features - 1), dtypes="i")
-    flags = fields.wholes("flags", "nodes", low=0, high=_FLAGS, dtypes="B")
+    column = fields.integers("column", "nodes", low=0, high=max(0, n_features - 1), dtypes="i")
+    flags = fields.integers("flags", "nodes", low=0, high=_FLAGS, dtypes="B")
     threshold = fields.array("threshold", "d", "nodes")
     if np.isnan(threshold).any():
         fields.refuse("threshold", "is a number", "NaN")
     if n_features == 0 and len(here):
         fields.refuse("column", "exists", 0)
     set_ends, words = _check_sets(fields, threshold[here][flags[here] & CATEGORICAL > 0])
-    values = fields.floats("values", len(left) - len(here), n_outputs if of_classes else 1)
-    if values.dtype != np.float64 or (of_classes and ((values < 0).any() or not (values.sum(axis=1) > 0).all())):
+    values = fields.floats("values", len(left) - len(here), n_outputs if votes else 1)
+    if values.dtype != np.float64 or (votes and ((values < 0).any() or not (values.sum(axis=1) > 0).all())):
         fields.refuse("values", "are weights of classes in double precision", values.dtype)
     return Nodes(column, threshold, left, right, flags, ends, set_ends, words, values)
 
 
 def _check_sets(fields: Fields, used: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     words = fields.array("words", "I", None)
-    ends = fields.wholes("set_ends", None, low=0, high=len(words), dtypes="l")
+    ends = fields.integers("set_ends", None, low=0, high=len(words), dtypes="l")
     if (np.diff(ends) < 0).any() or (ends[-1] if len(ends) else 0) != len(words):
         fields.refuse("set_ends", "cuts the words into sets", ends[-3:])
     if not ((used >= 0) & (used < len(ends)) & (used == np.floor(used))).all():

@@ -52,7 +52,7 @@ def _write_hasher(model: RecordHasher, write: Write) -> Node:
 
 
 def _check_hasher(fields: Fields) -> State:
-    state: State = {"n_features": fields.whole("n_features", 1, 1 << _WIDEST)}
+    state: State = {"n_features": fields.integer("n_features", 1, 1 << _WIDEST)}
     state |= {name: _column_names(fields, name) for name in ("text", "url")}
     fields.done(parts=0)
     return state

@@ -36,7 +36,7 @@ def _scaler(kind: type) -> Kind:
     def check(fields: Fields) -> State:
         features = fields.features()
         found = {name: fields.floats(name, "features") for name, due in columns.items() if due or fields.has(name)}
-        seen = fields.whole("n_samples_seen_")
+        seen = fields.integer("n_samples_seen_")
         given = {"feature_range": _bounds(fields)} if fields.has("feature_range") else {}
         settings = given | fields.settings(kind)
         if (settings.get("with_mean") and "mean_" not in found) or (settings.get("with_std") and "scale_" not in found):
@@ -116,7 +116,7 @@ def _check_imputer(fields: Fields) -> State:
     features = fields.features()
     state: State = {"features": features, "statistics": fields.floats("statistics", "features", nan=True)}
     width = len(state["statistics"])
-    state["marked"] = fields.wholes("marked", None, low=0, high=width - 1)
+    state["marked"] = fields.integers("marked", None, low=0, high=width - 1)
     if (np.diff(state["marked"]) <= 0).any():
         fields.refuse("marked", "is sorted", state["marked"][:5])
     state["settings"] = {name: fields.flag(name) for name in ("add_indicator", "keep_empty_features")}

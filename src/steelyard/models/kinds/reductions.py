@@ -74,7 +74,7 @@ def _written_tournament(matches: Any) -> NDArray[np.int32]:
 def _read_tournament(fields: Fields, n_classes: int) -> Any:
     stack: list[Any] = []
     seen = []
-    for code in fields.wholes("tournament", None, low=-1, high=n_classes - 1, dtypes="i").tolist():
+    for code in fields.integers("tournament", None, low=-1, high=n_classes - 1, dtypes="i").tolist():
         if code >= 0:
             seen.append(code)
             stack.append(code)
@@ -107,7 +107,7 @@ def _check(fields: Fields, kind: type) -> State:
         state["fitted"]["lams_"] = fields.floats("lams", "lams", low=0.0)
         state["fitted"]["cv_costs_"] = fields.floats("cv_costs", "lams", None)
     if fields.has("n_thresholds"):
-        state["given"]["n_thresholds"] = fields.whole("n_thresholds", 1, 10_000)
+        state["given"]["n_thresholds"] = fields.integer("n_thresholds", 1, 10_000)
     state["settings"] = state["given"] | fields.settings(kind)
     fields.done(parts=1)
     return state
@@ -168,7 +168,7 @@ def _write_machines(model: KernelMachines, write: Write) -> Node:
 def _check_machines(fields: Fields) -> State:
     spec = check_kernel(fields)
     state: State = {"spec": spec, "dtype": fields.choice("dtype", *DTYPES), "support_rows": None}
-    state["support"] = fields.wholes("support", "support", low=0, high=1 << 53).astype(np.intp)
+    state["support"] = fields.integers("support", "support", low=0, high=1 << 53).astype(np.intp)
     if spec.kernel != "precomputed":
         state["support_rows"] = fields.rows("support_rows", "support", "features")
     state |= {"coef": fields.floats("coef", "support", "scores"), "bias": fields.floats("bias", "scores")}

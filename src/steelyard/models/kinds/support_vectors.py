@@ -37,7 +37,7 @@ def check_kernel(fields: Fields) -> KernelSpec:
     return KernelSpec(
         fields.choice("kernel", *NATIVE, "precomputed"),
         fields.number("gamma", 0.0),
-        fields.whole("degree", 0, _STEEPEST),
+        fields.integer("degree", 0, _STEEPEST),
         fields.number("coef0"),
     )
 
@@ -70,7 +70,7 @@ def _check_machine(fields: Fields, kind: type) -> State:
     fitted = state["fitted"]
     fitted["intercept_"] = fields.number("intercept_")
     fitted |= {name: fields.number(name, or_none=True) for name in _RESULTS}
-    fitted["n_iter_"] = fields.whole("n_iter_")
+    fitted["n_iter_"] = fields.integer("n_iter_")
     if kind is CSSVMClassifier:
         fitted["classes_"] = fields.classes(at_most=2)
     state["settings"] |= {"dtype": fields.choice("dtype", *DTYPES)}
@@ -86,7 +86,7 @@ def _check_expansion(fields: Fields) -> State:
     if spec.kernel != "precomputed":
         fitted["support_vectors_"] = fields.rows("support_vectors", "support", "features")
     features = fields.features()
-    fitted["support_"] = fields.wholes("support", "support", low=0, high=(1 << 53)).astype(np.intp)
+    fitted["support_"] = fields.integers("support", "support", low=0, high=(1 << 53)).astype(np.intp)
     fitted["dual_coef_"] = fields.floats("dual_coef", "support")
     if spec.kernel == "precomputed" and len(fitted["support_"]):
         width = features.get("n_features_in_", 0)
@@ -137,7 +137,7 @@ def _check_ldm(fields: Fields) -> State:
         state = _check_expansion(fields)
     fitted = state["fitted"]
     fitted |= {name: fields.number(name, or_none=True) for name in ("objective_", "duality_gap_")}
-    fitted |= {"rho_": fields.number("rho_"), "solver_": fields.text("solver_"), "n_iter_": fields.whole("n_iter_")}
+    fitted |= {"rho_": fields.number("rho_"), "solver_": fields.text("solver_"), "n_iter_": fields.integer("n_iter_")}
     fitted["rho_interval_"] = tuple(fields.floats("rho_interval", 2).tolist())
     fitted |= {"intercept_": fields.floats("intercept", 1), "_seen": fields.floats("seen", 2, low=0.0)}
     fitted["classes_"] = fields.classes(at_most=2)
@@ -193,7 +193,7 @@ class SupportVectorClassifier(CostClassifierMixin, BaseEstimator):  # type: igno
         return scores
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Two classes: f(x), positive for ``classes_[1]``. More: wins of each class, close ones told by their sums."""
+        """Two classes: f(x), positive for ``classes_[1]``. More: wins of each class, ties decided by their sums."""
         scores = self._pairs(X)
         if len(self.classes_) == 2:
             return -scores[:, 0]
@@ -254,7 +254,7 @@ def _check_svc(fields: Fields) -> State:
     fitted: State = {"classes_": classes}
     fitted["support_vectors_"] = fields.rows("support_vectors", "support", "features")
     fitted |= fields.features()
-    fitted["n_support_"] = fields.wholes("n_support", "classes", low=0, high=fields.sizes["support"])
+    fitted["n_support_"] = fields.integers("n_support", "classes", low=0, high=fields.sizes["support"])
     if int(fitted["n_support_"].sum()) != fields.sizes["support"]:
         fields.refuse("n_support", f"adds up to {fields.sizes['support']}", fitted["n_support_"].sum())
     fitted["dual_coef_"] = fields.floats("dual_coef", len(classes) - 1, "support")

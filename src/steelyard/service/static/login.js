@@ -13,7 +13,7 @@ async function enter() {
     body: JSON.stringify({ code }),
   }).catch(() => null);
   if (answer && answer.ok) {
-    location.replace("/");
+    location.replace(document.querySelector('input[name="next"]').value || "/");
     return;
   }
   said.classList.add("wrong");

@@ -1,0 +1,267 @@
+// One question after the other. A press answers and moves on; "saved" is said only after the service's 200.
+import { Keys } from "./keys.js";
+import { Outbox } from "./outbox.js";
+import { make, Refused, send } from "./session.js";
+
+const $ = (id) => document.getElementById(id);
+const given = JSON.parse($("label").dataset.given);
+const path = `/v1/${given.project}`;
+const FETCH = 20, LOW = 5, LOOK_AGAIN = 4000, RENEW = 45000, FEW = 12, LONG = 80, IDLE = 300000;
+const keys = new Keys(given);
+const outbox = new Outbox(given);
+
+let queue = [], current = null, began = 0, everything = false, counts = given;
+let saved = 0, lost = 0, message = "", wrong = false, fetching = null, timer = 0, stopped = false, redo = null;
+let moved = performance.now(), paused = false;
+const answered = new Set(); // items of this page that must not be asked again, whatever comes late
+const history = []; // what was answered since the page was loaded, with its row, so that it can be shown again
+
+// -- what is shown -----------------------------------------------------------------------------------------------
+
+function field({ name }, value) {
+  const text = value === null || value === undefined ? "" : String(value);
+  const long = text.length > LONG || text.includes("\n");
+  const none = text === "";
+  const scrolls = long && text.length > 400 ? { tabindex: "0", role: "group", "aria-label": name } : {};
+  const words = long ? make("div", { class: "words", ...scrolls }, text) : none ? "none" : text;
+  const dd = make("dd", { dir: "auto", class: none ? "none" : null }, words);
+  return make("div", { class: long && !none ? "pair long" : "pair" }, make("dt", { dir: "auto" }, name), dd);
+}
+
+function drawItem() {
+  $("fields").hidden = current === null;
+  $("empty").hidden = current !== null;
+  if (current === null) return;
+  const filled = given.columns.filter(({ name }) => ![null, undefined, ""].includes(current.row[name]));
+  const shown = everything ? given.columns : filled.slice(0, FEW);
+  const rest = given.columns.length - shown.length;
+  const parts = [make("dl", {}, ...shown.map((column) => field(column, current.row[column.name])))];
+  if (rest > 0 || everything) {
+    const words = everything ? "fewer fields" : `all ${given.columns.length} fields`;
+    const button = make("button", { type: "button", class: "more" }, key("all"), words);
+    button.addEventListener("click", () => act("all"));
+    parts.push(button);
+  }
+  $("fields").replaceChildren(...parts);
+  $("fields").scrollTop = 0;
+  const why = current.why === "sample" ? "sample" : "near the boundary";
+  $("why").textContent = `Why asked: ${why}. At stake: ${given.stake}.`;
+}
+
+const key = (action) => make("kbd", { "aria-hidden": "true" }, keys.label(action));
+
+function drawAnswers() {
+  const buttons = given.classes.map((label, index) => {
+    const kind = label === given.positive ? "class positive" : "class";
+    const was = redo && current && redo.item === current.item && redo.label === label;
+    const made = make("button", { type: "button", class: was ? `${kind} was` : kind }, key(`class ${index}`), make("bdi", {}, label));
+    made.addEventListener("click", () => pressed(`class ${index}`));
+    made.disabled = current === null;
+    return made;
+  });
+  const skip = make("button", { type: "button", id: "skip" }, key("skip"), "skip");
+  skip.disabled = current === null;
+  skip.addEventListener("click", () => pressed("skip"));
+  const last = history[history.length - 1];
+  const undo = make("button", { type: "button", id: "undo" }, key("undo"));
+  if (last) undo.append("undo: ", make("bdi", {}, `${last.question.item} was ${last.label === null ? "skipped" : last.label}`));
+  else undo.append("undo");
+  undo.disabled = !last;
+  undo.addEventListener("click", () => act("undo"));
+  const all = [...buttons, skip, undo];
+  const focused = [...$("answers").children].indexOf(document.activeElement);
+  if (given.positive !== null) all.sort((one, other) => other.classList.contains("positive") - one.classList.contains("positive"));
+  $("answers").replaceChildren(...all);
+  if (focused >= 0) (all[focused] && !all[focused].disabled ? all[focused] : $("item")).focus({ preventScroll: true });
+}
+
+function drawCounts() {
+  const number = (n) => n.toLocaleString("en");
+  $("progress").max = Math.max(1, counts.budget);
+  $("progress").value = counts.spent;
+  $("counts").textContent = `${number(counts.spent)} of ${number(counts.budget)} spent, ${number(counts.waiting)} waiting`;
+}
+
+function drawSaid() {
+  const n = outbox.waiting.length;
+  const parts = [`${saved} saved`];
+  if (n) parts.push(`${n} in the outbox${outbox.trouble ? `, ${outbox.trouble}` : ", sending"}`);
+  if (lost) parts.push(`${lost} settled by others`);
+  const line = make("span", { "data-saved": saved, "data-waiting": n, "data-lost": lost }, parts.join(" · "));
+  const more = message ? make("span", { class: wrong ? "bad" : null }, ` · ${message}`) : null;
+  $("said").replaceChildren(...[line, more].filter(Boolean));
+  if (stopped) $("said").append(" ", make("a", { class: "button", href: `/login?next=${encodeURIComponent(location.pathname)}` }, "Log in again"));
+  document.title = `${n ? `(${n}) ` : ""}${current ? given.question || "Label" : "No question"} - ${given.project} - Steelyard`;
+}
+
+function draw() {
+  for (const one of document.querySelectorAll("kbd[data-key]")) one.textContent = keys.label(one.dataset.key);
+  drawItem();
+  drawAnswers();
+  drawCounts();
+  drawSaid();
+}
+
+function say(words, bad = false) {
+  message = words;
+  wrong = bad;
+  drawSaid();
+}
+
+// -- questions ---------------------------------------------------------------------------------------------------
+
+function next() {
+  current = queue.shift() || null;
+  began = performance.now();
+  if (current === null) $("empty-said").textContent = "No question waits.";
+  if (redo && (!current || redo.item !== current.item)) redo = null;
+  draw();
+  if (queue.length < LOW) refill();
+}
+
+// Everything one may hold, the oldest first; what is shown now stays, so that no press meets another question.
+function refill() {
+  if (!fetching) fetching = fetchQuestions().finally(() => (fetching = null));
+  return fetching;
+}
+
+async function fetchQuestions() {
+  clearTimeout(timer);
+  try {
+    const said = await send("POST", `${path}/questions/next`, { count: FETCH });
+    if (said) {
+      counts = said;
+      if (said.question !== given.question || said.guide !== given.guide) settle(said);
+    } else counts = { ...counts, waiting: 0 };
+    const found = said ? said.questions : [];
+    queue = found.filter(({ item }) => !outbox.holds(item) && !answered.has(item) && !(current && current.item === item));
+    $("empty-said").textContent = "No question waits. New ones appear here by themselves.";
+    if (current === null && queue.length) next();
+    else drawCounts();
+  } catch (error) {
+    failed(error);
+  }
+  timer = setTimeout(() => { if (!document.hidden && !idle()) refill(); }, current === null ? LOOK_AGAIN : RENEW);
+}
+
+// Somebody who has gone holds no questions: after a while without a move nothing is fetched or held any longer.
+function idle() {
+  const over = performance.now() - moved > IDLE;
+  if (over && current === null) $("empty-said").textContent = "Paused. It goes on when you move.";
+  paused = over;
+  return over;
+}
+
+function awake() {
+  moved = performance.now();
+  if (paused) paused = false, refill();
+}
+
+function failed(error) {
+  if (error instanceof Refused && [401, 403, 404].includes(error.status)) return stop(error);
+  if (current === null) $("empty-said").textContent = "The service cannot be reached. This page tries again by itself.";
+}
+
+function stop(error) {
+  stopped = true;
+  const words = { 401: "You are logged out.", 403: "You may not label here any more, or somebody else has logged in.", 404: "This project is not yours to see." };
+  say(`${words[error.status] || error.message} Nothing is lost: ${outbox.waiting.length} answers wait in this browser.`, true);
+  draw();
+}
+
+function settle(said) {
+  Object.assign(given, { question: said.question, guide: said.guide });
+  $("question").textContent = said.question || "Which label?";
+  $("guide-text").textContent = said.guide;
+  $("open-guide").hidden = !said.guide;
+}
+
+// -- acts --------------------------------------------------------------------------------------------------------
+
+function answer(label) {
+  if (current === null || stopped) return;
+  const seconds = Math.round((performance.now() - began) / 100) / 10;
+  history.push({ question: current, label, answer: null });
+  answered.add(current.item);
+  message = "";
+  outbox.answer(current.item, label, seconds).catch(() => {
+    say("This browser cannot keep answers; nothing was saved. Leave private mode, or free some space.", true);
+  });
+  next();
+}
+
+function undo() {
+  const last = history.pop();
+  if (!last || stopped) return;
+  answered.delete(last.question.item);
+  if (current) queue.unshift(current);
+  redo = { item: last.question.item, label: last.label };
+  queue.unshift(last.question);
+  outbox.undo(last.question.item, last.answer);
+  next();
+  say(`Undone: ${last.label === null ? "skipped" : last.label}. Answer again.`);
+}
+
+function act(action) {
+  if (action.startsWith("class ")) answer(given.classes[Number(action.slice(6))]);
+  else if (action === "skip") answer(null);
+  else if (action === "undo") undo();
+  else if (action === "all") everything = !everything, drawItem();
+  else if (action === "guide") given.guide && $("guide").showModal();
+  else if (action === "map") $("keys").showModal();
+  else if (action === "renew") say("Fetched anew."), refill();
+}
+
+// After a press by mouse or thumb the focus goes back to the row, where single keys work.
+function pressed(action) {
+  act(action);
+  if (keys.on) $("item").focus({ preventScroll: true });
+}
+
+for (const kind of ["keydown", "pointerdown", "pointermove", "focus"]) addEventListener(kind, awake, { passive: true });
+addEventListener("keydown", (event) => {
+  const action = document.querySelector("dialog[open]") ? null : keys.action(event);
+  if (action === null) return;
+  event.preventDefault();
+  act(action);
+});
+$("open-guide").addEventListener("click", () => act("guide"));
+$("open-keys").addEventListener("click", () => act("map"));
+keys.edit({ list: $("key-list"), on: $("keys-on"), reset: $("keys-reset"), said: $("keys-said"), changed: draw });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refill(), outbox.flush(); });
+
+// -- the outbox --------------------------------------------------------------------------------------------------
+
+outbox.addEventListener("changed", drawSaid);
+outbox.addEventListener("stopped", ({ detail }) => stop(detail.error));
+outbox.addEventListener("saved", ({ detail: { entry, said } }) => {
+  saved += 1;
+  if (said.learned) counts = { ...counts, spent: counts.spent + 1, waiting: Math.max(0, counts.waiting - 1) };
+  const known = history.find((one) => one.question.item === entry.item);
+  if (known) known.answer = said.answer;
+  drawCounts();
+  if (said.decision) say(`decided before: ${said.decision}`);
+  drawSaid();
+});
+outbox.addEventListener("retracted", ({ detail: { entry } }) => {
+  saved -= 1;
+  send("POST", `${path}/questions/${entry.item}/renew`).catch(() => null); // keep it in hand
+  drawSaid();
+});
+outbox.addEventListener("refused", ({ detail: { entry, error } }) => {
+  if (entry.kind === "retract") {
+    answered.add(entry.item);
+    if (current && current.item === entry.item) redo = null, next();
+    else queue = queue.filter(({ item }) => item !== entry.item);
+    say(`Cannot be undone: ${error.message}`, true);
+  } else if (error.status === 409) {
+    lost += 1;
+    say(`${entry.item} was settled by others.`);
+  } else say(`Refused: ${error.message}`, true);
+  const at = history.findIndex((one) => one.question.item === entry.item);
+  if (at >= 0) history.splice(at, 1);
+  drawAnswers();
+});
+
+draw();
+outbox.open().catch(() => say("This browser cannot keep answers (private mode?). Nothing can be labelled here.", true)).then(refill);

@@ -1,0 +1,130 @@
+// The owner page: the words of the feed are put where they belong; the feed is closed while the tab is hidden.
+import { make, send } from "./session.js";
+
+const place = document.getElementById("owner");
+const slug = place.dataset.slug;
+const state = document.getElementById("state");
+const CURVE_EVERY = 10000;
+let seq = Number(place.dataset.seq);
+let feed = null;
+let heard = Date.now();
+let chart = null;
+
+function show(live) {
+  seq = live.events;
+  heard = Date.now();
+  for (const [name, text] of Object.entries(live.words)) {
+    for (const node of document.querySelectorAll(`[data-word="${CSS.escape(name)}"]`)) {
+      if (node.textContent !== text) node.textContent = text;
+    }
+  }
+  document.title = `${live.words.title} - ${slug} - Steelyard`;
+  fill("people", live.people.map((one) => [one.name, count(one.answers), count(one.skips), one.seconds === null ? "–" : one.seconds.toFixed(1)]), ["", "num", "num", "num"]);
+  fill("latest", live.latest.map((one) => [
+    make("a", { href: `/p/${slug}/decisions/${one.id}` }, count(one.t)), one.decision, one.label || (one.ask ? "asked" : ""), one.row,
+  ]), ["", "", "", "fields"]);
+}
+
+const count = (number) => number.toLocaleString("en");
+
+function fill(id, lines, classes) {
+  const body = document.getElementById(id);
+  if (!lines.length || body.contains(document.activeElement)) return; // a row somebody is about to open stays
+  body.replaceChildren(...lines.map((line) => make("tr", {}, ...line.map((cell, n) => make("td", { class: classes[n] || null }, cell)))));
+}
+
+function open() {
+  if (feed || document.hidden) return;
+  feed = new EventSource(`/v1/${slug}/live?after=${seq}`);
+  feed.addEventListener("live", (event) => show(JSON.parse(event.data)));
+  feed.addEventListener("open", () => { heard = Date.now(); });
+}
+
+function close() {
+  if (feed) feed.close();
+  feed = null;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) close();
+  else { open(); draw(); }
+});
+addEventListener("pagehide", close);
+addEventListener("pageshow", open);
+
+function tell() {
+  const broken = !feed || feed.readyState !== EventSource.OPEN;
+  const seconds = Math.round((Date.now() - heard) / 1000);
+  const text = broken ? "no connection; trying again" : seconds < 3 ? "live" : `no news for ${seconds} s`;
+  if (state.textContent !== text) state.textContent = text;
+  if (feed && feed.readyState === EventSource.CLOSED) { close(); open(); }
+}
+
+// -- the curve ------------------------------------------------------------------------------------------------------
+
+function token(name) {
+  return getComputedStyle(document.body).getPropertyValue(name).trim();
+}
+
+function options(width) {
+  const brass = token("--brass"), quiet = token("--quiet"), line = token("--line");
+  const axis = { stroke: quiet, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  return {
+    width,
+    height: 240,
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, Math.max(high * 1.1, 0.1)] } },
+    axes: [{ ...axis, label: "rows", labelSize: 20 }, axis],
+    cursor: { drag: { x: false, y: false } },
+    legend: { show: false },
+    series: [
+      { label: "rows" },
+      { label: "cost a row", stroke: brass, width: 2.5, points: { show: false } },
+      { label: "from", stroke: brass, width: 1, dash: [2, 3], points: { show: false } },
+      { label: "to", stroke: brass, width: 1, dash: [2, 3], points: { show: false } },
+      { label: "cheapest constant", stroke: quiet, width: 1.5, dash: [8, 4], points: { show: false } },
+    ],
+    bands: [{ series: [3, 2], fill: token("--wash") }],
+  };
+}
+
+async function draw() {
+  let curve;
+  try {
+    curve = await send("GET", `/v1/${slug}/curves`);
+  } catch {
+    return; // the line above says that there is no connection
+  }
+  const said = document.getElementById("curve-said");
+  const target = document.getElementById("curve");
+  const table = document.getElementById("curve-table");
+  if (curve.rows.length < 2) {
+    said.textContent = "It begins with the first number above: before that there are too few labels to say.";
+    target.classList.add("empty");
+    return;
+  }
+  const last = curve.rows.length - 1;
+  const waiting = curve.waiting ? ` ${count(curve.waiting)} later rows still wait for labels.` : "";
+  said.textContent = `The cost a row of all rows up to each point (line), its nominal 95% band (shaded) and the cheapest constant answer (dashed): ${curve.cost[last].toFixed(2)} at row ${count(curve.rows[last])} against ${curve.constant[last].toFixed(2)}.${waiting}`;
+  const columns = [curve.rows, curve.cost, curve.low, curve.high, curve.constant];
+  if (chart) chart.setData(columns);
+  else {
+    target.classList.remove("empty");
+    chart = new uPlot(options(Math.max(240, target.clientWidth)), columns, target);
+  }
+  table.hidden = false;
+  table.querySelector("tbody").replaceChildren(...curve.rows.map((row, n) => make("tr", {}, ...columns.map((column, k) => make("td", { class: "num" }, k ? column[n].toFixed(3) : count(row))))));
+}
+
+function redraw() {
+  if (!chart) return;
+  chart.destroy();
+  chart = null;
+  draw();
+}
+
+new ResizeObserver(() => { if (chart) chart.setSize({ width: Math.max(240, document.getElementById("curve").clientWidth), height: 240 }); }).observe(document.getElementById("curve"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+open();
+draw();
+setInterval(tell, 1000);
+setInterval(() => { if (!document.hidden) draw(); }, CURVE_EVERY);

@@ -1,0 +1,316 @@
+"""The pages of the service in Chromium: nothing sent is ever executed, everybody can use them, nothing is fetched from
+elsewhere, and the whole way works without a mouse."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
+
+from service_bench import settings_of
+from service_server import ThreadedServer, call, code_for, make_person, make_service, visit
+
+from steelyard.client import Client
+from steelyard.service.clock import Clock
+from steelyard.service.people import add_person
+from steelyard.service.projects import create_project
+from steelyard.service.sqlite import SQLiteStore
+
+Visits = Callable[[Any], list[dict[str, Any]]]
+STRINGS: list[str] = json.loads((Path(__file__).parent / "hostile_strings.json").read_text(encoding="utf-8"))
+COLUMNS = {"amount": "number", "merchant": "category", "hour": "number", "message": "text", "note": "shown"}
+LETTER = "\n".join(f"line {i} of a long letter" for i in range(80))
+ROW = {"amount": 249.0, "merchant": "Cardhaus", "hour": 3, "message": "your parcel is held\npay fee", "note": "kept"}
+READY = ["wait", "!document.getElementById('fields').hidden"]
+EMPTY = ["wait", "document.getElementById('empty-said').textContent.startsWith('No question waits')"]
+SAVED = "document.querySelector('[data-saved]').dataset.saved"
+ASKING = {"columns": COLUMNS, "hash_bits": 8, "query": "AskAll()", "pace": False, "question": "Is this fraud?"}
+LOG_OUT = """fetch('/logout', {method: 'POST', headers:
+  {'X-CSRF-Token': document.querySelector('meta[name=csrf]').content}}).then((answer) => answer.status)"""
+CUT = """window.fetch = ((real) => (url, options) => String(url).endsWith('/answers')
+  ? Promise.reject(new TypeError('cut')) : real(url, options))(fetch)"""
+
+
+class Place:
+    """A server with a project, its owner and an annotator."""
+
+    def __init__(self, folder: Path, server: ThreadedServer, tokens: dict[str, str], run: Visits) -> None:
+        self.folder, self.server, self.tokens, self.run = folder, server, tokens, run
+        self.owner = make_person(folder, "ann", {"_service": "owner"})
+        self.annotator = make_person(folder, "bob", {"p": "annotator"})
+
+    def push(self, *rows: dict[str, Any], project: str = "p", token: str | None = None) -> None:
+        with Client(self.server.url, token or self.tokens["producer"], project) as client:
+            for row in rows:
+                assert client.decide(row)["ask"]
+
+    def visit(self, person: int | None, *steps: list[Any], **more: Any) -> dict[str, Any]:
+        """One visit, without a word on the console, a violated policy or a request to elsewhere."""
+        code = None if person is None else code_for(self.folder, person)
+        (found,) = self.run({"url": self.server.url, "visits": [{"code": code, "steps": steps, **more}]})
+        assert found["said"] == []
+        assert found["foreign"] == []
+        assert found["violations"] == []
+        return found
+
+
+@pytest.fixture
+def place(tmp_path: Path, visit_pages: Visits) -> Iterator[Place]:
+    tokens = make_service(tmp_path, settings=settings_of(**ASKING, guide="Gift cards\n  at night"))
+    with ThreadedServer(tmp_path) as server:
+        yield Place(tmp_path, server, tokens, visit_pages)
+
+
+def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("row_id,amount,label\na,1,good\nb,2,fraud\n")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("a,a\n1,2\n")
+    looks = [{"width": w, "scheme": s} for w, s in ((1200, "light"), (1200, "dark"), (320, "light"), (320, "dark"))]
+    for look in looks:
+        pages: list[list[Any]] = [["axe"]]
+        found = place.visit(None, ["goto", "/login"], *pages, **look)
+        errors = [["goto", "/nothing"], ["axe"], ["goto", "/p/other/label"], ["axe"]]
+        steps = [["goto", "/"], ["axe"], ["goto", "/people"], ["axe"], ["goto", "/p/p/label"], EMPTY, ["axe"], *errors]
+        steps += [["goto", "/new"], ["axe"], ["upload", "#file", str(bad)]]
+        steps += [["wait", "document.getElementById('file-said').classList.contains('bad')"], ["axe"]]
+        steps += [["upload", "#file", str(file)], ["wait", "!document.getElementById('form').hidden"], ["axe"]]
+        more = place.visit(place.owner, *steps, **look)
+        assert [r for r in found["results"] + more["results"] if r] == []
+        assert (found["wide"], more["wide"]) == (look["width"], look["width"])
+    place.push(*[ROW | {"message": LETTER}] * len(looks))
+    for look in looks:
+        full = [
+            ["goto", "/p/p/label"],
+            READY,
+            ["axe"],
+            ["press", "g"],
+            ["axe"],
+            ["press", "Escape"],
+            ["press", "?"],
+            ["axe"],
+        ]
+        lost = [["press", "Escape"], ["eval", "document.querySelector('meta[name=csrf]').content"]]
+        found = place.visit(place.annotator, *full, *lost, **look)
+        assert [r for r in found["results"][:-1] if r] == []
+        assert found["wide"] == look["width"]
+    gone = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "x"], ["axe"], ["offline", False]]
+    gone += [["eval", LOG_OUT]]
+    gone += [["press", "x"], ["wait", "document.getElementById('said').innerText.includes('logged out')"], ["axe"]]
+    found = place.visit(place.annotator, *gone)
+    assert [r for r in found["results"] if r] == [204]
+
+
+def test_long_text_scrolls_while_the_buttons_stay_in_sight(place: Place) -> None:
+    place.push(ROW | {"message": LETTER}, ROW)
+    seen = """(() => {
+      const words = document.querySelector('.words'), buttons = [...document.querySelectorAll('#answers button')];
+      return { lines: words.textContent.split('\\n').length, style: getComputedStyle(words).whiteSpace,
+        scrolls: words.scrollHeight > words.clientHeight,
+        low: Math.max(...buttons.map((b) => b.getBoundingClientRect().bottom)) - innerHeight,
+        small: buttons.filter((b) => b.getBoundingClientRect().height < 44).length };
+    })()"""
+    for width, height in ((1200, 900), (390, 844), (320, 568)):
+        found = place.visit(place.annotator, ["goto", "/p/p/label"], READY, ["eval", seen], width=width, height=height)
+        shown = found["results"][-1]
+        assert (shown["lines"], shown["style"], shown["scrolls"], shown["small"]) == (80, "pre-wrap", True, 0)
+        assert shown["low"] <= 0
+
+
+def test_the_whole_way_without_a_mouse(place: Place) -> None:
+    place.push(*[ROW | {"amount": float(i)} for i in range(5)])
+    first = "document.querySelector('#fields dd').textContent"
+    saved = lambda n: ["wait", f"{SAVED} == {n}"]  # noqa: E731
+    steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["press", "x"], saved(2), ["eval", first]]
+    steps += [["press", "u"], ["eval", first], saved(1), ["press", "a"], saved(2)]
+    steps += [["press", "g"], ["eval", "document.getElementById('guide').open"], ["press", "x"], ["press", "Escape"]]
+    steps += [["eval", "document.getElementById('guide').open"], ["press", "Space"], saved(3)]
+    # keys can be changed: fraud by "f"; and switched off
+    steps += [["press", "?"], ["eval", "document.querySelector('[data-action=\"class 1\"]').focus()"], ["press", "f"]]
+    steps += [["press", "Escape"], ["press", "a"], ["eval", SAVED], ["press", "f"], saved(4)]
+    steps += [["press", "?"], ["eval", "document.getElementById('keys-on').focus()"], ["press", "Space"]]
+    steps += [["press", "Escape"], ["press", "f"], ["press", "x"], ["press", "Space"], ["eval", SAVED]]
+    steps += [["reload"], READY, ["press", "f"], ["eval", "document.querySelector('[data-waiting]').dataset.waiting"]]
+    steps += [["eval", "document.querySelector('#answers .positive').focus()"], ["press", "Enter"], saved(1), EMPTY]
+    found = place.visit(place.annotator, *steps, width=320)
+    assert [r for r in found["results"] if r is not None] == ["2", "1", True, False, "3", "4", "0"]
+    store = SQLiteStore(place.folder, readonly=True)
+    votes = [(item, label) for item, _, label, _ in store.tables(1)["answer"]]
+    assert [label for _, label in votes] == [1, 1, None, 1, 1]
+    store.close()
+
+
+def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
+    place.push(*[ROW | {"amount": float(i)} for i in range(4)])
+    waiting = "document.querySelector('[data-waiting]').dataset.waiting"
+    steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"], ["eval", waiting]]
+    steps += [["eval", "document.getElementById('said').innerText"], ["eval", kept_entries()]]
+    steps += [["eval", "document.cookie"]]
+    steps += [["offline", False], ["wait", f"{waiting} == 0"], ["eval", SAVED]]
+    found = place.visit(place.annotator, *steps)
+    results = [r for r in found["results"] if r is not None]
+    assert results[0] == "2"
+    assert "0 saved · 2 in the outbox, sending when online" in results[1]
+    assert [sorted(entry) for entry in results[2]] == [
+        ["item", "key", "kind", "label", "log", "n", "person", "seconds", "tried"]
+    ] * 2
+    assert not any(value in json.dumps(results[2]) for value in ("Cardhaus", "parcel", "249"))
+    assert results[3] == ""  # the session's cookie cannot be read by a script
+    assert results[4] == "2"
+
+
+def kept_entries() -> str:
+    """What the outbox holds, as a script reads it."""
+    return """new Promise((resolve) => {
+      indexedDB.open('steelyard-outbox', 1).onsuccess = (event) => {
+        const all = event.target.result.transaction('entries').objectStore('entries').getAll();
+        all.onsuccess = () => resolve(all.result);
+      };
+    })"""
+
+
+def test_another_person_neither_sees_nor_sends_an_outbox(place: Place) -> None:
+    place.push(*[ROW | {"amount": float(i)} for i in range(6)])
+    eve = make_person(place.folder, "eve", {"p": "annotator"})
+    waiting = "document.querySelector('[data-waiting]').dataset.waiting"
+    # bob's answers cannot leave: the way to /answers is cut; then eve logs in on the same browser
+    cut = CUT
+    steps = [["goto", "/p/p/label"], READY, ["eval", cut], ["press", "a"], ["press", "a"], ["eval", waiting]]
+    steps += [
+        ["goto", f"/login#{code_for(place.folder, eve)}"],
+        ["click", "#use-link"],
+        ["wait", "location.pathname === '/'"],
+    ]
+    steps += [["goto", "/p/p/label"], READY, ["eval", waiting], ["press", "x"], ["wait", f"{SAVED} == 1"]]
+    steps += [["eval", kept_entries()]]
+    found = place.visit(place.annotator, *steps)
+    results = [r for r in found["results"] if r is not None]
+    assert results[:2] == ["2", "0"]
+    assert [entry["person"] for entry in results[2]] == [place.annotator] * 2
+    store = SQLiteStore(place.folder, readonly=True)
+    assert {person for _, person, _, _ in store.tables(1)["answer"]} == {eve}
+    store.close()
+
+
+def test_nothing_that_was_sent_is_executed(place: Place, tmp_path: Path) -> None:
+    assert len(STRINGS) == len(set(STRINGS)) == 300
+    store, now = SQLiteStore(place.folder), Clock().now()
+    columns = {"n": "number"} | {name.strip(): "text" if i % 2 else "shown" for i, name in enumerate(STRINGS)}
+    texts = {"question": "\n".join(STRINGS)[:9000], "guide": "\n".join(STRINGS)[9000:18000]}
+    slugs = []
+    for at in range(0, 300, 50):
+        slugs.append(f"hostile-{at}")
+        made = {"classes": STRINGS[at : at + 50], "costs": None, "update": None} | texts
+        create_project(store, slugs[-1], settings_of(**ASKING | made | {"columns": columns}), at=now)
+    with store.connection:
+        for name in STRINGS:
+            add_person(store, name.strip(), at=now)
+    store.close()
+    owner = visit(place.server, place.folder, place.owner)
+    row = {name: STRINGS[(i + 1) % 300] + "\n" + STRINGS[(i + 2) % 300] for i, name in enumerate(columns) if i}
+    for slug in slugs:
+        status, _, said = owner.send("POST", f"/v1/{slug}/decide", {"row": row | {"n": 1}, "id": STRINGS[7]})
+        assert (status, said["ask"]) == (200, True)
+    file = tmp_path / "hostile.csv"
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(columns)
+        writer.writerows([[i, *STRINGS[i:], *STRINGS[:i]] for i in range(3)])
+    steps: list[list[Any]] = []
+    for slug in slugs:
+        steps += [["goto", f"/p/{slug}/label"], READY, ["press", "d"], ["eval", FOREIGN], ["eval", SHOWN]]
+        steps += [["press", "g"], ["press", "Escape"], ["press", "?"], ["press", "Escape"], ["press", "1"]]
+        steps += [["wait", f"{SAVED} == 1"], ["eval", "document.getElementById('undo').innerText"]]
+    steps += [["goto", "/people"], ["eval", FOREIGN], ["goto", "/"], ["eval", FOREIGN], ["goto", "/new"]]
+    steps += [["upload", "#file", str(file)], ["wait", "!document.getElementById('form').hidden"], ["eval", FOREIGN]]
+    steps += [
+        ["goto", f"/{quote(text, safe='')}?note={quote(text, safe='')}"] for text in STRINGS[::30] if "%" not in text
+    ]
+    steps += [["goto", f"/login?next={quote(text, safe='')}"] for text in STRINGS[::30]]
+    found = place.visit(place.owner, *steps)
+    results = [r for r in found["results"] if r is not None]
+    for at in range(6):
+        foreign, shown, _ = results[3 * at : 3 * at + 3]
+        assert foreign == 0
+        assert shown == 301
+    assert results[18:21] == [0, 0, 0]
+
+
+FOREIGN = """document.querySelectorAll('main :is(img, script, iframe, object, embed, video, style, link, base, math,'
+  + ' template, svg, plaintext, xmp, [onload], [onerror], [onfocus], [style])').length"""
+SHOWN = "document.querySelectorAll('#fields dt').length"
+
+
+def test_a_project_by_dropping_a_file(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "Some Payments.csv"
+    with file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["row_id", "amount", "message", "clerk", "label"])
+        writer.writerows(
+            [
+                [f"r{i}", i / 4, f'say "hi",\n{i} of many words', f"c{i % 3}", "fraud" if i % 5 == 0 else "good"]
+                for i in range(1203)
+            ]
+        )
+    cost = "[...document.querySelectorAll('#costs input')].map((i) => [i.getAttribute('aria-label'), i.value])"
+    steps = [["goto", "/new"], ["upload", "#file", str(file)], ["wait", "!document.getElementById('form').hidden"]]
+    steps += [["eval", "[...document.querySelectorAll('#columns select')].map((s) => s.value)"], ["eval", cost]]
+    steps += [["choose", "#columns tr:nth-child(4) select", "shown"], ["fill", "#question", "Fraud?"]]
+    steps += [["fill", "[aria-label='is fraud, decided good']", "10"], ["fill", "#budget", "120"], ["click", "#make"]]
+    steps += [["wait", "document.getElementById('said').innerText.includes('1,203 rows decided')"]]
+    steps += [
+        ["click", "#to-label"],
+        ["wait", "document.getElementById('fields') && !document.getElementById('fields').hidden"],
+    ]
+    steps += [
+        ["eval", "[...document.querySelectorAll('#fields dt')].map((d) => d.textContent)"],
+        ["eval", "document.querySelector('.words').textContent"],
+    ]
+    found = place.visit(place.owner, *steps)
+    kinds, costs, fields, words = [r for r in found["results"] if r is not None]
+    assert kinds == ["ignored", "number", "text", "category", "ignored"]
+    assert [value for _, value in costs] == ["0", "1", "1", "0"]
+    assert fields == ["amount", "message", "clerk"]
+    assert re.fullmatch(r'say "hi",\n\d+ of many words', words)
+    owner = visit(place.server, place.folder, place.owner)
+    settings = owner.send("GET", "/v1/some-payments/settings")[2]["settings"]
+    assert (settings["classes"], settings["positive"], settings["costs"]) == (
+        ["good", "fraud"],
+        "fraud",
+        [[0, 1], [10, 0]],
+    )
+    rows = [json.loads(line) for line in owner.send("GET", "/v1/some-payments/export.jsonl")[2].splitlines()]
+    assert [row["external"] for row in rows] == [f"r{i}" for i in range(1203)]
+    assert rows[6]["row"] == {"amount": 1.5, "message": 'say "hi",\n6 of many words', "clerk": "c0"}
+    status, _, said = owner.send("POST", "/v1/projects", {"project": "some-payments", "settings": settings})
+    assert (status, "be new" in said["message"]) == (422, True)
+    assert owner.send("POST", "/v1/projects", {"project": "x", "settings": settings | {"budget": -1}})[0] == 422
+    annotator = visit(place.server, place.folder, place.annotator)
+    assert annotator.page("/new")[0] == 404
+
+
+def test_the_label_page_is_small(place: Place) -> None:
+    bob = visit(place.server, place.folder, place.annotator)
+    text = bob.page("/p/p/label")[2]
+    loaded = re.findall(rb'(?:href|src)="(/static/[^"]+)"', text)
+    total, todo, seen = len(gzip.compress(text)), [path.decode() for path in loaded], set()
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        body = call(place.server.url, "GET", path)[2]
+        total += len(gzip.compress(body))
+        folder = path.rpartition("/")[0]
+        todo += [f"{folder}/{name.decode()}" for name in re.findall(rb'from "\./([\w.]+)"', body)]
+    assert len(seen) >= 7
+    assert total <= 25_000
