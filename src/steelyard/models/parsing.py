@@ -13,7 +13,7 @@ from typing import Any
 from .. import active, online
 from ..active import QueryRule
 from ..costs import Costs
-from ..costs.spec import CostSpec, read_file
+from ..costs.spec import ROLES, CostSpec, read_file
 from ..errors import CostsError
 from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
 from ..rules import Rule
@@ -107,6 +107,11 @@ def _with_columns(text: str | None, roles: dict[str, str]) -> str:
     parts += [f"{role}={name}" for role, name in roles.items()]
     stated = {part.partition("=")[0].strip().lower() for part in ",".join(parts).split(",")}
     return ",".join(parts + [f"{role}=1" for role in ("fn", "fp") if role not in stated])
+
+
+def plain_costs(costs: Costs | CostSpec) -> dict[str, Any]:
+    """Costs for machines: numbers and names of columns by role, or :meth:`Costs.to_dict`."""
+    return {role: getattr(costs, role) for role in ROLES} if isinstance(costs, CostSpec) else costs.to_dict()
 
 
 def stream_costs(text: str | None, roles: dict[str, str] | None = None) -> Any:

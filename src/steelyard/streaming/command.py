@@ -15,10 +15,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from ..costs.spec import ROLES
 from ..data import Dataset, iter_chunks
 from ..errors import InvalidInputError
 from ..files import check_paths, lock_file
+from ..models.parsing import plain_costs
 from ..models.tables import open_rows
 from ..online import AdaptiveBalanced
 from ..validation.text import printable
@@ -298,9 +298,9 @@ def _costs(session: Session) -> Any:
     """The costs as plain values: by class, or the columns that hold them."""
     spec = session.side.costs
     if spec is not None:
-        return {role: getattr(spec, role) for role in ROLES}
+        return plain_costs(spec)
     costs = session.learner.costs
-    return "balanced" if isinstance(costs, AdaptiveBalanced) else None if costs is None else costs.to_dict()
+    return "balanced" if isinstance(costs, AdaptiveBalanced) else None if costs is None else plain_costs(costs)
 
 
 def _shown(value: Any) -> str:

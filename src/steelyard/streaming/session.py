@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..data import Dataset
+from ..data.digest import NO_ROWS, rows_digest
 from ..errors import CostsError, StateError
 from ..models.awaited import AwaitedRow, SettledLabel
 from ..models.records import RecordEncoder
@@ -28,7 +29,6 @@ from ..trace import Trace
 from ..validation.values import invalid
 from .columns import CostUnit, SideCells, SideColumns, split_columns
 from .decision_log import LogMark
-from .seen_rows import FIRST, with_rows
 
 Learner = OnlineClassifier | OnlineCostClassifier
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -77,7 +77,7 @@ class Session:
         self.awaited: dict[int, AwaitedRow] = {}  # by round, rows whose label was asked for and has not come
         self.most_awaited: int | None = None  # beyond which the oldest are given up; None: not said yet
         self.settled: dict[int, SettledLabel] = {}  # labels that came late
-        self.seen: str | None = FIRST  # digest of the rows; None where it is not known
+        self.seen: str | None = NO_ROWS  # digest of the rows; None where it is not known
         self.unit, self.paid = CostUnit(), 0.0  # where costs stand in the rows
         self.model: Learner | None = None
         self.labels: tuple[Any, ...] = ()
@@ -133,7 +133,7 @@ class Session:
                 got = f"{len(self.labels)} labels"
                 raise invalid("cost columns", "be given for two labels", got, error=CostsError)
             trace = self._taken(rows, side)
-            self.seen = None if self.seen is None else with_rows(self.seen, chunk)
+            self.seen = None if self.seen is None else rows_digest(self.seen, chunk)
             return trace, side.ids
         except BaseException:
             self.__dict__ |= before

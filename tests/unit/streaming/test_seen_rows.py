@@ -12,8 +12,9 @@ from scipy import sparse
 from steelyard import InvalidInputError
 from steelyard.cli import main
 from steelyard.data import Dataset
+from steelyard.data.digest import NO_ROWS, rows_digest
 from steelyard.streaming.columns import slice_rows
-from steelyard.streaming.seen_rows import FIRST, skip_seen, with_rows
+from steelyard.streaming.seen_rows import skip_seen
 
 RNG = np.random.default_rng(6)
 NUMBERS = RNG.normal(size=(40, 3))
@@ -30,24 +31,24 @@ CHUNKS = {
 @pytest.mark.parametrize("kind", CHUNKS)
 def test_the_digest_does_not_depend_on_chunks_and_sees_every_cell(kind: str) -> None:
     whole = CHUNKS[kind]
-    expected = with_rows(FIRST, whole)
-    found = FIRST
+    expected = rows_digest(NO_ROWS, whole)
+    found = NO_ROWS
     for start in range(0, 40, 7):
-        found = with_rows(found, slice_rows(whole, start, min(start + 7, 40)))
+        found = rows_digest(found, slice_rows(whole, start, min(start + 7, 40)))
     assert found == expected
-    assert with_rows(FIRST, slice_rows(whole, 0, 39)) != expected
+    assert rows_digest(NO_ROWS, slice_rows(whole, 0, 39)) != expected
     other = whole.X.copy()
     if kind == "texts":
         other.loc[5, "city"] = "Riga"
     else:
         other[5, 0] += 1.0
-    assert with_rows(FIRST, Dataset(other, Y, whole.features, whole.nominal)) != expected
+    assert rows_digest(NO_ROWS, Dataset(other, Y, whole.features, whole.nominal)) != expected
 
 
 @pytest.mark.parametrize("rows", [1, 7, 12, 40])
 def test_rows_behind_those_seen_come_and_others_are_refused(rows: int) -> None:
     whole = CHUNKS["numbers"]
-    seen = with_rows(FIRST, slice_rows(whole, 0, 12))
+    seen = rows_digest(NO_ROWS, slice_rows(whole, 0, 12))
 
     def chunks(end: int = 40) -> Any:
         return (slice_rows(whole, at, min(at + rows, end)) for at in range(0, end, rows))
@@ -58,7 +59,7 @@ def test_rows_behind_those_seen_come_and_others_are_refused(rows: int) -> None:
     with pytest.raises(InvalidInputError, match="begins with the 12 rows already seen; got 'one of 9 rows'"):
         skip_seen(chunks(9), 12, seen)
     with pytest.raises(InvalidInputError, match=r"got 'other rows'\. It is not the input that the state began with"):
-        skip_seen(chunks(), 12, with_rows(FIRST, slice_rows(whole, 1, 13)))
+        skip_seen(chunks(), 12, rows_digest(NO_ROWS, slice_rows(whole, 1, 13)))
     assert len(list(skip_seen(chunks(), 12, None))) > 0  # a state of before there were digests
 
 
