@@ -161,7 +161,7 @@ class DecisionLog:
         return mark.bytes, size > mark.bytes
 
     def _whole_lines(self, path: Path, size: int) -> int:
-        first = (",".join(COLUMNS) + "\n" if self.as_csv else '{"t": ').encode()
+        first = (_header(self.columns) + "\n" if self.as_csv else '{"t": ').encode()
         with path.open("rb") as file:
             if file.read(len(first)) != first:
                 advice = "It begins with something else. Give another file, or --overwrite."
