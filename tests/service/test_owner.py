@@ -9,6 +9,9 @@ import pytest
 from service_bench import settings_of
 from service_server import ThreadedServer, make_person, make_service, visit
 
+from steelyard.active import draw
+from steelyard.service.events import Decide
+from steelyard.service.owner import moment, why_asked
 from steelyard.service.pages import static_files
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -88,3 +91,20 @@ def test_the_owner_page_is_small_and_asks_nobody_else(served):
     assert size <= 60_000, f"{size} bytes"
     for file in [raw, *(static_files()[name].plain for name in names if not name.startswith("uPlot"))]:
         assert not re.search(rb"(?:src|href|url|fetch|EventSource)\W{1,3}(?:https?:)?//", file)
+
+
+def test_why_a_label_was_asked_for():
+    told = {"t": 4, "model": 1, "score": 0.1, "answer": 0, "digest": b""}
+    settings = settings_of()
+    said = [
+        why_asked(Decide(chance=chance, sampled=sampled, ask=ask, **told), settings)
+        for chance, sampled, ask in ((0.5, False, True), (0.05, True, True), (0.05, True, False), (0.0, False, False))
+    ]
+    thrown = f"draw {draw(settings.seed, 4):.3g}"
+    assert said == [
+        f"Asked: chance 0.5, {thrown}, near the boundary",
+        f"Asked: chance 0.05, {thrown}, a sample of all rows",
+        f"Not asked: chance 0.05, {thrown}",
+        "Not asked: the budget was spent",
+    ]
+    assert moment(1_700_000_000_000_000) == "2023-11-14 22:13:20"

@@ -1,7 +1,4 @@
-"""A project that runs by itself: rows without end, and a simulated person who answers until somebody takes over.
-
-Tested in ``tests/service/test_demo.py``.
-"""
+"""A project that runs by itself: rows without end, and a simulated person who answers until somebody takes over."""
 
 from __future__ import annotations
 

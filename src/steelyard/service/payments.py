@@ -3,8 +3,6 @@
 One payment in ten is a fraud of a kind that a reader recognises: gift cards bought at night from a new device, a small
 fee for a parcel that is held, savings that are moved to a "safe account", and from row 3,000 on a child with a new
 number. Good payments share every single trait with them; it is the traits together that tell.
-
-Tested in ``tests/service/test_payments.py``.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ FRAUD = "fraud"
 GOOD = "good"
 SHARE = 0.1  # of frauds
 STARTS = (0, 0, 0, 3000)  # the rows from which on each kind of fraud appears
-SEED = 7
+SEED = 3
 CLEAR = 0.6  # of the traits of a fraud are there, beside category and merchant
 _CERTAIN = ("category", "merchant")
 
