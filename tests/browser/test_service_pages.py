@@ -32,6 +32,7 @@ LETTER = "\n".join(f"line {i} of a long letter" for i in range(80))
 ROW = {"amount": 249.0, "merchant": "Cardhaus", "hour": 3, "message": "your parcel is held\npay fee", "note": "kept"}
 READY = ["wait", "!document.getElementById('fields').hidden"]
 EMPTY = ["wait", "document.getElementById('empty-said').textContent.startsWith('No question waits')"]
+CLOSED = ["wait", "!document.querySelector('dialog[open]')"]  # the browser closes it a moment after Escape
 SAVED = "document.querySelector('[data-saved]').dataset.saved"
 ASKING = {"columns": COLUMNS, "hash_bits": 8, "query": "AskAll()", "pace": False, "question": "Is this fraud?"}
 LOG_OUT = """fetch('/logout', {method: 'POST', headers:
@@ -75,7 +76,7 @@ def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
     file.write_text("row_id,amount,label\na,1,good\nb,2,fraud\n")
     bad = tmp_path / "bad.csv"
     bad.write_text("a,a\n1,2\n")
-    looks = [{"width": w, "scheme": s} for w, s in ((1200, "light"), (1200, "dark"), (320, "light"), (320, "dark"))]
+    looks = [{"width": 1200, "scheme": "light"}, {"width": 320, "scheme": "dark"}]  # colours do not depend on width
     for look in looks:
         pages: list[list[Any]] = [["axe"]]
         found = place.visit(None, ["goto", "/login"], *pages, **look)
@@ -96,10 +97,11 @@ def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
             ["press", "g"],
             ["axe"],
             ["press", "Escape"],
+            CLOSED,
             ["press", "?"],
             ["axe"],
         ]
-        lost = [["press", "Escape"], ["eval", "document.querySelector('meta[name=csrf]').content"]]
+        lost = [["press", "Escape"], CLOSED, ["eval", "document.querySelector('meta[name=csrf]').content"]]
         found = place.visit(place.annotator, *full, *lost, **look)
         assert [r for r in found["results"][:-1] if r] == []
         assert found["wide"] == look["width"]
@@ -119,7 +121,7 @@ def test_long_text_scrolls_while_the_buttons_stay_in_sight(place: Place) -> None
         low: Math.max(...buttons.map((b) => b.getBoundingClientRect().bottom)) - innerHeight,
         small: buttons.filter((b) => b.getBoundingClientRect().height < 44).length };
     })()"""
-    for width, height in ((1200, 900), (390, 844), (320, 568)):
+    for width, height in ((1200, 900), (390, 844), (320, 568), (600, 450)):  # the last: 1200 px at 200%
         found = place.visit(place.annotator, ["goto", "/p/p/label"], READY, ["eval", seen], width=width, height=height)
         shown = found["results"][-1]
         assert (shown["lines"], shown["style"], shown["scrolls"], shown["small"]) == (80, "pre-wrap", True, 0)
@@ -132,13 +134,19 @@ def test_the_whole_way_without_a_mouse(place: Place) -> None:
     saved = lambda n: ["wait", f"{SAVED} == {n}"]  # noqa: E731
     steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["press", "x"], saved(2), ["eval", first]]
     steps += [["press", "u"], ["eval", first], saved(1), ["press", "a"], saved(2)]
-    steps += [["press", "g"], ["eval", "document.getElementById('guide').open"], ["press", "x"], ["press", "Escape"]]
+    steps += [
+        ["press", "g"],
+        ["eval", "document.getElementById('guide').open"],
+        ["press", "x"],
+        ["press", "Escape"],
+        CLOSED,
+    ]
     steps += [["eval", "document.getElementById('guide').open"], ["press", "Space"], saved(3)]
     # keys can be changed: fraud by "f"; and switched off
     steps += [["press", "?"], ["eval", "document.querySelector('[data-action=\"class 1\"]').focus()"], ["press", "f"]]
-    steps += [["press", "Escape"], ["press", "a"], ["eval", SAVED], ["press", "f"], saved(4)]
+    steps += [["press", "Escape"], CLOSED, ["press", "a"], ["eval", SAVED], ["press", "f"], saved(4)]
     steps += [["press", "?"], ["eval", "document.getElementById('keys-on').focus()"], ["press", "Space"]]
-    steps += [["press", "Escape"], ["press", "f"], ["press", "x"], ["press", "Space"], ["eval", SAVED]]
+    steps += [["press", "Escape"], CLOSED, ["press", "f"], ["press", "x"], ["press", "Space"], ["eval", SAVED]]
     steps += [["reload"], READY, ["press", "f"], ["eval", "document.querySelector('[data-waiting]').dataset.waiting"]]
     steps += [["eval", "document.querySelector('#answers .positive').focus()"], ["press", "Enter"], saved(1), EMPTY]
     found = place.visit(place.annotator, *steps, width=320)
@@ -228,7 +236,15 @@ def test_nothing_that_was_sent_is_executed(place: Place, tmp_path: Path) -> None
     steps: list[list[Any]] = []
     for slug in slugs:
         steps += [["goto", f"/p/{slug}/label"], READY, ["press", "d"], ["eval", FOREIGN], ["eval", SHOWN]]
-        steps += [["press", "g"], ["press", "Escape"], ["press", "?"], ["press", "Escape"], ["press", "1"]]
+        steps += [
+            ["press", "g"],
+            ["press", "Escape"],
+            CLOSED,
+            ["press", "?"],
+            ["press", "Escape"],
+            CLOSED,
+            ["press", "1"],
+        ]
         steps += [["wait", f"{SAVED} == 1"], ["eval", "document.getElementById('undo').innerText"]]
     steps += [["goto", "/people"], ["eval", FOREIGN], ["goto", "/"], ["eval", FOREIGN], ["goto", "/new"]]
     steps += [["upload", "#file", str(file)], ["wait", "!document.getElementById('form').hidden"], ["eval", FOREIGN]]

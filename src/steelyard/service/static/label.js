@@ -85,7 +85,8 @@ function drawCounts() {
 function drawSaid() {
   const n = outbox.waiting.length;
   const parts = [`${saved} saved`];
-  if (n) parts.push(`${n} in the outbox${outbox.trouble ? `, ${outbox.trouble}` : ", sending"}`);
+  const how = outbox.trouble || (navigator.onLine ? "sending" : "sending when online");
+  if (n) parts.push(`${n} in the outbox, ${how}`);
   if (lost) parts.push(`${lost} settled by others`);
   const line = make("span", { "data-saved": saved, "data-waiting": n, "data-lost": lost }, parts.join(" · "));
   const more = message ? make("span", { class: wrong ? "bad" : null }, ` · ${message}`) : null;
