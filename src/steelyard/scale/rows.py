@@ -137,7 +137,7 @@ def spec_entry(spec: CostSpec | None) -> dict[str, Any] | None:
 
 def needs_scaling(job: Job) -> bool:
     """Whether means and deviations have to be found before anything is learned."""
-    return job.encoder is not None and job.encoder["scale"] == "standard"
+    return job.encoder is not None and job.encoder["scale"] == "standard" and bool(_numeric(job))
 
 
 def sums_of_part(job: Job, position: int) -> StreamScaler | None:

@@ -67,8 +67,8 @@ def mixed(tmp_path: Path) -> Path:
     folder.mkdir()
     for i in range(4):
         rows = zip(X[30 * i : 30 * i + 30], Y[30 * i : 30 * i + 30], strict=True)
-        lines = [f"{x[0]!r},{'Ulm' if x[1] > 0 else 'Bern'},{abs(x[2]):.2f},{y}" for x, y in rows]
-        (folder / f"part-{i}.csv").write_text("\n".join(["a,town,amount,y", *lines, ""]).replace("np.float64", ""))
+        lines = [f"{x[0]:.6f},{'Ulm' if x[1] > 0 else 'Bern'},{abs(x[2]):.2f},{y}" for x, y in rows]
+        (folder / f"part-{i}.csv").write_text("\n".join(["a,town,amount,y", *lines, ""]))
     return folder
 
 
