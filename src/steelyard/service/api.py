@@ -84,7 +84,8 @@ class Api:
             ("GET", "/ready"): self.ready,
             ("GET", "/metrics"): self.metrics,
             ("GET", "/openapi.json"): self.openapi,
-        } | Desk(self.runtime).handlers()
+        }
+        handlers |= Desk(self.runtime).handlers()
         routes = []
         for route in ROUTES:
             handler = handlers.get((route.method, route.path.removeprefix("/v1/{project}/")))
