@@ -1,101 +1,157 @@
 """Expected against paid: what every candidate of compare expects new rows to cost, and what they then cost.
 
-``python -m bench.expected_costs german 0 costs.jsonl`` adds the lines of one split: a candidate's calibration
-is fitted on out-of-fold answers for the training part, the candidate on all of it, and both meet the rest of the rows.
-``python -m bench.expected_costs --table costs.jsonl`` prints the ratio of the means over all splits.
+A split takes 60% of at most 2,000 rows. A candidate's calibration is fitted on out-of-fold answers for them, the
+candidate on all of them, and both meet the rest. Candidates that see no costs are fitted once and re-priced, the
+others once a ratio.
+
+``python -m bench.expected_costs`` measures what the result file has not yet, split by split; it may be ended at any
+time. With ``--table`` it prints the ratio of the means over all splits, and where it leaves 0.8 to 1.25.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import steelyard
 from steelyard import Costs, load_dataset
 from steelyard.comparison.refit import refit
+from steelyard.comparison.registry import everyone
 
+SETS = ("german", "pima", "a9a", "breast-cancer")
 RATIOS = (3.0, 8.0, 20.0)
+SPLITS = 10
 MOST_ROWS = 2_000
 SHARE = 0.6  # of the rows that are fitted on
+LOW, HIGH = 0.8, 1.25
+RESULT = Path(__file__).parent / "results" / "expected_costs.jsonl"
+_SEE_NO_COSTS = (
+    "LightGBM,",
+    "logistic regression, C",
+    "extra trees",
+    "RBF SVM",
+    "random forest",
+    "histogram",
+    "AdaBoost",
+)
+_SEE_COSTS = ("cost-weighted", "threshold tuned")
+
+Line = dict[str, Any]
+Sums = dict[tuple[str, str, float], list[tuple[float, float]]]
 
 
-def measure(name: str, split: int) -> list[dict[str, object]]:
+def measure(name: str, split: int) -> list[Line]:
     """One split of one data set at every ratio of costs."""
-    data = load_dataset(name)
-    rng = np.random.default_rng([split, 7])
-    order = rng.permutation(len(data.y))[:MOST_ROWS]
+    X, y = _rows(name)
+    order = np.random.default_rng([split, 7]).permutation(len(y))[:MOST_ROWS]
     cut = int(SHARE * len(order))
-    X, y = np.asarray(data.X), np.asarray(data.y)
-    classes = np.unique(y).tolist()
     fit_on, rest = order[:cut], order[cut:]
-    lines: list[dict[str, object]] = []
-    dependent: list[str] | None = None
-    kept: dict[str, object] = {}
+    classes = np.unique(y).tolist()
+    names = [c.name for c in everyone() if not c.name.startswith(("CatBoost", "XGBoost"))]
+    lines: list[Line] = []
+    repriced: dict[str, Any] = {}
     for ratio in RATIOS:
         costs = Costs.binary(fn=ratio, fp=1, classes=classes)
-        found = steelyard.compare(X[fit_on], y[fit_on], costs=costs, candidates=dependent, blend=dependent is None)
+        wanted = [n for n in names if n not in repriced]
+        found = steelyard.compare(_take(X, fit_on), y[fit_on], costs=costs, candidates=wanted, blend=not repriced)
+        models: dict[str, Any] = {}
         for run in found.runs.entries:
-            if run.complete and (run.candidate is not None or run.family == "constant"):
-                model = refit(run, found.runs.problem)
-                kept[run.name] = model if run.family != "constant" else found
-                if run.family == "constant":
-                    label = run.name.removeprefix("always ")
-                    shares = np.array([(y[fit_on] == c).mean() for c in classes])
-                    at = [str(c) for c in classes].index(label)
-                    expected = float(shares @ np.asarray(costs.matrix)[:, at])
-                    paid = float(np.asarray(costs.per_example(y[rest]))[:, at].mean())
-                    lines.append(_line(name, split, ratio, run.name, expected, paid))
-        for candidate, model in kept.items():
-            if hasattr(model, "weigh"):
-                weighed = model.with_costs(costs).weigh(X[rest])
-                paid = np.asarray(costs.per_example(y[rest]))[np.arange(len(rest)), weighed.decided].mean()
-                lines.append(_line(name, split, ratio, candidate, float(weighed.expected_cost.mean()), float(paid)))
-        if dependent is None:
-            own = ("cost-weighted", "with costs", "RED-", "AdaC2", "CS-", "CSOGD", "online cost", "searched")
-            dependent = [
-                c.name for c in (r.candidate for r in found.runs.entries) if c and any(o in c.name for o in own)
-            ]
+            if run.complete and run.family != "current":
+                models[run.name] = replace(refit(run, found.runs.problem), training=found._summary())
+        repriced |= {n: m for n, m in models.items() if sees_no_costs(n)}
+        for candidate, model in (repriced | models).items():
+            weighed = (model if candidate in models else model.with_costs(costs)).weigh(_take(X, rest))
+            paid = np.asarray(costs.per_example(y[rest]))[np.arange(len(rest)), weighed.decided].mean()
+            line = {"data": name, "split": split, "ratio": ratio, "candidate": candidate}
+            lines.append(line | {"expected": float(weighed.expected_cost.mean()), "paid": float(paid)})
     return lines
 
 
-def _line(data: str, split: int, ratio: float, candidate: str, expected: float, paid: float) -> dict[str, object]:
-    return {"data": data, "split": split, "ratio": ratio, "candidate": candidate, "expected": expected, "paid": paid}
+def sees_no_costs(candidate: str) -> bool:
+    """Whether a candidate is the same at all costs, but for its decisions."""
+    return candidate.startswith(_SEE_NO_COSTS) and not candidate.endswith(_SEE_COSTS)
 
 
-def table(path: Path) -> None:
-    """Ratio of the mean expected to the mean paid, a line a candidate."""
-    sums: dict[tuple[str, str, float], list[tuple[float, float]]] = defaultdict(list)
+def _rows(name: str) -> tuple[Any, Any]:
+    data = load_dataset(name)
+    X = data.X
+    return (X.toarray() if hasattr(X, "toarray") else X), np.asarray(data.y)
+
+
+def _take(X: Any, rows: Any) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def read(path: Path) -> Sums:
+    """Expected and paid of every split, by candidate, data set and ratio."""
+    sums: Sums = defaultdict(list)
     for text in path.read_text().splitlines():
         line = json.loads(text)
         sums[line["candidate"], line["data"], line["ratio"]].append((line["expected"], line["paid"]))
-    sets = sorted({key[1] for key in sums})
+    return sums
+
+
+def quotient(pairs: list[tuple[float, float]]) -> tuple[float, float]:
+    """Mean expected over mean paid, and its standard error over the splits."""
+    expected, paid = np.mean(pairs, axis=0)
+    found = float(expected / paid) if paid else float("nan")
+    n = len(pairs)
+    left = np.array([t - found * p for t, p in pairs])
+    return found, float(left.std(ddof=1) / np.sqrt(n) / paid) if n > 1 and paid else float("nan")
+
+
+def print_table(path: Path) -> None:
+    """A line a candidate; cells outside the band have a star and are expected again with their noise."""
+    sums = read(path)
+    sets = [s for s in SETS if any(key[1] == s for key in sums)]
+    splits = {s: max(len(pairs) for key, pairs in sums.items() if key[1] == s) for s in sets}
+    print("expected / paid, means over splits: " + ", ".join(f"{s} {n}" for s, n in splits.items()) + "\n")
     print("| candidate | " + " | ".join(f"{s} {r:g}" for s in sets for r in RATIOS) + " |")
     print("|---|" + "---:|" * (len(sets) * len(RATIOS)))
+    outside: list[str] = []
+    count = 0
     for candidate in sorted({key[0] for key in sums}):
         cells = []
         for key in ((candidate, s, r) for s in sets for r in RATIOS):
-            if key in sums:
-                expected, paid = np.mean(sums[key], axis=0)
-                quotient = expected / paid if paid else float("nan")
-                cells.append(f"{quotient:.2f}" + ("" if 0.8 <= quotient <= 1.25 else " *"))
-            else:
+            if key not in sums:
                 cells.append("–")
+                continue
+            found, error = quotient(sums[key])
+            count += 1
+            within = LOW <= found <= HIGH
+            cells.append(f"{found:.2f}" + ("" if within else " *"))
+            if not within:
+                outside.append(f"- {candidate}, {key[1]} at {key[2]:g}: {found:.2f} ± {error:.2f}")
         print(f"| {candidate} | " + " | ".join(cells) + " |")
+    print(f"\n{count - len(outside)} of {count} cells within {LOW} to {HIGH}.")
+    print("\n".join(outside))
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """See the module."""
-    if arguments[0] == "--table":
-        table(Path(arguments[1]))
+    parser = argparse.ArgumentParser(prog="bench.expected_costs")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--file", type=Path, default=RESULT)
+    options = parser.parse_args()
+    if options.table:
+        print_table(options.file)
         return
-    name, split, path = arguments[0], int(arguments[1]), Path(arguments[2])
-    with path.open("a") as file:
-        file.writelines(json.dumps(line) + "\n" for line in measure(name, split))
+    done = set()
+    if options.file.exists():
+        done = {(line["data"], line["split"]) for line in map(json.loads, options.file.read_text().splitlines())}
+    for split in range(SPLITS):
+        for name in SETS:
+            if (name, split) not in done:
+                lines = measure(name, split)
+                with options.file.open("a") as file:
+                    file.write("".join(json.dumps(line) + "\n" for line in lines))  # a split at a time, or none of it
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -280,8 +280,8 @@ template <class XLogX, std::size_t Classes> class SplitSearch {
     return {{SplitKind::at_most, static_cast<std::int32_t>(a), code}, paid, ratio(node, paid, branches)};
   }
 
-  // Class weights on both sides of a moving cut. Logarithms are taken when a cut asks for them; costly ones only of what
-  // changed.
+  // Class weights on both sides of a moving cut. Logarithms are taken when a cut asks for them; costly ones only of
+  // what changed.
   class Sides {
    public:
     explicit Sides(const SplitSearch &search)

@@ -3,7 +3,7 @@
 Greedy: each step adds the setting of the long list with which the blend of all so far has the least log loss on the
 held-out rows of the choosing half, as a share of the log loss of the class shares, averaged over tables. Log loss, not
 cost, decides, since a few hundred held-out rows tell it far more exactly. ``--write`` replaces the settings in
-``portfolio.toml`` and keeps what stands there as optional.
+``portfolio.toml``; settings of kinds that were not measured stay, after the others.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .variants import Floats, Table, calibrated, read_tables
 
 PORTFOLIO = Path(steelyard.comparison.__file__).parent / "portfolio.toml"
 _STEPS = 12
+_LEAST_GAIN = 0.0003  # of the share of log loss that a further setting must bring
 
 
 class Judge:
@@ -54,10 +55,14 @@ class Judge:
 def build(judges: list[Judge], names: list[str], size: int) -> list[str]:
     """The settings in the order in which they help."""
     chosen: list[str] = []
+    before = np.inf
     while len(chosen) < size:
         left = [name for name in names if name not in chosen]
         means = {name: float(np.mean([judge.loss([*chosen, name]) for judge in judges])) for name in left}
         best = min(left, key=lambda name: (means[name], names.index(name)))
+        if means[best] > before - _LEAST_GAIN:
+            break
+        before = means[best]
         chosen.append(best)
         print(f"{len(chosen):3d} {means[best]:.4f} {best}", flush=True)
     return chosen
@@ -77,11 +82,16 @@ def entry(head: str, setting: dict[str, Any]) -> str:
     return f'[[{head}]]\nname = "{setting["name"]}"\nkind = "{setting["kind"]}"\n{weighted}params = {{{inner}}}\n'
 
 
-def written(chosen: list[str]) -> str:
-    """The portfolio file: the chosen settings in their order, all others that were there as optional ones."""
+def written(chosen: list[str], measured: set[str]) -> str:
+    """The portfolio file: the chosen settings in their order, those that always stay, then kinds not measured.
+
+    Kinds that were measured and have no setting among these become optional.
+    """
     listed = {s["name"]: s for s in tomllib.loads(SETTINGS.read_text())["setting"]}
     before = tomllib.loads(PORTFOLIO.read_text())
-    known = {s["kind"] for s in (listed[name] for name in chosen)}
+    chosen = [*chosen, *(n for n, s in listed.items() if s.get("always") and n not in chosen)]
+    last = [s for s in before["setting"] if s["kind"] not in measured]
+    known = {s["kind"] for s in (listed[name] for name in chosen)} | {s["kind"] for s in last}
     rest = [s for s in before["optional"] if s["name"] not in chosen]
     rest += [s for s in before["setting"] if s["name"] not in chosen and s["kind"] not in known]
     head = (
@@ -91,7 +101,7 @@ def written(chosen: list[str]) -> str:
     middle = "\n# Those that join when asked for, `--candidates +NAME`.\n\n"
     return (
         head
-        + "\n".join(entry("setting", listed[n]) for n in chosen)
+        + "\n".join(entry("setting", s) for s in [*(listed[n] for n in chosen), *last])
         + middle
         + "\n".join(entry("optional", s) for s in rest)
     )
@@ -107,10 +117,13 @@ def main() -> None:
     print(f"{len(judges)} tables: {', '.join(judge.name for judge in judges)}")
     before = [s["name"] for s in tomllib.loads(PORTFOLIO.read_text())["setting"]]
     print(f"portfolio as it stands: {np.mean([judge.loss(before) for judge in judges]):.4f}")
-    names = [s["name"] for s in tomllib.loads(SETTINGS.read_text())["setting"]]
+    listed = tomllib.loads(SETTINGS.read_text())["setting"]
+    names = [s["name"] for s in listed if any(s["name"] in judge.inside for judge in judges)]
     chosen = build(judges, names, given.size)
+    print(f"built: {np.mean([judge.loss(chosen) for judge in judges]):.4f}")
+    measured = {s["kind"] for s in listed if s["name"] in names}
     if given.write:
-        PORTFOLIO.write_text(written(chosen))
+        PORTFOLIO.write_text(written(chosen, measured))
 
 
 if __name__ == "__main__":

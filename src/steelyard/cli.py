@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
-    rich_markup_mode="markdown",  # in rich's own markup square brackets would vanish
+    rich_markup_mode=None,  # plain help: to import rich and its markdown takes several times as long as all the rest
 )
 
 
@@ -69,7 +69,7 @@ def _root(
     """
 
 
-data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True)
+data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app)
 
 
@@ -100,11 +100,11 @@ def _data_fetch(name: Annotated[str, typer.Argument(help="A name that `steelyard
 @app.command("stream")
 def _stream(
     file: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
-    ],
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
     ] = None,
@@ -117,6 +117,15 @@ def _stream(
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
+    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
+    fp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    ] = None,
+    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
+    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    keep_cost_columns: Annotated[
+        bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
+    ] = False,
     classes: Annotated[
         str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
     ] = None,
@@ -154,7 +163,25 @@ def _stream(
     ] = None,
     chunk: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            help="A column that names the rows: written to the log, not learned from.", autocompletion=_complete_column
+        ),
+    ] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Instead of rows: a table with the id or t of rows of --state, and the labels that came."),
+    ] = None,
+    most_awaited: Annotated[
+        int | None,
+        typer.Option(
+            "--await",
+            min=0,
+            help="Rows that --state keeps until their label comes, the newest; 10000 unless said, 0 gives all up.",
+        ),
+    ] = None,
     append: Annotated[bool, typer.Option("--append", help="Add to a --decisions file that no state knows.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing --decisions file.")] = False,
     sync: Annotated[
@@ -164,14 +191,17 @@ def _stream(
         bool, typer.Option("--safe-csv", help="In a CSV log put ' before labels that spreadsheets take for formulas.")
     ] = False,
     skip_seen: Annotated[
-        bool, typer.Option("--skip-seen", help="The input starts from its beginning: skip rows already seen.")
+        bool,
+        typer.Option(
+            "--skip-seen", help="The input starts from its beginning: skip rows already seen, which are checked."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn in one pass: decide every row, ask for labels within the budget, and report the cost."""
-    from .streaming.command import Places, run_stream
+    from .streaming.command import Places, run_labels, run_stream
     from .streaming.settings import StreamSettings
 
     if append and overwrite:
@@ -179,20 +209,31 @@ def _stream(
     settings = StreamSettings(
         update, query, budget, costs, classes, positive, threshold, after_budget, fit_intercept, seed, scale, hash_bits
     )
-    settings = replace(settings, text=tuple(text or ()), url=tuple(url or ()))
+    stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
+    columns = tuple((role, name) for role, name in stated.items() if name is not None)
+    settings = replace(settings, text=tuple(text or ()), url=tuple(url or ()), id=id)
+    settings = replace(settings, cost_columns=columns, keep_cost_columns=keep_cost_columns)
     existing = "append" if append else "overwrite" if overwrite else "refuse"
     column = int(target) if target is not None and no_header and target.lstrip("-").isdigit() else target
     header = False if no_header else None
     reader = {"format": format, "target": column, "header": header, "n_features": n_features, "drop": drop or None}
     reader["zero_based"] = zero_based or None
+    if (file is None) == (labels is None):
+        raise invalid("stream", "be given rows or --labels", "both" if file is not None else "neither")
+    places = Places(file or "", decisions, state, existing, sync, safe_csv)
+    if labels is not None:
+        how: dict[str, Any] = {"quiet": quiet, "as_json": as_json, "target": target}
+        run_labels(labels, places, reader={"format": format, "header": header}, **how)
+        return
     run_stream(
-        Places(file, decisions, state, existing, sync, safe_csv),
+        places,
         settings,
         reader={name: value for name, value in reader.items() if value is not None},
         chunk=chunk,
-        skip_seen=skip_seen,
+        skip=skip_seen,
         quiet=quiet,
         as_json=as_json,
+        most_awaited=most_awaited,
     )
 
 
@@ -304,9 +345,9 @@ def _reproduce(
 @app.command("compare")
 def _compare(
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
-            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), or a folder or pattern of them."
+            help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
     ],
     target: Annotated[
@@ -325,6 +366,10 @@ def _compare(
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
+    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
@@ -364,7 +409,8 @@ def _compare(
     sample: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Of a folder: race on so many rows, then fit on all training parts and tell on held-out ones."
+            min=1,
+            help="Of a folder: compare on so many rows, then fit on all training parts and judge on held-out ones.",
         ),
     ] = None,
     lanes: Annotated[int, typer.Option(min=1, help="With --sample: learners side by side, then merged (AROW).")] = 1,
@@ -392,7 +438,7 @@ def _compare(
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
-    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work}
+    settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work, "format": format}
     raise typer.Exit(run_compare(file, target, costs, positive, columns, **settings))
 
 
@@ -544,7 +590,9 @@ def _need_serve() -> None:
         require(module, why="steelyard serve", extra="serve")
 
 
-service_app = typer.Typer(name="service", help="Projects of `steelyard serve`.", no_args_is_help=True)
+service_app = typer.Typer(
+    name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(service_app)
 _DATA = typer.Option(help="The folder of the projects.")
 

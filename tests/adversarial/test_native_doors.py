@@ -233,6 +233,7 @@ def record_doors() -> Iterator[tuple[str, Door]]:
     yield "HashedRows.arrays", Door(lambda: native.HashedRows(64).arrays)
     yield "gather_numbers", Door(lambda: native.gather_numbers, (record, names, zeros(2)))
     yield "poisson_tables", Door(lambda: native.poisson_tables, (Y, 0, 0, 0, zeros(5, 2, dtype=I64)))
+    yield "poisson_costs", Door(lambda: native.poisson_costs, (Y, ONES, 0, 0, 0, zeros(5, 2), zeros(5, 2)))
     yield "murmur3", Door(lambda: native.murmur3, (b"token",))
     yield "scale_row", Door(lambda: native.scale_row, (X[0], zeros(3), zeros(3), zeros(3), zeros(3), True))
     yield "shorten_rows", Door(lambda: native.shorten_rows, (X,))

@@ -39,11 +39,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = {"classes": ["good", "bad"], "positive": "bad", "currency": "EUR"}
     three = np.array([[0.0, 1, 4], [2, 0, 1], [9, 3, 0]])
     evil = Costs.binary(fn=5, fp=1, classes=["good", EVIL], positive=EVIL)
-    names = ("low", "middle", "top")
+    names, turned = ("low", "middle", "top"), [2, 0, 1]
     return {
         "two": made(folder / "two.html", Costs.binary(fn=5, fp=1, **two)),
         "rows": made(folder / "rows.html", Costs.binary(fn=amount, fp=10.0, **two)),
-        "three": made(folder / "three.html", Costs.from_matrix(three, classes=names), classes=names),
+        "three": made(
+            folder / "three.html",
+            Costs.from_matrix(three[np.ix_(turned, turned)], classes=("top", "low", "middle")),
+            classes=names,
+        ),
         "evil": made(folder / "evil.html", evil, classes=("good", EVIL)),
     }
 
@@ -95,14 +99,14 @@ def ranking(data: dict[str, Any], found: list[PricedCandidate]) -> list[list[str
 
 def confusion(data: dict[str, Any], mine: PricedCandidate, abstain: float | None) -> list[list[list[str]]]:
     spread = max(abs(mine.total), 1e-9) / 200
-    k = len(data["classes"]) + (abstain is not None)
+    answers = data["order"] + ([] if abstain is None else [len(data["classes"])])
     return [
-        [[name]]
+        [[data["classes"][i]]]
         + [
             [money(mine.money[i][j], spread, data["currency"]), f"{rounded(mine.counts[i][j], 0)} rows"]
-            for j in range(k)
+            for j in answers
         ]
-        for i, name in enumerate(data["classes"])
+        for i in data["order"]
     ]
 
 

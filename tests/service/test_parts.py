@@ -60,6 +60,8 @@ class Seen:
 
     def __init__(self, state):
         self.seq, self.reach, self.open, self.settings = state.seq, state.reach, len(state.open_rows), state.settings
+        self.rounds, budget = state.learner.n_rounds_, state.budget
+        self.limit, self.spent, self.reserved = budget.limit, budget.spent, budget.reserved
 
 
 def shown(bench):

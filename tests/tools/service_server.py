@@ -40,15 +40,15 @@ def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None
 class ThreadedServer:
     """Serves until the block ends."""
 
-    def __init__(self, folder: Path, clock: Clock | None = None, **reached: bool) -> None:
-        self.service = Service(folder, bind("127.0.0.1", 0), clock=clock, **reached)
+    def __init__(self, folder: Path, clock: Clock | None = None, *, beside=None, **reached: bool) -> None:
+        self.service, self.beside = Service(folder, bind("127.0.0.1", 0), clock=clock, **reached), beside
         self.url = self.service.url.replace("https:", "http:")  # what encrypts stands elsewhere
         self.clients: list[Client] = []
         self.ready = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.run(self.service.serve(ready=self.ready.set))
+        asyncio.run(self.service.serve(ready=self.ready.set, beside=self.beside))
 
     def __enter__(self):
         self.thread.start()
@@ -91,7 +91,7 @@ class Visitor:
 def make_person(folder: Path, name: str, roles: dict[str, str]) -> int:
     """A person with a role in each of some projects; the number."""
     store, now = SQLiteStore(folder), Clock().now()
-    with store.connection:
+    with store.transaction():
         person = add_person(store, name, at=now)
         for slug, role in roles.items():
             give_role(store, person, slug, role, given=True, at=now)
@@ -102,7 +102,7 @@ def make_person(folder: Path, name: str, roles: dict[str, str]) -> int:
 def code_for(folder: Path, person: int, clock: Clock | None = None) -> str:
     """The code of a new one-time link."""
     store = SQLiteStore(folder)
-    with store.connection:
+    with store.transaction():
         code = make_link(store, person, at=(clock or Clock()).now())
     store.close()
     return code

@@ -1,6 +1,8 @@
 """What --help shows is what the source says: no markup eats brackets."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -23,3 +25,14 @@ def test_every_help_text_is_shown_whole(name: str) -> None:
         said = getattr(parameter, "help", None)
         assert said, parameter.name
         assert plain(said) in plain(shown.output), said
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_wait_for_no_library(option: str) -> None:
+    program = (
+        "import sys; from steelyard.cli import main; sys.argv = ['steelyard', sys.argv[1]]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'rich', 'numpy', 'sklearn', 'pandas', 'scipy'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", program, option], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[]"

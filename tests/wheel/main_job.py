@@ -28,10 +28,10 @@ def write_table(path: Path, rows: int, seed: int, *, labelled: bool) -> None:
             writer.writerow([purpose, f"{amount:.2f}", age] + outcome * labelled)
 
 
-def steelyard(*arguments: str) -> str:
+def steelyard(*arguments: str, feed: str | None = None) -> str:
     """Standard output of a command that must succeed."""
     command = [str(Path(sys.executable).with_name("steelyard")), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=feed, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"steelyard {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -54,6 +54,11 @@ def main() -> None:
         decided = [row["decision"] for row in csv.DictReader(file)]
     if len(decided) != 50 or not set(decided) <= {"good", "bad"}:
         sys.exit(f"predict must decide 50 rows as good or bad; got {decided}")
+    piped = steelyard(
+        "predict", "report/model.steelyard", "-", "--format", "csv", feed=Path("new.csv").read_text("utf-8")
+    )
+    if [line.partition(",")[0] for line in piped.splitlines()[1:]] != decided:
+        sys.exit("predict must decide rows from a pipe as those of a file")
     print(f"predict: {decided.count('bad')} of {len(decided)} bad")
 
     steelyard(
@@ -64,6 +69,11 @@ def main() -> None:
     if len(log) != 400 or not Path("stream.steelyard").stat().st_size:
         sys.exit(f"stream must decide 400 rows and keep its state; got {len(log)} decisions")
     print(f"stream: {len(log)} decisions")
+
+    steelyard("demo", "--time", "5", "--jobs", "1", "--out", "demo", "--quiet")
+    if not Path("demo/model.steelyard").stat().st_size:
+        sys.exit("demo must keep its model")
+    print("demo: report and model")
 
 
 if __name__ == "__main__":

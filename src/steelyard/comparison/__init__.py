@@ -31,6 +31,7 @@ from .data import ComparisonData, read_data
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
 from .fold import FoldRunner, Judged
+from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
 from .progress import ProgressBar, notebook_console
@@ -156,6 +157,7 @@ def compare(
     effort: str | int | None = None,
     time_limit: float | None = None,
     candidates: Sequence[str] | None = None,
+    estimators: Mapping[str, Any] | None = None,
     blend: bool = True,
     promise_rows: int | None = None,
     confidence: float = 0.95,
@@ -189,6 +191,10 @@ def compare(
         Ceiling in seconds of CPU time of all workers; the evaluation is cut between units.
     candidates : sequence of str or None
         Names of the candidates to try; "+catboost" and "+xgboost" join the others when installed.
+    estimators : dict or None
+        {name: classifier of yours}, candidates like the others: a copy is fitted on rows that are imputed, scaled and
+        encoded, with labels 0, 1, .. and, where its ``fit`` takes them, ``costs``. One whose class cannot be saved is
+        compared, and neither named nor blended.
     blend : bool
         Whether the winner may be a blend; otherwise the best single candidate.
     promise_rows : int or None
@@ -239,6 +245,7 @@ def compare(
     check_number("confidence", confidence, above=0, below=1)
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
+    everyone = [*everyone, *given_candidates(estimators, {each.name for each in everyone})]
     data = read_data(X, y, costs, drop=tuple(drop), roles=roles, groups=groups, seed=random_state)
     parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
@@ -350,7 +357,10 @@ def _leak_warnings(
     names = ", ".join(repr(name) for name in leaks)
     if cost is None:
         return [*said, f"Without {names} there is nothing to learn from."]
-    return [*said, f"Without {names} {everyone[0].name} costs {cost:.4g} per example."]
+    return [
+        *said,
+        f"Without {names} {everyone[0].name} costs {problem.costs.format(float(f'{cost:.4g}'))} per example.",
+    ]
 
 
 def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate, cv: int) -> float | None:

@@ -21,7 +21,7 @@ _INNER_SHARE = 0.2  # of the training rows decide when boosting stops
 _MOST_ROUNDS = 600
 _PATIENCE = 30
 _FEWEST_ROUNDS = 5
-_MOST_LEAVES = 4_000  # of a tree of a forest
+_MOST_LEAVES = 2_500  # of a tree of a forest
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 

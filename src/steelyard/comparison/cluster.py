@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -41,6 +42,7 @@ class ExecutorPool:
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
+        self._began = time.thread_time()
 
     def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
         """Results in the order of the tasks, until no further one may start."""
@@ -86,6 +88,10 @@ class ExecutorPool:
                 raise
             return "stopped (its workers ended)"
         return result
+
+    def cpu_beside(self) -> float:
+        """CPU seconds of this thread since the pool was made; units may run in other threads of this process."""
+        return time.thread_time() - self._began
 
     def close(self) -> None:
         """Let go of the data; the executor stays open."""

@@ -37,7 +37,7 @@ _INTERRUPTED = 130  # as shells have it after Ctrl-C
 
 
 def run_compare(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -48,7 +48,7 @@ def run_compare(
 ) -> int:
     """Compare on the user's file; report and model go into ``out``. The exit code: 130 after Ctrl-C or SIGTERM."""
     check_paths(
-        inputs={"the input": file, "the --costs file": costs},
+        inputs={"the input": sys.stdin.buffer if file == "-" else file, "the --costs file": costs},
         outputs={"--out's report": out / REPORT, "--out's model": out / MODEL, "--out's card": out / CARD},
     )
     claim_folder(out)
@@ -57,7 +57,7 @@ def run_compare(
 
 
 def _compare_file(
-    file: Path,
+    file: str,
     target: str | None,
     costs: str | None,
     positive: str | None,
@@ -67,6 +67,7 @@ def _compare_file(
     as_json: bool,
     overwrite: bool = False,
     keep_cost_columns: bool = False,
+    format: str | None = None,
     groups: str | None = None,
     segments: Sequence[str] = (),
     current: str | None = None,
@@ -80,17 +81,18 @@ def _compare_file(
 ) -> int:
     if sample is not None:
         refused: dict[str, Any] = {"--groups": groups, "--current": current, "--segment": list(segments)}
-        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns}
+        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns, "--format": format}
+        refused["standard input"] = "-" if file == "-" else None
         for name, value in refused.items():
             if value:
                 raise invalid(name, "be left out with --sample", value)
         given = {"sample": sample, "lanes": lanes, "work": work, "cluster": cluster, "overwrite": overwrite}
-        return _compare_parts(file, target, costs, positive, out, as_json, quiet, show_rows, given, settings)
+        return _compare_parts(Path(file), target, costs, positive, out, as_json, quiet, show_rows, given, settings)
     if lanes > 1 or work is not None:
         raise invalid("--lanes and --work", "come with --sample", lanes if work is None else work)
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
-    X, y, taken = read_data(file, target, named, keep=keep_cost_columns)
+    X, y, taken = read_data(file, target, named, keep=keep_cost_columns, format=format)
     classes = np.unique(y)
     priced = read_costs(costs, classes, positive, taken, cost_columns)
     console = Console(stderr=as_json, quiet=quiet)
@@ -110,7 +112,7 @@ def _compare_file(
     with _signals() as interrupted, executor_for(cluster, None) as executor:
         settings |= {"executor": executor, "isolate": True, "interrupted": interrupted}
         result = compare(X, y, costs=priced, out=out, console=console, **settings)
-        result = replace(result, source=file.name, target=target)
+        result = replace(result, source="standard input" if file == "-" else Path(file).name, target=target)
         _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, classes, positive), show_rows)
         if as_json:
             sys.stdout.write(result.to_json() + "\n")
@@ -129,7 +131,7 @@ def _compare_parts(
     given: dict[str, Any],
     settings: dict[str, Any],
 ) -> int:
-    """The same on parts: the page is that of the race, the model the one that is cheapest on held-out parts."""
+    """The same on parts: the page is that of the sample, the model the one that is cheapest on held-out parts."""
     stated = parse_costs(costs)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file with --sample", costs)
@@ -147,15 +149,15 @@ def _compare_parts(
     with _signals() as interrupted, executor_for(cluster, None if cluster else jobs) as executor:
         settings |= {"executor": executor, "interrupted": interrupted, "console": console, "out": out}
         result = compare_parts(file, target, costs=stated, **given, **settings)
-        race = replace(result.race, source=file.name, target=target)
-        _print_result(race, out, console, overwrite, None, show_rows, model=result)
+        compared = replace(result.compared, source=file.name, target=target)
+        _print_result(compared, out, console, overwrite, None, show_rows, model=result)
         if as_json:
             lines = [{"name": line.name, "rows": line.rows, "sampled": line.sampled} for line in result.lines]
             for line, about in zip(result.lines, lines, strict=True):
                 about |= {"mean_cost": line.cost.value, "low": line.cost.low, "high": line.cost.high}
             body = {"winner": result.winner, "held_out": result.held_out, "lines": lines}
-            sys.stdout.write(json.dumps(body | {"race": json.loads(race.to_json())}) + "\n")
-        return _INTERRUPTED if race.interrupted or interrupted() else 0
+            sys.stdout.write(json.dumps(body | {"compared": json.loads(compared.to_json())}) + "\n")
+        return _INTERRUPTED if compared.interrupted or interrupted() else 0
 
 
 def _named_columns(X: Any, taken: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -222,7 +224,7 @@ def _print_result(
     *,
     model: Any = None,
 ) -> None:
-    console.print(leaderboard_table(result.lines))
+    console.print(leaderboard_table(result.lines, result.runs.data.costs.currency))
     console.print()
     speed = result.speed()
     for sentence in (*result.recommendation, *([] if speed is None else [speed]), *result.warnings):

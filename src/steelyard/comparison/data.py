@@ -34,6 +34,12 @@ class ComparisonData:
     columns: Columns
     seed: int = 0
     groups: NDArray[np.intp] | None = None
+    order: tuple[int, ...] = ()  # of the classes, where they are shown: that of the user's costs
+
+    @property
+    def shown_order(self) -> tuple[int, ...]:
+        """Positions of the classes in the order that the user's costs name them, else sorted."""
+        return self.order or tuple(range(len(self.classes)))
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -111,7 +117,7 @@ class ComparisonData:
         means = np.zeros((len(self.classes), len(self.classes)))
         np.add.at(means, self.codes, self.cost_table)
         counts = np.bincount(self.codes, minlength=len(self.classes))
-        return Costs(self.classes, means / np.maximum(counts, 1)[:, None], self.costs.positive)
+        return Costs(self.classes, means / np.maximum(counts, 1)[:, None], self.costs.positive, self.costs.currency)
 
     def cost_weights(self) -> NDArray[np.float64]:
         """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
@@ -163,7 +169,15 @@ def read_data(
         )
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
     X = _used_columns(X, columns)
-    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, _read_groups(groups, len(labels)))
+    grouped, order = _read_groups(groups, len(labels)), _order(costs, classes)
+    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, grouped, order)
+
+
+def _order(costs: Any, classes: NDArray[Any]) -> tuple[int, ...]:
+    """Positions of the classes as the costs name them; nothing where they name no classes."""
+    named = costs.classes if isinstance(costs, Costs) else None
+    at = {label: k for k, label in enumerate(classes.tolist())}
+    return () if named is None else tuple(at[label] for label in named.tolist() if label in at)
 
 
 def _read_groups(groups: Any, n: int) -> NDArray[np.intp] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -174,7 +175,7 @@ class Work:
         self.done += 1
         if isinstance(result, str):
             self.failed.setdefault(unit.candidate, result)
-            if result.startswith("stopped"):  # its work counts, though nothing came of it
+            if result.startswith("stopped") and math.isfinite(self._pool.cpu_limit):  # its work counts all the same
                 self.cpu += self._pool.cpu_limit
         else:
             self.cpu += result.cpu_seconds

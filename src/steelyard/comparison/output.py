@@ -75,7 +75,7 @@ def question_of(data: ComparisonData, everyone: Sequence[Candidate], cv: int) ->
 
 
 def data_digest_of(data: ComparisonData) -> str:
-    """Sixteen digits that change when a cell, a name, a label, a group or a cost does."""
+    """SHA-256 of what a comparison is about; it changes when a cell, a name, a label, a group or a cost does."""
     frame = nw.from_native(data.X, eager_only=True, pass_through=True)
     groups = () if data.groups is None else data.groups
     parts = [data_digest(data.cost_table, data.codes), data_digest(data.classes, groups), repr(data.columns)]
@@ -83,7 +83,7 @@ def data_digest_of(data: ComparisonData) -> str:
         parts += [data_digest(_cells(frame[name]), ()) for name in data.columns.used]
     else:
         parts.append(data_digest(data.X, ()))
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def _cells(column: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A comparison on more rows than memory holds: a race on a sample, then what learns from parts on all of them."""
+"""A comparison on more rows than memory holds: a comparison of a sample, then what learns from parts on all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PartsLine:
     rows : int
         Rows it was fitted on.
     sampled : bool
-        Whether these were the sample of the race, or all rows of the training parts.
+        Whether these were the sample that was compared, or all rows of the training parts.
     cost : Interval
         Mean cost a row of the held-out parts.
     """
@@ -62,7 +62,7 @@ class PartsComparison:
 
     Parameters
     ----------
-    race : Comparison
+    compared : Comparison
         On the sample; its page and sentences say which rows each line saw.
     lines : list of PartsLine
         The finalists, the cheapest on the held-out parts first.
@@ -72,7 +72,7 @@ class PartsComparison:
         The finalists, fitted; each has ``save``.
     """
 
-    race: Comparison
+    compared: Comparison
     lines: list[PartsLine]
     held_out: list[str]
     models: dict[str, Any]
@@ -113,7 +113,7 @@ def compare_parts(
     drop: Sequence[str] = (),
     **settings: Any,
 ) -> PartsComparison:
-    """Compare on parts: a race on a sample, finalists on all training parts, costs from parts that were held out.
+    """Compare on parts: a comparison of a sample, finalists on all training parts, costs from parts that were held out.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def compare_parts(
     costs : Costs, array-like, str or None
         As for :func:`compare`; text such as ``"fn=amount,fp=2"`` names columns with a cost a row.
     sample : int
-        Rows of the race, about: drawn by (seed, part, row) from the training parts.
+        Rows of the sample, about: drawn by (seed, part, row) from the training parts.
     held_out : float in (0, 1)
         Share of the parts that nothing is fitted on; drawn by (seed, part).
     lanes : int
@@ -145,7 +145,7 @@ def compare_parts(
     Returns
     -------
     PartsComparison
-        The race, and the finalists with their costs on the held-out parts.
+        The comparison of the sample, and the finalists with their costs on the held-out parts.
     """
     listed = as_parts(parts)
     training, kept = split_parts(listed, check_number("held_out", held_out, above=0, below=1), random_state)
@@ -160,11 +160,11 @@ def compare_parts(
     wanted = list(candidates) if candidates else [f"+{name}" for name in (TWO if len(classes) == 2 else MANY)]
     features = X.drop(columns=named) if named else X
     given: dict[str, Any] = {"executor": executor, "random_state": random_state, "candidates": wanted}
-    race = compare(features, y, costs=priced, **given, **settings)
-    models: dict[str, Any] = {race.winner: race.refit()}
-    seen = {race.winner: (len(y), True)}
+    compared = compare(features, y, costs=priced, **given, **settings)
+    models: dict[str, Any] = {compared.winner: compared.refit()}
+    seen = {compared.winner: (len(y), True)}
     place = None if work is None else Path(work).absolute()
-    for candidate in finalists(race):
+    for candidate in finalists(compared):
         learner = online_learner(candidate, None if spec is not None else priced, random_state)
         fitted = fit_parts(
             learner,
@@ -198,8 +198,8 @@ def compare_parts(
         lines.append(PartsLine(name, *seen[name], scored["mean_cost"]))
     lines.sort(key=lambda line: (line.cost.value, line.name))
     names = [part.name for part in kept.files]
-    said = [*sentences(lines, names, len(listed)), *race.recommendation]
-    return PartsComparison(replace(race, recommendation=said), lines, names, models)
+    said = [*sentences(lines, names, len(listed)), *compared.recommendation]
+    return PartsComparison(replace(compared, recommendation=said), lines, names, models)
 
 
 def split_parts(parts: Parts, share: float, seed: int) -> tuple[Parts, Parts]:
@@ -216,11 +216,11 @@ def split_parts(parts: Parts, share: float, seed: int) -> tuple[Parts, Parts]:
 TWO, MANY = ("arow", "csogd"), ("online_costs",)  # kinds of candidates that learn from parts
 
 
-def finalists(race: Comparison) -> list[Candidate]:
-    """Of each kind that learns from parts, the candidate that answered every fold of the race at least cost."""
+def finalists(compared: Comparison) -> list[Candidate]:
+    """Of each kind that learns from parts, the candidate that answered every fold at least cost."""
     found = []
     for kind in (KINDS[name] for name in (*TWO, *MANY)):
-        runs = [run for run in race.runs.complete() if run.candidate is not None and run.candidate.kind is kind]
+        runs = [run for run in compared.runs.complete() if run.candidate is not None and run.candidate.kind is kind]
         if runs:
             found.append(min(runs, key=lambda run: (run.cost, run.name)).candidate)
     return [candidate for candidate in found if candidate is not None]

@@ -48,10 +48,11 @@ def notebook_console() -> Console | None:
     return Console(force_jupyter=True) if "ipykernel" in sys.modules else None
 
 
-def leaderboard_table(lines: list[LeaderboardRow]) -> Table:
+def leaderboard_table(lines: list[LeaderboardRow], currency: str | None = None) -> Table:
     """The leaderboard for a terminal of 80 columns; the page has the rest."""
     two = lines[0].sensitivity is not None
-    title = "Mean cost per example, out of fold; * not distinguishable from the best"
+    unit = "" if currency is None else f" in {escape(printable(currency))}"
+    title = f"Mean cost per example{unit}, out of fold; * not distinguishable from the best"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("candidate", no_wrap=True, max_width=36)
     heads = ["cost", "95% interval", "saved", "sens", "spec"] if two else ["cost", "95% interval", "saved", "G-mean"]

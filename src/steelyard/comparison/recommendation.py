@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
 from .promise import CANNOT_TELL, Promise
+
+Amount = Callable[[float], str]  # a cost as text, with its currency
 
 
 def recommend(
@@ -20,14 +22,19 @@ def recommend(
 ) -> list[str]:
     """The hint, the most important sentence first; ``size`` is of the single model beside a blend, in bytes."""
     best = lines[0]
-    said = [_what_to_use(best, lines, winner), _what_it_costs(best, promised)]
+    costs = evaluation.problem.costs
+
+    def amount(value: float) -> str:
+        return costs.format(float(f"{value:.4g}"))
+
+    said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, promised, amount)]
     said += _rare_classes(evaluation.problem, rare)
-    said += _how_sure(best, lines, len(winner.members), size)
+    said += _how_sure(best, lines, len(winner.members), size, amount)
     said += _how_far(evaluation)
     return said
 
 
-def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun) -> str:
+def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun, amount: Amount) -> str:
     if best.family == "constant":
         label = best.name.removeprefix("always ")
         if all(line.family == "constant" for line in lines):
@@ -49,14 +56,15 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
     if cheapest.mean_cost.value < best.mean_cost.value:
         return (
             f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less "
-            f"({cheapest.mean_cost.value:.4g} against {best.mean_cost.value:.4g}) is within chance."
+            f"({amount(cheapest.mean_cost.value)} against {amount(best.mean_cost.value)}) is within chance."
         )
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
-def _what_it_costs(best: LeaderboardRow, promised: Promise) -> str:
-    interval = f"between {promised.low:.4g} and {promised.high:.4g} with {promised.confidence:.0%} confidence"
-    cost = f"Expect to pay {promised.value:.4g} per example; the mean of {promised.rows:,} new ones will be {interval}."
+def _what_it_costs(best: LeaderboardRow, promised: Promise, amount: Amount) -> str:
+    interval = f"between {amount(promised.low)} and {amount(promised.high)} with {promised.confidence:.0%} confidence"
+    expected = f"Expect to pay {amount(promised.value)} per example"
+    cost = f"{expected}; the mean of {promised.rows:,} new ones will be {interval}."
     if best.family == "constant":
         return cost
     return f"{cost} On rows it was not fitted on it cost {_beside_constant(best.savings.value)}."
@@ -78,18 +86,20 @@ def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
     return said
 
 
-def _how_sure(best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None) -> list[str]:
+def _how_sure(
+    best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None, amount: Amount
+) -> list[str]:
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend")]
     if best.family == "constant" or len(lines) == 1:
         return []
-    said = _beside_the_blend(best, alike, members, size) + _instead_of_the_blend(best, lines)
+    said = _beside_the_blend(best, alike, members, size, amount) + _instead_of_the_blend(best, lines, amount)
     if not alike:
         return [*said, "Every other candidate that ran costs significantly more (paired test, 5% level)."]
     return [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}.", *said]
 
 
 def _beside_the_blend(
-    best: LeaderboardRow, alike: Sequence[LeaderboardRow], members: int, size: int | None
+    best: LeaderboardRow, alike: Sequence[LeaderboardRow], members: int, size: int | None, amount: Amount
 ) -> list[str]:
     """Of a single model that would do as well: what it costs, and its size."""
     if best.family != "blend" or not alike:
@@ -100,17 +110,18 @@ def _beside_the_blend(
     instead = f"--no-blend gives that one model{kept} instead of {members}."
     if theirs < ours:
         return [
-            f"{single.name} alone cost less ({theirs:.4g}, the blend {ours:.4g}), but by no more than chance, and the "
-            f"cheapest of many looks cheaper than it is. {instead}"
+            f"{single.name} alone cost less ({amount(theirs)}, the blend {amount(ours)}), but by no more than chance, "
+            f"and the cheapest of many looks cheaper than it is. {instead}"
         ]
-    return [f"The lead of the blend ({ours:.4g}) over {single.name} alone ({theirs:.4g}) is within chance. {instead}"]
+    lead = f"The lead of the blend ({amount(ours)}) over {single.name} alone ({amount(theirs)}) is within chance."
+    return [f"{lead} {instead}"]
 
 
-def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow]) -> list[str]:
+def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow], amount: Amount) -> list[str]:
     blend = next((s for s in lines if s.family == "blend"), None)
     if blend is None or best.family == "blend":
         return []
-    return [f"The blend costs {blend.mean_cost.value:.4g}, more than {best.name} alone by more than chance."]
+    return [f"The blend costs {amount(blend.mean_cost.value)}, more than {best.name} alone by more than chance."]
 
 
 def _bytes_in_words(size: int) -> str:

@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from ..models.model import Model
 from ..models.rows import frame_library, known_columns
-from ..report.amounts import money
+from ..report.amounts import interval_error, money
 from ..validation.values import invalid, require
 from .card import model_card
 from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation
@@ -168,7 +168,7 @@ class ComparisonViews:
         return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def __repr__(self) -> str:
-        spread = (self.promise.high - self.promise.low) / 2
+        spread = interval_error(self.promise.low, self.promise.high)
         currency = self.runs.problem.costs.currency
         cost = money(self.promise.value, spread, currency)
         ends = " to ".join(money(v, spread) for v in (self.promise.low, self.promise.high))

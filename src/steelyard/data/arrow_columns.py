@@ -6,6 +6,7 @@ Tested in ``tests/unit/data/test_parquet.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 from ..validation.values import require
 from .columns import Column, encoded, number_column, text_column
 from .files import file_error
+
+EXACT = 2**53  # whole numbers from there on are no doubles
 
 
 def is_arrow_number(kind: Any) -> bool:
@@ -38,6 +41,15 @@ def arrow_rows(where: str, batch: Any, names: Sequence[str], dtype: DTypeLike) -
     for j, name in enumerate(names):
         X[:, j] = _numbers(where, name, batch.column(name))
     return X
+
+
+def arrow_labels(where: str, name: str, cells: Any, as_nominal: bool) -> NDArray[Any]:
+    """Class labels: a column of small integers without gaps as it is, any other as :meth:`Column.labels` has it."""
+    if _pyarrow().types.is_integer(cells.type) and cells.null_count == 0 and not as_nominal:
+        found = np.asarray(cells.to_numpy(zero_copy_only=False))
+        if found.itemsize < 8 or (found.size and int(found.min()) > -EXACT and int(found.max()) < EXACT):
+            return found.astype(np.int64)
+    return arrow_column(where, name, cells, as_nominal).labels()
 
 
 def arrow_column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
@@ -85,5 +97,6 @@ def _numbers(where: str, name: str, cells: Any) -> NDArray[Any]:
         raise file_error(where, None, f"numbers within 2^53 in column {name}", got, hint) from error
 
 
+@cache
 def _pyarrow() -> Any:
     return require("pyarrow", extra="files", why="A Parquet or Arrow file")

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from ..validation.docstrings import documented
 from ..validation.values import invalid, require
-from .arrow_columns import arrow_column, arrow_rows, is_arrow_number
+from .arrow_columns import arrow_column, arrow_labels, arrow_rows, is_arrow_number
 from .columns import Table, check_complete_labels, check_frame, check_names, target_name
 from .dataset import READING, Dataset
 from .files import Source, file_error, name_of, open_source, seekable
@@ -94,11 +94,7 @@ def parquet_chunks(
         numeric = all(is_arrow_number(kinds.field(name).type) and name not in nominal for name in features)
         for batch in _limited(where, file.batches(rows, names), max_bytes):
             if numeric:
-                y = (
-                    None
-                    if label is None
-                    else arrow_column(where, label, batch.column(label), label in nominal).labels()
-                )
+                y = None if label is None else arrow_labels(where, label, batch.column(label), label in nominal)
                 yield Dataset(arrow_rows(where, batch, features, dtype), y, features)
             else:
                 columns = [arrow_column(where, name, batch.column(name), name in nominal) for name in names]

@@ -142,6 +142,25 @@ class Parts:
         dropped = options.get("drop", ())
         return found | {k: TEXT if k in as_text else kind for k, kind in self._keys.items() if k not in dropped}
 
+    def holds_singles(self, **options: Any) -> bool:
+        """Whether every column of features is of single precision in every part, so that such rows lose nothing.
+
+        Parameters
+        ----------
+        **options
+            Those of the reader.
+
+        Returns
+        -------
+        bool
+            False for formats that do not say, and where folders give columns.
+        """
+        if self.format not in ("parquet", "arrow") or self._keys:
+            return False
+        left_out = {options.get("target"), *options.get("drop", ())}
+        kinds = [part_kinds(part, self.format, {"drop": list(options.get("drop", ()))}) for part in self.files]
+        return all(kind[1] == "float" for found in kinds for name, kind in found.items() if name not in left_out)
+
     def iter_chunks(self, *, rows: int = 10_000, **options: Any) -> Iterator[Dataset]:
         """Read part after part as data sets of ``rows`` rows each (the last of a part may be shorter).
 

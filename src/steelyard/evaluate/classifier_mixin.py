@@ -17,7 +17,7 @@ from ..costs.rules import CostsLike
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from .measures import mean_cost
-from .scorers import predict_with_costs
+from .scorers import takes_costs
 
 
 class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
@@ -40,7 +40,8 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         float
             Minus the mean cost, or the accuracy.
         """
-        answers: Any = predict_with_costs(self, X, costs)
+        predict: Any = self.predict
+        answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
             return float(accuracy_score(y, answers, sample_weight=sample_weight))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, Self
 
 import sklearn
@@ -102,7 +103,12 @@ def _takes_costs(estimator: Any) -> bool:
     last = estimator
     while hasattr(last, "steps"):
         last = last.steps[-1][1]
-    return hasattr(last, "predict") and "costs" in inspect.signature(last.predict).parameters
+    return hasattr(last, "predict") and takes_costs(last.predict)
+
+
+def takes_costs(predict: Callable[..., Any]) -> bool:
+    """Whether a method has the parameter ``costs``."""
+    return "costs" in inspect.signature(predict).parameters
 
 
 def cost_scorer(name: str = "mean_cost", *, costs: CostsLike | None = None, **params: Any) -> CostScorer:

@@ -177,11 +177,11 @@ class Fields:
         found[:] = [_KINDS[kind][1](cell) for kind, cell in zip(kinds, cells, strict=True)]
         return found
 
-    def rows(self, name: str, *shape: Size) -> Any:
-        """Rows of numbers, dense or sparse."""
+    def rows(self, name: str, *shape: Size, widest: int = MOST_FEATURES) -> Any:
+        """Rows of numbers, dense or sparse; sparse ones no wider than ``widest``."""
         if f"{name}.indptr" not in self._arrays:
             return self.floats(name, *shape)
-        width = self.integer(f"{name}.columns", 1, MOST_FEATURES)
+        width = self.integer(f"{name}.columns", 1, widest)
         data = self.floats(f"{name}.data", None)
         indices = self.integers(f"{name}.indices", len(data), low=0, high=width - 1)
         indptr = self.integers(f"{name}.indptr", None, low=0, high=len(data))

@@ -13,7 +13,8 @@ from typing import Any
 from .. import active, online
 from ..active import QueryRule
 from ..costs import Costs
-from ..costs.spec import CostSpec, read_file
+from ..costs.spec import ROLES, CostSpec, read_file
+from ..errors import CostsError
 from ..online import AdaptiveBalanced, SecondOrderRule, UpdateRule
 from ..rules import Rule
 from ..validation.values import invalid
@@ -90,16 +91,40 @@ def parse_costs(text: str | None) -> Costs | CostSpec | str | None:
     return CostSpec.parse(text)
 
 
-def stream_costs(text: str | None) -> Any:
-    """Costs of a stream, the same for every row; ``balanced`` follows the labels seen, None: a mistake costs 1."""
+def costs_option(text: str | None, roles: dict[str, str]) -> Costs | CostSpec | str | None:
+    """What ``--costs`` and the options that name columns say together."""
+    if roles and (text is None or "=" in text):
+        text = _with_columns(text, roles)
     stated = parse_costs(text)
+    if roles and not isinstance(stated, CostSpec):
+        raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
+    return stated
+
+
+def _with_columns(text: str | None, roles: dict[str, str]) -> str:
+    """What ``--costs`` would be if it named the columns; what is stated by neither costs 1."""
+    parts = [] if text is None else [text]
+    parts += [f"{role}={name}" for role, name in roles.items()]
+    stated = {part.partition("=")[0].strip().lower() for part in ",".join(parts).split(",")}
+    return ",".join(parts + [f"{role}=1" for role in ("fn", "fp") if role not in stated])
+
+
+def plain_costs(costs: Costs | CostSpec) -> dict[str, Any]:
+    """Costs for machines: numbers and names of columns by role, or :meth:`Costs.to_dict`."""
+    return {role: getattr(costs, role) for role in ROLES} if isinstance(costs, CostSpec) else costs.to_dict()
+
+
+def stream_costs(text: str | None, roles: dict[str, str] | None = None) -> Any:
+    """Costs of a stream; ``balanced`` follows the labels seen, None: a mistake costs 1.
+
+    Costs that name columns stay a :class:`CostSpec`, since every row has its own.
+    """
+    stated = costs_option(text, roles or {})
     if stated == BALANCED:
         return AdaptiveBalanced()
-    if isinstance(stated, CostSpec):
-        stated = stated.costs()
-    if isinstance(stated, Costs) and stated.abstain is not None:
+    if isinstance(stated, (Costs, CostSpec)) and stated.abstain is not None:
         raise invalid("--costs", "leave abstain out in a stream, which decides every row", text)
-    return stated
+    return stated.costs() if isinstance(stated, CostSpec) and not stated.columns else stated
 
 
 def label_budget(text: str | None) -> int | float | None:

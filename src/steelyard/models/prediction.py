@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.chunks import iter_chunks
-from ..data.formats import FORMATS, format_name
-from ..data.parts import source_format
+from ..data.dataset import Dataset
+from ..data.digest import NO_ROWS, rows_digest
+from ..data.formats import FORMATS
 from ..errors import CostsError, CostsWarning, DataFileError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
@@ -35,11 +36,11 @@ from .cost_interval import ExpectedCostMean
 from .model import Decisions, Model
 from .notices import Notices
 from .outputs import RowWriter, output_format, row_writer
-from .parsing import parse_costs
+from .parsing import parse_costs, plain_costs
 from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
-from .tables import named_rows
+from .tables import named_rows, open_rows
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class _Job:
 
     def __init__(self, model: Model, file: str, options: PredictOptions, spec: CostSpec | Costs | None) -> None:
         self.model, self.file, self.options, self.spec = model, file, options, spec
+        self.digest = NO_ROWS  # of the rows, for the summary
         self.notices = Notices(model)
         self.decided: Counter[str] = Counter()
         self.expected_mean = ExpectedCostMean(model.judged_rows)
@@ -168,7 +170,7 @@ class _Job:
 
     def _tables(self) -> Iterator[Any]:
         """Frames, or sparse rows, of one chunk each."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         if self.file == "-" and self.options.capacity is not None:
             source = self._spooled(source)
         columns = self.model.columns
@@ -178,7 +180,14 @@ class _Job:
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
-        return (chunk.X if columns.sparse else named_rows(chunk) for chunk in chunks)
+        self.digest = NO_ROWS
+        return (chunk.X if columns.sparse else named_rows(chunk) for chunk in self._noted(chunks))
+
+    def _noted(self, chunks: Iterator[Dataset]) -> Iterator[Dataset]:
+        """The chunks; the digest of their rows is for the summary alone."""
+        for chunk in chunks:
+            self.digest = rows_digest(self.digest, chunk) if self.options.as_json else self.digest
+            yield chunk
 
     def _spooled(self, pipe: BinaryIO) -> BinaryIO:
         """What came through a pipe, in a file without a name, so that it can be read twice."""
@@ -247,6 +256,8 @@ class _Job:
                 "currency": self.model.costs.currency,
             }
             ends = None if expected is None or not np.isfinite(expected.high) else [expected.low, expected.high]
+            stated = self.spec or (None if self.model.training is None else self.model.training.cost_spec)
+            body |= {"data": self.digest, "costs": plain_costs(stated or self.model.costs)}
             body |= {"expected_cost_interval": ends, "columns": self.notices.as_dict()}
             sys.stderr.write(json.dumps(body | {"notes": self.said}) + "\n")
         elif not self.options.quiet:
@@ -254,19 +265,12 @@ class _Job:
                 sys.stderr.write(printable(line) + "\n")
 
 
-def _source(file: str, format: str | None) -> tuple[Any, str]:
-    """Where rows come from, and the format they have."""
-    source: Any = sys.stdin.buffer if file == "-" else Path(file)
-    if file == "-" and format is None:
-        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from a pipe", None)
-    return source, source_format(source) if format is None else format_name(source, format)
-
-
 class _StreamJob:
     """The same for the state of a stream: decisions by the weights it has; nothing is learned."""
 
     def __init__(self, state: StreamState, file: str, options: PredictOptions) -> None:
         self.state, self.file, self.options = state, file, options
+        self.digest = NO_ROWS
         self.decided: Counter[str] = Counter()
         asked = {
             "--costs": options.costs,
@@ -282,11 +286,12 @@ class _StreamJob:
 
     def run(self, writer: RowWriter) -> None:
         """Decide and write chunk by chunk."""
-        source, kind = _source(self.file, self.options.format)
+        source, kind = open_rows(self.file, self.options.format)
         columns = self.state.encoder.columns
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
         for chunk in iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wide):
+            self.digest = rows_digest(self.digest, chunk) if self.options.as_json else self.digest
             table = named_rows(chunk)
             decisions = self.state.predict(table)
             self.decided.update(map(str, decisions.tolist()))
@@ -300,7 +305,8 @@ class _StreamJob:
     def summarize(self) -> None:
         """What was decided, on standard error, for machines."""
         if self.options.as_json:
-            body = {"schema": 1, "rows": self.decided.total(), "decisions": dict(self.decided)}
+            body = {"schema": 1, "rows": self.decided.total(), "decisions": dict(self.decided), "data": self.digest}
+            body["costs"] = plain_costs(self.state.costs)
             sys.stderr.write(json.dumps(body) + "\n")
 
 

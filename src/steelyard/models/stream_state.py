@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..online import OnlineClassifier, OnlineCostClassifier
+from .awaited import AwaitedRow, SettledLabel
 from .records import RecordEncoder
 from .schema import Columns
 
@@ -34,6 +35,12 @@ class StreamState:
         How often each label got each answer.
     log : dict
         Plain values that say which decision log belongs to the state.
+    awaited : tuple of AwaitedRow
+        Rows whose label was asked for and has not come.
+    settled : dict
+        The labels that came late, by round.
+    notes : dict
+        Plain values: the names of columns that are not learned from, the digest of the rows seen, what was paid.
     """
 
     learner: OnlineClassifier | OnlineCostClassifier
@@ -41,6 +48,9 @@ class StreamState:
     labels: tuple[Any, ...]
     counts: NDArray[np.int64]
     log: dict[str, Any] = field(default_factory=dict)
+    awaited: tuple[AwaitedRow, ...] = ()
+    settled: dict[int, SettledLabel] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

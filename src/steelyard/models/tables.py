@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,23 +16,25 @@ from numpy.typing import NDArray
 from ..costs import Balanced, Costs
 from ..costs.spec import CostSpec
 from ..data import Dataset, read_table
+from ..data.formats import FORMATS
 from ..data.parts import source_format
 from ..errors import CostsError
 from ..validation.values import invalid
 from .memory import check_memory
-from .parsing import BALANCED, parse_costs
+from .parsing import BALANCED, costs_option
 
 WEIGHTS = 8  # vectors as wide as the rows that the candidates of a comparison need at the least
 
 
 def read_data(
-    path: Path, target: str | None, columns: Sequence[str] = (), *, keep: bool = False
+    path: Path | str, target: str | None, columns: Sequence[str] = (), *, keep: bool = False, format: str | None = None
 ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
     """Rows, labels, and the named cost columns, which are taken out of the rows unless they are to be kept."""
-    kind = source_format(path)
+    source, kind = open_rows(path, format)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
-    dataset: Dataset = read_table(path, target=target) if target is not None else read_table(path)
+    given = {} if target is None else {"target": target}
+    dataset: Dataset = read_table(source, format=kind, **given)
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
@@ -43,6 +46,14 @@ def read_data(
         rest, taken[name] = _without(X, dataset.features, name)
         X = X if keep else rest
     return X, dataset.y, taken
+
+
+def open_rows(path: Path | str, format: str | None) -> tuple[Any, str]:
+    """What to read from, ``-`` being standard input, and its format, which then must be named."""
+    source: Any = sys.stdin.buffer if str(path) == "-" else path
+    if format is None and str(path) == "-":
+        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
+    return source, source_format(source, format)
 
 
 def named_rows(dataset: Dataset) -> Any:
@@ -61,16 +72,6 @@ def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[n
     if not frame[name].dtype.is_numeric():
         raise invalid(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
     return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
-
-
-def costs_option(text: str | None, roles: dict[str, str]) -> Costs | CostSpec | str | None:
-    """What ``--costs`` and the options that name columns say together."""
-    if roles and (text is None or "=" in text):
-        text = _with_columns(text, roles)
-    stated = parse_costs(text)
-    if roles and not isinstance(stated, CostSpec):
-        raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
-    return stated
 
 
 def cost_spec(
@@ -104,14 +105,6 @@ def read_costs(
         spec = stated if named is None else replace(stated, positive=named)
         return spec.costs(_frame(spec, taken), classes=classes.tolist())
     return stated if named is None else replace(stated.aligned(classes), positive=named)
-
-
-def _with_columns(text: str | None, roles: dict[str, str]) -> str:
-    """What ``--costs`` would be if it named the columns; what is stated by neither costs 1."""
-    parts = [] if text is None else [text]
-    parts += [f"{role}={name}" for role, name in roles.items()]
-    stated = {part.partition("=")[0].strip().lower() for part in ",".join(parts).split(",")}
-    return ",".join(parts + [f"{role}=1" for role in ("fn", "fp") if role not in stated])
 
 
 def _frame(spec: CostSpec, taken: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from ..costs import Costs
 from ..costs.rules import CostsLike
 from ..validation.values import check_count, invalid
 from ._binary_stream import check_query
+from .sparse_row import SparseRow
 
 _NOTHING = object()
 
@@ -46,6 +47,21 @@ class LiveStreamMixin:
     _learn_example: Any  # (x, y, cost or costs or None, sample_weight): learn, whether or not it was asked for
     _stated_costs: Any  # (setting, costs): the setting with these costs
 
+    classes: Any
+    start: Any
+
+    def _running_from(self, x: Any) -> Any:
+        """The stream in progress; one that knows its classes begins with the width of its first row."""
+        if not hasattr(self, "_stream") and self.classes is not None:
+            self.start(_width(x), self.classes)
+        return self._running()
+
+    def _cold(self, X: Any) -> Self | None:
+        """A copy that has learned nothing, to answer with before the first label comes; None once there is a stream."""
+        if hasattr(self, "_stream") or self.classes is None:
+            return None
+        return copy.copy(self).start(_width(X), self.classes)  # type: ignore[no-any-return]
+
     def coded(self) -> Self:
         """A copy whose classes are 0, 1, .. in their order, and its costs with them; all else goes on as it was.
 
@@ -56,6 +72,7 @@ class LiveStreamMixin:
         """
         made, labels = copy.deepcopy(self), self.classes_.tolist()
         made._name_classes(np.arange(len(labels)))
+        made.classes = None if self.classes is None else list(range(len(labels)))
         if isinstance(self.costs, Costs) and self.costs.classes is not None:
             made.costs = Costs.from_matrix(self.costs.aligned(labels).matrix)
         if getattr(self, "negative", None) is not None:
@@ -239,3 +256,15 @@ class LiveStreamMixin:
             yield row, label, at, cost, weight
         if next(remaining, _NOTHING) is not _NOTHING:
             raise invalid("rows", f"be as many as the {n} labels", "more")
+
+
+def _width(x: Any) -> int:
+    """How many features a row, or the rows of a matrix, have."""
+    if isinstance(x, SparseRow):
+        return x.n_features
+    if isinstance(x, Mapping):
+        raise invalid("x", "be a row of numbers", "a dict", "RecordHasher().one(record) makes one of it.")
+    shape = x.shape if hasattr(x, "shape") else np.shape(x)
+    if len(shape) not in (1, 2):
+        raise invalid("x", "be a row or rows of numbers", f"shape {shape}")
+    return int(shape[-1])

@@ -262,6 +262,8 @@ def _written(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 

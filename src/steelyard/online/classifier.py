@@ -53,6 +53,8 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         Learn with a constant feature 1.
     seed : int
         Of the draws of the query rule.
+    classes : sequence of labels or None
+        Both classes, so that a live stream may decide and learn from its very first row; else from the first rows.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         after_budget: str = "last",
         fit_intercept: bool = False,
         seed: int = 0,
+        classes: LabelsLike | None = None,
     ) -> None:
         self.update = update
         self.query = query
@@ -82,6 +85,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         self.after_budget = after_budget
         self.fit_intercept = fit_intercept
         self.seed = seed
+        self.classes = classes
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -98,6 +102,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         draws: Any = None,
     ) -> Trace | None:
         new = not hasattr(self, "_stream")
+        classes = self.classes if new and classes is None else classes
         rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
@@ -199,7 +204,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         found = engine.stream.decide(plain_row(x)) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
@@ -220,7 +225,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         sample_weight : float
             A factor to the cost.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._truth(y)  # a wrong label is said first
             raise invalid(
@@ -259,11 +264,17 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
 
     def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
         """w.x + b - threshold of every row; the answer is ``classes_[1]`` where it is not negative."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.decision_function(X)
         engine = self._running()
         return engine.scores(check_stream_rows(self, X, reset=False)) - engine.setting.threshold
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer for every row."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.predict(X)
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
 

@@ -68,6 +68,8 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         Learn with a constant feature 1.
     seed : int
         Of the draws of the query rule.
+    classes : sequence of labels or None
+        All classes, so that a live stream may decide and learn from its very first row; else from the first rows.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         after_budget: str = "last",
         fit_intercept: bool = False,
         seed: int = 0,
+        classes: LabelsLike | None = None,
     ) -> None:
         self.update = update
         self.query = query
@@ -102,6 +105,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         self.after_budget = after_budget
         self.fit_intercept = fit_intercept
         self.seed = seed
+        self.classes = classes
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -138,6 +142,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         draws: Any = None,
     ) -> Trace:
         new = not hasattr(self, "_stream")
+        classes = self.classes if new and classes is None else classes
         rows = check_stream_rows(self, X, reset=new)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
@@ -240,7 +245,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         found = engine.stream.decide(plain_row(x)) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
@@ -259,7 +264,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         sample_weight : float
             A factor to the costs.
         """
-        engine = self._running()
+        engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._code(y)  # a wrong label is said first
             raise invalid(
@@ -300,6 +305,9 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         ndarray of shape (n, K)
             The estimates, columns as in ``classes_``.
         """
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.estimated_costs(X)
         return self._running().estimates(check_stream_rows(self, X, reset=False))
 
     def decision_function(self, X: MatrixLike) -> Floats:
@@ -309,6 +317,9 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The answer that seems cheapest; ties go to the last class."""
+        cold = self._cold(X)
+        if cold is not None:
+            return cold.predict(X)
         costs = self.estimated_costs(X)
         return np.asarray(self.classes_[cheapest_answers(costs)])
 

@@ -31,6 +31,27 @@ def decimals_for(spread: float) -> int:
     return max(-_MOST_DECIMALS, min(_MOST_DECIMALS, -math.floor(math.log10(spread))))
 
 
+def interval_error(low: float, high: float) -> float:
+    """Doubt about a value with a 95% interval: about its standard error, a quarter of the width.
+
+    Parameters
+    ----------
+    low, high : float
+        The interval.
+
+    Returns
+    -------
+    float
+        What :func:`decimals_for` and :func:`money` take.
+
+    Examples
+    --------
+    >>> money(0.6713, interval_error(0.5747, 0.7796)), money(0.512, interval_error(0.467, 0.571))
+    ('0.67', '0.51')
+    """
+    return (high - low) / 4
+
+
 def rounded(value: float, decimals: int) -> str:
     """A number with thousands parted by commas; a half is rounded away from zero, as scripts in a browser do.
 

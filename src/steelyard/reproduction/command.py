@@ -131,7 +131,6 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             found = Evidence.of(recipe, done.runs).lines
             if found:
                 console.print(line_table(recipe, found))
-                write_summary(results.folder, Evidence.of(recipe, results.runs(recipe)).lines)
                 draw_figures(recipe, found, results)
             made.lines.extend(found)
             if done.left:
@@ -183,7 +182,6 @@ def decide(
         for name in sorted(decider.touched):
             found = decider.evidence[name]
             made.lines.extend(found.lines)
-            write_summary(results.folder, found.lines)
             draw_figures(found.recipe, found.lines, results)
         for key, left in decider.left.items():
             how_long = "its runs are used up" if left == math.inf else f"{_about(left)} to its next look"
@@ -234,6 +232,7 @@ def _concluded(paper: str, results: Results, made: Reproduction, *, quick: bool,
     skipped = made.skipped | {e.recipe.name: e.recipe.skip for e in evidence if e.recipe.skip is not None}
     verdicts = judged(evidence, results, quick=quick)
     console.print(verdict_table(verdicts))
+    write_summary(results.folder, [line for each in evidence for line in each.lines])
     write_verdicts(results, verdicts)
     page = None  # the committed results have theirs on the site
     if results != Results.committed(evidence[0].recipe):

@@ -111,7 +111,8 @@ class SearchedCosts:
 class ChosenOnce:
     """Let a learner search its parameters on the first training part, then fit with them on all. Paper 004, sec. 5.
 
-    A learner is a search that keeps a ``best_estimator_``. The time of a run is that of its fit alone.
+    A learner is a search that keeps a ``best_estimator_``; what its ``then`` says is set after the search. The time of
+    a run is that of its fit alone.
     """
 
     runs: int = 10
@@ -132,12 +133,15 @@ class ChosenOnce:
         costs, holdout = task.costs_of_run(task.y, self.seed + run), Holdout(self.runs, self.train, seed=self.seed)
         first, _ = holdout.split(task.y, 0)
 
-        def search() -> Any:
-            return holdout.prepared(task, estimator_of(learner, costs, self.seed))
+        spec = {key: value for key, value in learner.items() if key != "then"}
 
-        found = _SEARCHED.once(task, [learner, task.prepare, self.seed, self.train], search, first)
+        def search() -> Any:
+            return holdout.prepared(task, estimator_of(spec, task.costs_of_run(task.y, self.seed), self.seed))
+
+        found = _SEARCHED.once(task, [spec, task.prepare, self.seed, self.train], search, first)
         fit_on, test_on = holdout.split(task.y, run)
-        model = holdout.prepared(task, clone(found[-1].best_estimator_))
+        chosen = clone(found[-1].best_estimator_).set_params(**learner.get("then", {}))
+        model = holdout.prepared(task, chosen)
         start = time.perf_counter()
         model.fit(take_rows(task.X, fit_on), task.y[fit_on])
         seconds = time.perf_counter() - start

@@ -206,13 +206,9 @@ def paired_lines(
 
 
 def write_summary(results: Path, lines: Sequence[Line]) -> None:
-    """Write ``summary.csv`` of a folder of results: one line a cell, replacing the cells these lines speak of."""
-    path = results / "summary.csv"
+    """Write ``summary.csv`` of a folder of results: one line a cell, of all that the folder holds."""
     header = ["item", "data", "learner", "measure", "ours", "std", "runs", "printed", "printed_spread", "gap", "equal"]
     kept: dict[tuple[str, ...], list[str]] = {}
-    if path.exists():
-        with path.open(newline="") as file:
-            kept = {tuple(row[:4]): row for row in list(csv.reader(file))[1:]}
     for line in lines:
         key = (line.item, line.data, line.learner, line.measure)
         shown = [f"{line.mean:.9g}", f"{line.std:.4g}", str(line.runs)]
@@ -222,7 +218,7 @@ def write_summary(results: Path, lines: Sequence[Line]) -> None:
         else:
             shown += ["", "", "", ""]
         kept[key] = [*key, *shown]
-    write_rows(path, header, [kept[key] for key in sorted(kept)])
+    write_rows(results / "summary.csv", header, [kept[key] for key in sorted(kept)])
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -189,6 +189,8 @@ def _job(
     skip: bool,
 ) -> Job:
     reading = parts.reading(options)
+    if "dtype" not in options and isinstance(options.get("target"), str) and parts.holds_singles(**options):
+        reading = {**reading, "dtype": "float32"}  # the kernel reads it as it is, and no digit is lost
     kind = type(model).__name__
     params = params_written(model) if kind in KINDS else {}
     found = list(parts.count_labels(**options)) if classes is None else np.unique(np.asarray(classes)).tolist()

@@ -89,8 +89,8 @@ def numbers_of(chunk: Dataset) -> Any:
     """Rows of numbers as they are."""
     if chunk.nominal:
         names = ", ".join(list(chunk.nominal)[:5])
-        advice = "Leave them out with drop=, or give a model that reads text."
-        raise invalid("parts", "hold columns of numbers", f"text in {names}", advice)
+        hint = "Leave them out with drop=, or give a model that reads text."
+        raise invalid("parts", "hold columns of numbers", f"text in {names}", hint)
     return chunk.X if not hasattr(chunk.X, "to_numpy") else chunk.X.to_numpy()
 
 
@@ -137,7 +137,7 @@ def spec_entry(spec: CostSpec | None) -> dict[str, Any] | None:
 
 def needs_scaling(job: Job) -> bool:
     """Whether means and deviations have to be found before anything is learned."""
-    return job.encoder is not None and job.encoder["scale"] == "standard"
+    return job.encoder is not None and job.encoder["scale"] == "standard" and bool(_numeric(job))
 
 
 def sums_of_part(job: Job, position: int) -> StreamScaler | None:

@@ -191,7 +191,7 @@ class Sums:
         arrays |= {"bins": self.scores.bins, "positive": self.scores.positive, "negative": self.scores.negative}
         write_container(place, Node("ScoreTables/2", {}, arrays), version=__version__)
 
-    def read(self, place: Path) -> Sums:
+    def load(self, place: Path) -> Sums:
         """From a file of sums with the same shape."""
         with reading(place):
             fields, shape = Fields(read_container(place)), self.tables.shape
@@ -273,7 +273,7 @@ def join_parts(folder: WorkFolder, parts: int) -> Sums:
     total = Sums(about["replicates"], len(about["classes"]))
     for position in range(parts):
         one = Sums(about["replicates"], len(about["classes"]))
-        total.add(one.read(folder.path / f"_tables-{position:06}.steelyard"))
+        total.add(one.load(folder.path / f"_tables-{position:06}.steelyard"))
     return total
 
 

@@ -180,7 +180,8 @@ def judge_remote(handle: Any, costs: Floats, cut: int) -> float:
     """One vector on one split; the task of a worker, which reads the data once."""
     given = unwrap(handle)
     if getattr(_local, "given", None) is not given:
-        _local.given, _local.objective = given, Objective(*given, 1)
+        candidate, measure, X, y, splits = given
+        _local.given, _local.objective = given, Objective(candidate, measure, X, y, splits, n_jobs=1)
     value: float = _local.objective.judge_one(costs, cut)
     return value
 

@@ -109,7 +109,7 @@ def _say_ready(data: Path, url: str, place: str) -> None:
     print(f"serving {data} at {url}", flush=True)
     store = SQLiteStore(data)
     try:
-        with store.connection:
+        with store.transaction():
             code = first_owner(store, at=Clock().now())
     finally:
         store.close()
@@ -193,7 +193,7 @@ def run_person(
                 held = ", ".join(f"{role} of {slug}" for slug, roles in one.roles.items() for role in roles)
                 print(f"{one.name}  {held or 'no role'}{'' if one.active else '  may not log in'}")
             return
-        with store.connection:
+        with store.transaction():
             known = {one.name: one.id for one in people(store)}
             person = known[name] if name in known else add_person(store, name, at=now)
             if (project is None) != (role is None):

@@ -1,7 +1,4 @@
-"""A project that runs by itself: rows without end, and a simulated person who answers until somebody takes over.
-
-Tested in ``tests/service/test_demo.py``.
-"""
+"""A project that runs by itself: rows without end, and a simulated person who answers until somebody takes over."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ def _german() -> Source:
 
 def prepare(store: SQLiteStore, source: Source, *, at: int) -> str:
     """Make the project and its people, unless they are there; the code of a link for whoever watches."""
-    with store.connection:
+    with store.transaction():
         if store.project(source.slug) is None:
             add_project(store, source.slug, source.settings, at=at)
         known = {one.name: one.id for one in people(store)}

@@ -34,7 +34,7 @@ from .runtime import BATCH_BYTES, Runtime, decoded
 from .settings import read_settings
 from .sqlite import SQLiteStore
 
-MOST_WEIGHTS = 2**26  # of a project that is begun by a request; more by `steelyard service new`
+MOST_WEIGHTS = 2**26  # of a project that a request creates; more by `steelyard service new`
 _PROJECT = msgspec.json.Decoder(SentProject)
 _NAME = msgspec.json.Decoder(SentName)
 _ROLE = msgspec.json.Decoder(SentRole)

@@ -1,7 +1,4 @@
-"""Server-sent events: the overview of a project whenever there is news, at most once a second.
-
-Tested in ``tests/service/test_feed.py``.
-"""
+"""Server-sent events: the overview of a project whenever there is news, at most once a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the owner sees of a project now: numbers, and the same in words. Read beside the event loop, kept for a moment.
-
-Tested in ``tests/service/test_overview.py``.
-"""
+"""What the owner sees of a project now, in numbers and in words; read beside the event loop and kept for a moment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The pages of whoever runs a project: what it costs now, one decision, the settings.
-
-Tested in ``tests/service/test_owner.py``.
-"""
+"""The pages of whoever runs a project: what it costs now, one decision, the settings."""
 
 from __future__ import annotations
 

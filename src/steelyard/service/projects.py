@@ -146,7 +146,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
         numerics = log_numerics(store, head)
         if numerics != NUMERICS:
             return _upgraded(store, head, numerics)
-        state = begun(store, head)
+        state = first_state(store, head)
     state.training.start = _start(store, head)
     project = Project(store, head, state)
     for event, payload in store.history(head.id, state.seq, head.head):
@@ -156,7 +156,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
     return project
 
 
-def begun(store: SQLiteStore, head: ProjectHead) -> State:
+def first_state(store: SQLiteStore, head: ProjectHead) -> State:
     """The state after the first event: nothing learned, or what its history has taught, which the event vouches for."""
     first = first_event(store, head)
     expected = unpack(first).start
@@ -170,7 +170,7 @@ def begun(store: SQLiteStore, head: ProjectHead) -> State:
 
 def _start(store: SQLiteStore, head: ProjectHead) -> Learner | None:
     """The learner that relearning goes back to; None where nothing was learned before the first row."""
-    return begun(store, head).learner if unpack(first_event(store, head)).start is not None else None
+    return first_state(store, head).learner if unpack(first_event(store, head)).start is not None else None
 
 
 def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
@@ -250,7 +250,7 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
         state = unpack_state(kept.body)
         rows |= {q.item: state.encoder.unpack(store.example_row(head.id, q.item) or b"") for q in settled(state)}
     else:
-        state = begun(store, head)
+        state = first_state(store, head)
     state.training.start = _start(store, head)
     start = state.seq
     for event, payload in store.history(head.id, start, head.head):

@@ -185,7 +185,7 @@ class SentProject(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ProjectReply(msgspec.Struct, frozen=True):
-    """A project that has begun."""
+    """A project that was created."""
 
     project: str
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -123,6 +124,17 @@ class SQLiteStore:
     def rollback(self) -> None:
         """Undo the transaction."""
         self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A block that is written whole or not at all; it waits for another writer before its first look."""
+        self.begin()
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
 
     def add(self, changes: Changes) -> None:
         """Put changes into the transaction."""

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,24 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..data import Dataset, iter_chunks
-from ..data.formats import FORMATS
+from ..errors import InvalidInputError
 from ..files import check_paths, lock_file
+from ..models.parsing import plain_costs
+from ..models.tables import open_rows
+from ..online import AdaptiveBalanced
 from ..validation.text import printable
 from ..validation.values import check_choice, invalid
+from .columns import SideColumns, id_error, reader_options
 from .decision_log import DecisionLog
+from .late_labels import learn_labels
+from .seen_rows import skip_seen
 from .session import Session
 from .settings import StreamSettings, new_session, resume_session
 
 WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
+MOST_AWAITED = 10_000  # labels that a state keeps rows for, unless told otherwise
+SCHEMA = 1  # of the JSON
 SYNC = ("never", "state", "chunk")
 
 
@@ -88,13 +96,15 @@ def run_stream(
     *,
     reader: dict[str, Any],
     chunk: int,
-    skip_seen: bool,
+    skip: bool,
     quiet: bool,
     as_json: bool,
+    most_awaited: int | None = None,
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
-    if places.source == "-" and "format" not in reader:
-        raise invalid("--format", f"be one of {', '.join(FORMATS)} where rows come from standard input", None)
+    source, format = open_rows(places.source, reader.get("format"))
+    if most_awaited and places.state is None:
+        raise invalid("--await", "come with --state, which keeps the rows", most_awaited)
     places.check(settings.costs)
     session = new_session(settings)
     console = Console(stderr=True, quiet=quiet)
@@ -105,14 +115,70 @@ def run_stream(
         state = places.state
         if state is not None and state.exists():
             session = resume_session(Session.load(state), settings, state)
-        source = sys.stdin.buffer if places.source == "-" else places.source
-        chunks = skip_rows(iter_chunks(source, rows=chunk, **reader), session.rounds if skip_seen else 0)
-        log = DecisionLog(places.decisions, session.mark, rounds=session.rounds, existing=places.existing)
+        said = _await(session, most_awaited if state is not None else 0)
+        chunks, more = _chunks(session, source, reader | {"format": format}, chunk, skip)
+        log = DecisionLog(
+            places.decisions, session.mark, rounds=session.rounds, existing=places.existing, id=session.side.id
+        )
         log.safe_csv = places.safe_csv
+        if session.side.cost_columns and not session.side.keep:
+            names = ", ".join(session.side.cost_columns)
+            note = f"Not learned from, since they hold costs: {names}. --keep-cost-columns learns from them too."
+            console.print(printable(note), highlight=False, markup=False, soft_wrap=True)
+        for note in (*said, *more):
+            Console(stderr=True).print(printable(note), highlight=False, markup=False, soft_wrap=True)
         _Pass(session, log, places, console).run(chunks, settings.positive)
     if session.rounds == 0:
         raise invalid("the stream", "hold at least one row", "none")
     print_summary(session, as_json, to_stderr=places.decisions == "-", quiet=quiet)
+
+
+def _await(session: Session, most: int | None) -> list[str]:
+    """How many labels may be awaited from here on; what is to be said about those that are given up."""
+    known = MOST_AWAITED if session.most_awaited is None else session.most_awaited
+    gone = session.await_at_most(known if most is None else most)
+    return [f"given up: {gone:,} labels that were awaited; their part of the budget is free again."] if gone else []
+
+
+def _chunks(
+    session: Session, source: Any, reader: dict[str, Any], rows: int, skip: bool
+) -> tuple[Iterator[Dataset], list[str]]:
+    """The rows to come, and what is to be said of them before."""
+    side, said = session.side, []
+    chunks = _named(iter_chunks(source, rows=rows, **reader, **reader_options(side, reader["format"])), side)
+    if skip and session.rounds:
+        if session.seen is None:
+            said.append(
+                "--skip-seen cannot tell whether this is the input that the state began with: it keeps no digest."
+            )
+        chunks = skip_seen(chunks, session.rounds, session.seen)
+    return chunks, said
+
+
+def _named(chunks: Iterator[Dataset], side: SideColumns) -> Iterator[Dataset]:
+    """The chunks; a reader that misses the column of ids says so in the words of the command line."""
+    try:
+        yield from chunks
+    except InvalidInputError as error:
+        raise id_error(error, side) from None
+
+
+def run_labels(
+    labels: str, places: Places, *, target: str | None, reader: dict[str, Any], quiet: bool, as_json: bool
+) -> None:
+    """Learn the labels of a file that rows of the state have been waiting for; all of them, or none."""
+    state = places.state
+    if state is None or not state.exists():
+        raise invalid("--state", "be the state whose labels have come", None if state is None else str(state))
+    check_paths(inputs={"the --labels file": labels}, outputs={"--state": state})
+    with places.locked():
+        session = Session.load(state)
+        learned = learn_labels(session, labels, target=target, **reader)
+        session.save(state)
+    if not quiet:
+        left = f"{len(session.awaited):,} still awaited" if session.awaited else "none awaited any more"
+        Console(stderr=True).print(f"{learned:,} labels learned, {left}.", highlight=False)
+    print_summary(session, as_json, to_stderr=False, quiet=quiet)
 
 
 class _Pass:
@@ -160,11 +226,11 @@ class _Pass:
     def take(self, part: Dataset, positive: str | None) -> None:
         """Learn a chunk and log it. No file is touched before the first chunk is learned: it may be refused."""
         session, start = self.session, self.session.rounds
-        trace = session.take(part, positive)
+        trace, ids = session.take(part, positive)
         if not self.taken:
             self._open_log(start)
         self.logged, self.taken = False, True
-        self.log.write(start, trace, session.labels)
+        self.log.write(start, trace, session.labels, ids)
         if self.sync == "chunk":
             self.log.sync()
         self.logged = True
@@ -193,20 +259,6 @@ class _Pass:
         self.session.save(self.state)
 
 
-def skip_rows(chunks: Iterator[Dataset], count: int) -> Iterator[Dataset]:
-    """Leave out the first ``count`` rows, which were decided before."""
-    for chunk in chunks:
-        n = chunk.X.shape[0]
-        if count >= n:
-            count -= n
-            continue
-        if count:
-            rows = chunk.X.iloc[count:] if hasattr(chunk.X, "iloc") else chunk.X[count:]
-            chunk = replace(chunk, X=rows, y=None if chunk.y is None else chunk.y[count:])
-            count = 0
-        yield chunk
-
-
 def described(session: Session) -> str:
     """The live line."""
     return (
@@ -221,6 +273,7 @@ def summary(session: Session) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "rows": session.rounds,
         "labels_asked": session.learner.n_queried_,
+        "labels_awaited": len(session.awaited),
         "updates": session.learner.n_updates_,
         "cost": session.cost(),
         "f1": session.counts.f1(),
@@ -236,9 +289,18 @@ def print_summary(session: Session, as_json: bool, *, to_stderr: bool, quiet: bo
     numbers = summary(session)
     out = sys.stderr if to_stderr else sys.stdout
     if as_json:
-        out.write(json.dumps(numbers) + "\n")
+        out.write(json.dumps({"schema": SCHEMA, "data": session.seen, "costs": _costs(session)} | numbers) + "\n")
     elif not quiet:
         out.write("".join(f"{name:>13}  {_shown(value)}\n" for name, value in numbers.items()))
+
+
+def _costs(session: Session) -> Any:
+    """The costs as plain values: by class, or the columns that hold them."""
+    spec = session.side.costs
+    if spec is not None:
+        return plain_costs(spec)
+    costs = session.learner.costs
+    return "balanced" if isinstance(costs, AdaptiveBalanced) else None if costs is None else plain_costs(costs)
 
 
 def _shown(value: Any) -> str:

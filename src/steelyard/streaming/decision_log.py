@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -82,9 +82,15 @@ class DecisionLog:
         Rows decided so far.
     existing : {"refuse", "append", "overwrite"}
         What to do with a file that the state does not know.
+    id : str or None
+        Name of the column that names the rows; it follows the round.
     """
 
-    def __init__(self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse") -> None:
+    def __init__(
+        self, path: str | None, mark: LogMark, *, rounds: int = 0, existing: str = "refuse", id: str | None = None
+    ) -> None:
+        self.columns = COLUMNS if id is None else ("t", id, *COLUMNS[1:])
+        self._named = id is not None
         self.as_csv = path is not None and path.lower().endswith(".csv")
         self.safe_csv = False  # whether a label that a spreadsheet would take for a formula gets a '
         self.mark = mark
@@ -144,7 +150,7 @@ class DecisionLog:
             raise _refusal(path, "be a new file, since no state knows what it holds", f"{size:,} bytes", hint)
         stamp = _stamp_of(path)
         unproven = mark.bytes == 0 and stamp is None  # no byte that a digest could vouch for
-        if unproven and not (path.name == mark.name and _are_decisions(_tail(path, 0), rounds, self.as_csv)):
+        if unproven and not (path.name == mark.name and self._are_decisions(_tail(path, 0), rounds)):
             raise _refusal(path, f"be the log of stream {mark.stream}", "other content")
         if stamp not in (None, mark.stream):
             raise _refusal(path, f"be the log of stream {mark.stream}", f"the log of stream {stamp}")
@@ -155,7 +161,7 @@ class DecisionLog:
         return mark.bytes, size > mark.bytes
 
     def _whole_lines(self, path: Path, size: int) -> int:
-        first = (",".join(COLUMNS) + "\n" if self.as_csv else '{"t": ').encode()
+        first = (_header(self.columns) + "\n" if self.as_csv else '{"t": ').encode()
         with path.open("rb") as file:
             if file.read(len(first)) != first:
                 advice = "It begins with something else. Give another file, or --overwrite."
@@ -171,7 +177,7 @@ class DecisionLog:
         if not torn:
             return
         t = rounds + len(whole)
-        starts = [f"{t},", f"{t - 1},", ",".join(COLUMNS)] if self.as_csv else [f'{{"t": {t}, ']
+        starts = [f"{t},", f"{t - 1},", _header(self.columns)] if self.as_csv else [f'{{"t": {t}, ']
         if not any(torn.startswith(start.encode()) or start.encode().startswith(torn) for start in starts):
             raise _refusal(path, "end in decisions", f"{torn[:40]!r} behind them")
 
@@ -179,12 +185,20 @@ class DecisionLog:
         """Decisions can be made again; lines of another kind are put aside before they are cut."""
         tail = _tail(path, keep)
         said = f"cut {size - keep:,} bytes from {path} that its state never learned"
-        if not _are_decisions(tail, rounds, self.as_csv):
+        if not self._are_decisions(tail, rounds):
             aside = path.with_name(f"{path.name}.cut-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
             with write_atomically(aside) as file:
                 file.write(tail)
             said += f"; they are in {aside}"
         self.notes.append(said + ".")
+
+    def _are_decisions(self, tail: bytes, rounds: int) -> bool:
+        """Whether whole lines are decisions from row ``rounds`` on; a torn last one was checked before."""
+        lines = tail.split(b"\n")[:-1]
+        if self.as_csv and lines and lines[0] == _header(self.columns).encode():
+            lines = lines[1:]
+        starts = (f"{t}," if self.as_csv else f'{{"t": {t}, ' for t in range(rounds, rounds + len(lines)))
+        return all(line.startswith(start.encode()) for line, start in zip(lines, starts, strict=True))
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -193,12 +207,12 @@ class DecisionLog:
         """Whether decisions go to a file that a state can vouch for."""
         return self._regular
 
-    def write(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> None:
+    def write(self, start: int, trace: Trace, labels: tuple[Any, ...], ids: Sequence[str | None] = ()) -> None:
         """Append the rounds from ``start`` on; after a failure the file ends where it ended before."""
         if self._path is None and not self._to_stdout:
             return
         self.open()
-        content = self._lines(start, trace, labels)
+        content = self._lines(start, trace, labels, ids)
         if self._to_stdout:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
@@ -216,9 +230,10 @@ class DecisionLog:
         self._digest.update(content)
         self.mark = replace(self.mark, bytes=self.mark.bytes + len(content), sha256=self._digest.hexdigest())
 
-    def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...]) -> bytes:
+    def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...], ids: Sequence[str | None]) -> bytes:
         answers = [labels[int(answer)] for answer in np.asarray(trace.prediction).tolist()]
         columns = (
+            *([list(ids)] if self._named else []),
             trace.score.tolist(),
             answers,
             np.asarray(trace.query_probability).tolist(),
@@ -228,13 +243,13 @@ class DecisionLog:
         text = io.StringIO()
         if self.as_csv:
             if self.safe_csv:
-                rows = ((*row[:2], safe_cell(row[2]), *row[3:]) for row in rows)
+                rows = (tuple(safe_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
             writer = csv.writer(text, lineterminator="\n")
             if self.mark.bytes == 0:
-                writer.writerow(COLUMNS)
+                writer.writerow(self.columns)
             writer.writerows(rows)
         else:
-            text.writelines(json.dumps(dict(zip(COLUMNS, row, strict=True))) + "\n" for row in rows)
+            text.writelines(json.dumps(dict(zip(self.columns, row, strict=True))) + "\n" for row in rows)
         return text.getvalue().encode()
 
     def sync(self) -> None:
@@ -250,6 +265,12 @@ class DecisionLog:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+
+def _header(columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(columns)
+    return text.getvalue()
 
 
 def _refusal(path: Path, rule: str, got: str, hint: str = "Give another file, or --overwrite.") -> StateError:
@@ -280,15 +301,6 @@ def _tail(path: Path, start: int) -> bytes:
     with path.open("rb") as file:
         file.seek(start)
         return file.read()
-
-
-def _are_decisions(tail: bytes, rounds: int, as_csv: bool) -> bool:
-    """Whether whole lines are decisions from row ``rounds`` on; a torn last one was checked before."""
-    lines = tail.split(b"\n")[:-1]
-    if as_csv and lines and lines[0] == ",".join(COLUMNS).encode():
-        lines = lines[1:]
-    starts = (f"{t}," if as_csv else f'{{"t": {t}, ' for t in range(rounds, rounds + len(lines)))
-    return all(line.startswith(start.encode()) for line, start in zip(lines, starts, strict=True))
 
 
 def _write_all(handle: int, content: bytes) -> None:

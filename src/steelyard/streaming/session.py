@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -17,16 +18,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..data import Dataset
-from ..errors import StateError
+from ..data.digest import NO_ROWS, rows_digest
+from ..errors import CostsError, StateError
+from ..models.awaited import AwaitedRow, SettledLabel
 from ..models.records import RecordEncoder
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..online import OnlineClassifier, OnlineCostClassifier
 from ..trace import Trace
 from ..validation.values import invalid
+from .columns import CostUnit, SideCells, SideColumns, split_columns
 from .decision_log import LogMark
 
 Learner = OnlineClassifier | OnlineCostClassifier
+_DIGEST = re.compile("[0-9a-f]{64}")
 MOST_LABELS = 50  # more of them in the first chunk are taken for a column of numbers
 
 
@@ -61,9 +66,19 @@ class Session:
     """
 
     def __init__(
-        self, make: Callable[[tuple[Any, ...]], Learner], encoder: RecordEncoder, labels: tuple[Any, ...] | None
+        self,
+        make: Callable[[tuple[Any, ...]], Learner],
+        encoder: RecordEncoder,
+        labels: tuple[Any, ...] | None,
+        side: SideColumns | None = None,
     ) -> None:
         self.make, self.encoder = make, encoder
+        self.side = SideColumns() if side is None else side
+        self.awaited: dict[int, AwaitedRow] = {}  # by round, rows whose label was asked for and has not come
+        self.most_awaited: int | None = None  # beyond which the oldest are given up; None: not said yet
+        self.settled: dict[int, SettledLabel] = {}  # labels that came late
+        self.seen: str | None = NO_ROWS  # digest of the rows; None where it is not known
+        self.unit, self.paid = CostUnit(), 0.0  # where costs stand in the rows
         self.model: Learner | None = None
         self.labels: tuple[Any, ...] = ()
         self.counts = ConfusionCounts(np.zeros((0, 0)))
@@ -89,38 +104,64 @@ class Session:
     def newborn(self, mark: LogMark) -> Session:
         """This stream as it was before its first row, with the labels and columns that its rows have shown since."""
         model = clone(self.learner).start(self.learner.n_features_in_, np.arange(len(self.labels)))
-        made = Session(lambda labels: model, self.encoder.unused(), self.labels)
-        made.mark = mark
+        made = Session(lambda labels: model, self.encoder.unused(), self.labels, self.side)
+        made.mark, made.most_awaited = mark, self.most_awaited
         return made
 
     def cost(self) -> float:
         """What the answers have cost; mistakes where no cost is known."""
+        if self.side.costs is not None:
+            return self.paid
         prices = None if self.model is None else getattr(self.model.costs, "matrix", None)
         return float((self.counts.counts * (1 - np.eye(len(self.labels)) if prices is None else prices)).sum())
 
-    def take(self, chunk: Dataset, positive: str | None) -> Trace:
-        """Decide and learn the rows of a chunk, or none of them; rows without a label are decided only."""
-        if chunk.y is None:
-            raise invalid("--target", "name the column of labels", None)
-        before = copy.copy(self.encoder), self.model, self.labels, self.counts
+    def take(self, chunk: Dataset, positive: str | None) -> tuple[Trace, list[str | None]]:
+        """Decide and learn the rows of a chunk, or none of them; and what the rows are called.
+
+        Rows without a label are decided. Where one was asked for, the row is kept until the label comes, if the
+        session may await any.
+        """
+        if chunk.y is None and self.model is None:
+            advice = "Where no row has a label yet, name all labels with --classes."
+            raise invalid("--target", "name the column of labels", None, advice)
+        before = self._snapshot()
         try:
             if self.model is None:
-                self._begin(infer_classes(chunk.y, positive))
-            return self._taken(chunk)
+                self._begin(infer_classes(np.asarray(chunk.y), positive))
+            rows, side = split_columns(chunk, self.side, self.rounds)
+            if side.matrices is not None and len(self.labels) != 2:
+                got = f"{len(self.labels)} labels"
+                raise invalid("cost columns", "be given for two labels", got, error=CostsError)
+            trace = self._taken(rows, side)
+            self.seen = None if self.seen is None else rows_digest(self.seen, chunk)
+            return trace, side.ids
         except BaseException:
-            self.encoder, self.model, self.labels, self.counts = before
+            self.__dict__ |= before
             raise
 
-    def _taken(self, chunk: Dataset) -> Trace:
+    def _snapshot(self) -> dict[str, Any]:
+        """What a failed chunk must not change."""
+        kept = {name: getattr(self, name) for name in ("model", "labels", "counts", "seen", "unit", "paid")}
+        return kept | {"encoder": copy.copy(self.encoder), "awaited": dict(self.awaited), "settled": dict(self.settled)}
+
+    def _taken(self, chunk: Dataset, side: SideCells) -> Trace:
         assert self.model is not None
-        truth = self._truth(np.asarray(chunk.y))
+        n = chunk.X.shape[0]
+        truth = np.full(n, -1, dtype=np.intp) if chunk.y is None else self._truth(np.asarray(chunk.y))
         known = truth >= 0
         rows = self.encoder.rows(chunk)
+        costs, unit = (None, self.unit) if side.matrices is None else self.unit.measured(side.matrices)
         if known.all():
-            trace = self.model.run(rows, truth, classes=np.arange(len(self.labels)))
+            wrong = None if costs is None else _of_wrong_answers(costs, truth)
+            trace = self.model.run(rows, truth, classes=np.arange(len(self.labels)), costs=wrong)
         else:
-            trace = self.run_row_by_row(self.model, rows, truth)
+            trace = self.run_row_by_row(self.model, rows, truth, side, costs)
+        self.unit = unit
         self.counts = self.counts.plus(truth[known], trace.prediction[known])
+        if side.matrices is not None:
+            at = np.flatnonzero(known)
+            for paid in side.matrices[at, truth[at], trace.prediction[at].astype(np.intp)].tolist():
+                self.paid += paid  # one by one: the same sum whatever the size of the chunks
         return trace
 
     def _truth(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -141,8 +182,10 @@ class Session:
             truth[i] = at[label]
         return truth
 
-    def run_row_by_row(self, model: Learner, rows: Any, truth: NDArray[np.intp]) -> Trace:
-        """Row by row: an asked label that is not there gives its part of the budget back."""
+    def run_row_by_row(
+        self, model: Learner, rows: Any, truth: NDArray[np.intp], side: SideCells, costs: NDArray[np.float64] | None
+    ) -> Trace:
+        """Row by row: an asked label that is not there is awaited, or gives its part of the budget back."""
         model = copy.deepcopy(model)  # stays aside until the whole chunk is done
         if self.rounds == 0:
             model.start(rows.shape[1], np.arange(len(self.labels)))
@@ -152,19 +195,68 @@ class Session:
             decision = model.decide(x)
             decisions.append(decision)
             if decision.query and truth[i] >= 0:
-                model.learn(x, int(truth[i]))
+                model.learn(x, int(truth[i]), **({} if costs is None else {"cost": float(costs[i, truth[i]])}))
             elif decision.query:
-                model.cancel_query()
+                answer = int(decision.prediction)
+                prices: tuple[float, ...] = ()
+                if costs is not None and side.matrices is not None:
+                    prices = (*costs[i].tolist(), *side.matrices[i, :, answer].tolist())
+                self.awaited[decision.t] = AwaitedRow(decision.t, side.ids[i], x, answer, prices)
+                self._give_up(model, self.most_awaited or 0)
         self.model = model
-        _, score, answer, query_probability, query = zip(*decisions, strict=True)
-        return Trace(np.array(score), np.array(answer), np.array(query), np.array(query_probability), truth)
+        _, score, answers, query_probability, query = zip(*decisions, strict=True)
+        return Trace(np.array(score), np.array(answers), np.array(query), np.array(query_probability), truth)
+
+    # -- labels that come later --------------------------------------------------------------------------------------
+
+    def _give_up(self, model: Learner, most: int) -> None:
+        """Await no more labels than this: the oldest are given up, and their part of the budget is free again."""
+        while len(self.awaited) > most:
+            del self.awaited[next(iter(self.awaited))]
+            model.cancel_query()
+
+    def await_at_most(self, most: int) -> int:
+        """Give up the oldest labels beyond so many; how many those were."""
+        before = len(self.awaited)
+        self.most_awaited = most
+        if self.model is not None and before > most:
+            self.model = copy.deepcopy(self.model)
+            self._give_up(self.model, most)
+        return before - len(self.awaited)
+
+    def learn_late(self, labels: dict[int, int]) -> None:
+        """Learn the labels of awaited rows, by round, in the order given; all of them or none."""
+        before = self._snapshot()
+        try:
+            model = copy.deepcopy(self.learner)
+            for t, label in labels.items():
+                entry = self.awaited.pop(t)
+                model.learn(entry.row, label, **({"cost": entry.costs[label]} if entry.costs else {}))
+                self.counts = self.counts.plus(np.array([label]), np.array([entry.answer]))
+                self.paid += entry.costs[2 + label] if entry.costs else 0.0
+                self.settled[t] = SettledLabel(entry.id, label)
+            self.model = model
+        except BaseException:
+            self.__dict__ |= before
+            raise
+
+    def code_of(self, label: Any) -> int | None:
+        """Position of a label among those of the stream; None if it is none of them."""
+        return next((k for k, known in enumerate(self.labels) if same(label, known)), None)
 
     # -- file --------------------------------------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
         """Write everything; the old file stays until the new one is complete. Nothing in it is code."""
         assert self.model is not None
-        StreamState(self.model, self.encoder, self.labels, self.counts.counts, self.mark.to_dict()).save(path)
+        notes = self.side.to_dict()
+        notes |= {} if self.most_awaited is None else {"most_awaited": self.most_awaited}
+        notes |= {} if self.seen is None else {"seen": self.seen}
+        if self.side.costs is not None:
+            notes |= {"paid": self.paid} | self.unit._asdict()
+        late: dict[str, Any] = {"awaited": tuple(self.awaited.values()), "settled": self.settled, "notes": notes}
+        state = StreamState(self.model, self.encoder, self.labels, self.counts.counts, self.mark.to_dict(), **late)
+        state.save(path)
 
     @classmethod
     def load(cls, path: Path) -> Session:
@@ -175,8 +267,18 @@ class Session:
         if not isinstance(state, StreamState):
             rule = "must be a state of steelyard stream or an online learner"
             raise StateError(f"{path} {rule}; it holds a {type(state).__name__}.")
-        made = cls(lambda labels: state.learner, state.encoder, state.labels)
+        notes = state.notes
+        made = cls(lambda labels: state.learner, state.encoder, state.labels, SideColumns.from_dict(notes))
         made.counts, made.mark = ConfusionCounts(state.counts), LogMark.from_dict(state.log, path)
+        made.awaited, made.settled = {entry.t: entry for entry in state.awaited}, dict(state.settled)
+        made.most_awaited = _whole(path, notes, "most_awaited") if "most_awaited" in notes else None
+        made.seen = notes.get("seen")
+        if made.seen is not None and not (isinstance(made.seen, str) and _DIGEST.fullmatch(made.seen)):
+            raise StateError(f"{path} must hold the digest of its rows; got {str(made.seen)[:80]!r}.")
+        if made.side.costs is not None:
+            misses, alarms = (_number(path, notes, name) for name in ("misses", "alarms"))
+            made.unit = CostUnit(misses, alarms, _whole(path, notes, "rows"))
+            made.paid = _number(path, notes, "paid")
         return made
 
     @classmethod
@@ -186,7 +288,30 @@ class Session:
         encoder = RecordEncoder("none")
         if hasattr(learner, "feature_names_in_"):
             encoder.begin([str(name) for name in learner.feature_names_in_])
-        return cls(lambda _: coded, encoder, labels)
+        made = cls(lambda _: coded, encoder, labels)
+        made.seen = None
+        return made
+
+
+def _number(path: Path, notes: dict[str, Any], name: str) -> float:
+    value: Any = notes.get(name)
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise StateError(f"{path} must say {name} as a number; got {str(value)[:80]!r}.")
+    return float(value)
+
+
+def _whole(path: Path, notes: dict[str, Any], name: str) -> int:
+    value = notes.get(name)
+    if type(value) is not int or value < 0:
+        raise StateError(f"{path} must say {name} as a whole number; got {str(value)[:80]!r}.")
+    return value
+
+
+def _of_wrong_answers(costs: NDArray[np.float64], truth: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Costs of both answers, the right one at 0."""
+    table, rows = np.zeros_like(costs), np.arange(len(truth))
+    table[rows, 1 - truth] = costs[rows, truth]
+    return table
 
 
 def same(label: Any, wanted: Any) -> bool:

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..costs import Costs
+from ..costs.spec import ROLES, CostSpec
 from ..models.parsing import label_budget, query_rule, stream_costs, update_rule
 from ..models.records import RecordEncoder
 from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
 from ..validation.values import check_choice, invalid
+from .columns import SideColumns
+from .decision_log import COLUMNS
 from .session import Learner, Session
 
 
@@ -37,25 +40,33 @@ class StreamSettings:
     hash_bits: int | None = None
     text: tuple[str, ...] = ()
     url: tuple[str, ...] = ()
+    id: str | None = None
+    cost_columns: tuple[tuple[str, str], ...] = ()  # role (fn, fp, tp, tn) and name
+    keep_cost_columns: bool = False
 
 
 def new_session(settings: StreamSettings) -> Session:
     """A new stream. All options are parsed at once, the learner is built when the labels are known."""
     classes = None if settings.classes is None else _named_labels(settings.classes, settings.positive)
     update = None if settings.update is None else update_rule(settings.update)
-    query, budget, costs = query_rule(settings.query), label_budget(settings.budget), stream_costs(settings.costs)
+    query, budget = query_rule(settings.query), label_budget(settings.budget)
+    costs = stream_costs(settings.costs, dict(settings.cost_columns))
+    side = SideColumns(settings.id, costs if isinstance(costs, CostSpec) else None, settings.keep_cost_columns)
+    if side.id in COLUMNS:
+        raise invalid("--id", f"be called otherwise than the columns of the log ({', '.join(COLUMNS)})", side.id)
     after_budget = check_choice("--after-budget", settings.after_budget, ("last", "average"))
     shared = {"query": query, "budget": budget, "after_budget": after_budget, "seed": settings.seed}
 
     def make(labels: tuple[Any, ...]) -> Learner:
-        rest: Any = shared | {"costs": align_costs(costs, labels), "fit_intercept": settings.fit_intercept}
+        by_class = None if isinstance(costs, CostSpec) else align_costs(costs, labels)
+        rest: Any = shared | {"costs": by_class, "fit_intercept": settings.fit_intercept}
         if len(labels) == 2:
             return OnlineClassifier(CSOGD2() if update is None else update, threshold=settings.threshold, **rest)
         if settings.threshold != 0:
             raise invalid("--threshold", "be left out where there are more than two labels", settings.threshold)
         return OnlineCostClassifier(CSOGD1() if update is None else update, **rest)
 
-    return Session(make, _encoder(settings), classes)
+    return Session(make, _encoder(settings), classes, side)
 
 
 def _encoder(settings: StreamSettings) -> RecordEncoder:
@@ -64,13 +75,10 @@ def _encoder(settings: StreamSettings) -> RecordEncoder:
 
 def resume_session(session: Session, settings: StreamSettings, state: Path) -> Session:
     """A stream that goes on. Options given again must be equal to those it began with."""
-    had, wanted, default = (
-        _comparable(model)
-        for model in (
-            session.learner,
-            *(new_session(s).make(session.labels) for s in (settings, StreamSettings())),
-        )
-    )
+    asked, plain = new_session(settings), new_session(StreamSettings())
+    sides = session.side, asked.side, plain.side
+    learners = session.learner, asked.make(session.labels), plain.make(session.labels)
+    had, wanted, default = (_comparable(model) | _side(side) for model, side in zip(learners, sides, strict=True))
     for found, encoder in ((had, session.encoder), (wanted, _encoder(settings)), (default, _encoder(StreamSettings()))):
         found |= {name: getattr(encoder, name) for name in ("scale", "hash_bits", "text", "url")}
     labels = list(map(str, session.labels))
@@ -92,6 +100,11 @@ def _comparable(model: Learner) -> dict[str, Any]:
     """Parameters in a form that can be compared and read, by the names of their options."""
     params = {name: getattr(value, "matrix", value) for name, value in model.get_params(deep=False).items()}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in params.items()}
+
+
+def _side(side: SideColumns) -> dict[str, Any]:
+    stated = {} if side.costs is None else {"costs": {role: getattr(side.costs, role) for role in ROLES}}
+    return {"id": side.id, "keep_cost_columns": side.keep} | stated
 
 
 def _named_labels(text: str, positive: str | None) -> tuple[str, ...]:

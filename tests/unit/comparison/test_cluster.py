@@ -66,6 +66,13 @@ def test_a_unit_that_ends_its_workers_is_one_candidates_trouble() -> None:
     assert found[1] == "stopped (its workers ended)"
 
 
+def test_the_time_stays_countable_when_a_unit_ends_its_workers() -> None:
+    with Failing(KilledWorker()) as executor:
+        result = compare(X, Y, executor=executor, candidates=["logistic regression, C=1"], cv=2, time_limit=600.0)
+    assert 0 < result.runs.cpu_seconds < 600
+    assert result.best.family == "constant"
+
+
 def test_a_lost_cluster_is_said() -> None:
     with Failing(CancelledError()) as executor:
         pool, tasks = pool_of(executor)

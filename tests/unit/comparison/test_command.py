@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import io
 import json
 import os
 import signal
@@ -85,6 +86,46 @@ def test_compare_then_predict_in_every_format(steelyard, tmp_path: Path, name: s
     lines = shown.splitlines()
     assert lines[0].startswith("decision")
     assert len(lines) == 81
+
+
+WRITERS["data.jsonl"] = lambda frame, path: frame.to_json(path, orient="records", lines=True)
+WRITERS["data.tsv"] = lambda frame, path: frame.to_csv(path, index=False, sep="\t")
+WRITERS["data.arrow"] = lambda frame, path: frame.to_feather(path)
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.tsv", "data.parquet", "data.arrow", "data.libsvm", "data.arff"])
+def test_rows_come_through_a_pipe_in_every_format(
+    steelyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    WRITERS[name](table(), tmp_path / name)
+    format = ("--format", name.removeprefix("data."))
+
+    def pipe() -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / name).read_bytes())))
+
+    told = []
+    for file in (name, "-"):
+        pipe()
+        target = () if name.endswith("libsvm") else ("--target", "y")
+        code, shown, complaint = steelyard("compare", file, *format, *target, *SETTINGS, "--json")
+        assert code == 0, complaint
+        told.append(json.loads(shown))
+    assert told[0] == told[1]
+    assert "standard input" in (tmp_path / "out" / "report.html").read_text()
+    decided = []
+    for file in (name, "-"):
+        pipe()
+        code, shown, complaint = steelyard("predict", "out/model.steelyard", file, *format)
+        assert code == 0, complaint
+        decided.append(shown)
+    assert decided[0] == decided[1]
+
+
+def test_a_pipe_needs_its_format(steelyard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a,y\n1,2\n")))
+    code, _, complaint = steelyard("compare", "-", "--target", "y")
+    assert code == 2
+    assert "--format must be one of csv, tsv" in complaint
 
 
 def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A comparison on parts: a race on a sample, finalists on all training parts, costs from held-out parts."""
+"""A comparison on parts: a comparison of a sample, finalists on all training parts, costs from held-out parts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,21 +40,21 @@ def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: 
     assert found.held_out == [part.name for part in held.files]
     assert len(found.held_out) == 1
     by_name = {line.name: line for line in found.lines}
-    assert set(by_name) == {found.race.winner, "AROW, one pass, all parts"}
+    assert set(by_name) == {found.compared.winner, "AROW, one pass, all parts"}
     whole = by_name["AROW, one pass, all parts"]
     assert (whole.rows, whole.sampled) == (320, False)
-    raced = by_name[found.race.winner]
-    assert raced.sampled
-    assert 110 < raced.rows < 190
+    small = by_name[found.compared.winner]
+    assert small.sampled
+    assert 110 < small.rows < 190
     at = int(held.files[0].name[1])
     rows = FRAME[80 * at : 80 * at + 80].drop(columns=["amount"])
     model = found.models["AROW, one pass, all parts"]
     assert whole.cost.value == pytest.approx(mean_cost(rows["y"].tolist(), model.predict(rows), costs=COSTS))
     assert found.lines[0].cost.value <= found.lines[1].cost.value
-    said = " ".join(found.race.recommendation)
+    said = " ".join(found.compared.recommendation)
     assert "1 of 5 parts were held out" in said
     assert "all 320 rows of the training parts" in said
-    assert f"a sample of {raced.rows} rows" in said
+    assert f"a sample of {small.rows} rows" in said
     path = found.save(tmp_path / "m.steelyard")
     again: Any = load_model(path)
     assert again.predict(rows).tolist() == found.models[found.winner].predict(rows).tolist()
@@ -62,7 +62,7 @@ def test_finalists_see_all_training_rows_and_are_told_on_held_out_parts(folder: 
 
 def test_row_costs_are_read_from_columns(folder: Path) -> None:
     found = compared(folder, costs="fn=amount,fp=1", candidates=["arow"])
-    assert {line.name for line in found.lines} == {found.race.winner, "AROW, one pass, all parts"}
+    assert {line.name for line in found.lines} == {found.compared.winner, "AROW, one pass, all parts"}
     assert all("amount" not in model.columns.numeric for model in found.models.values())
 
 

@@ -165,3 +165,21 @@ def test_a_stream_that_cannot_be_searched(tmp_path: Path) -> None:
         out.write(path.read_bytes())
     with open(receiving, "rb") as live:
         assert [chunk.X.tolist() for chunk in iter_chunks(live, format="parquet")] == [[[1], [2]]]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint64"])
+def test_labels_of_whole_numbers_are_read_as_they_are(tmp_path: Path, kind: str) -> None:
+    table = pa.table({"a": [1.5, 2.5, 3.5], "y": pa.array([0, 1, 0], type=kind)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    (chunk,) = iter_chunks(tmp_path / "t.parquet", target="y")
+    assert chunk.y.dtype == np.int64
+    assert chunk.y.tolist() == [0, 1, 0]
+    parquet.write_table(
+        table.set_column(1, "y", pa.array([0, None, 2**60 if "64" in kind else 1], type=kind)), tmp_path / "u.parquet"
+    )
+    if "64" in kind:
+        with pytest.raises(DataFileError, match="within 2\\^53"):
+            list(iter_chunks(tmp_path / "u.parquet", target="y"))
+    else:
+        (chunk,) = iter_chunks(tmp_path / "u.parquet", target="y")
+        assert chunk.y.tolist() == [0, None, 1]

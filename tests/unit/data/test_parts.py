@@ -218,3 +218,18 @@ def test_one_file_is_one_part(tmp_path: Path) -> None:
     written(tmp_path, only_csv="a\n1\n")
     assert len(Parts(tmp_path / "only.csv")) == 1
     assert read_csv(tmp_path / "only.csv").X.tolist() == [[1]]
+
+
+def test_parts_say_whether_single_precision_loses_nothing(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    single = pa.table({"a": pa.array([1.0], type="float32"), "n": pa.array([1.0], type="float64"), "y": [0]})
+    for i in range(2):
+        pq.write_table(single, tmp_path / f"p{i}.parquet")
+    assert Parts(tmp_path).holds_singles(target="y", drop=["n"])
+    assert not Parts(tmp_path).holds_singles(target="y")
+    pq.write_table(single.set_column(0, "a", pa.array([1.0])), tmp_path / "p2.parquet")
+    assert not Parts(tmp_path).holds_singles(target="y", drop=["n"])
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "p.csv").write_text("a,y\n1,0\n")
+    assert not Parts(tmp_path / "c").holds_singles(target="y")

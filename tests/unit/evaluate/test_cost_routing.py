@@ -99,6 +99,8 @@ def test_costs_that_predict_does_not_request_go_to_the_measure_alone() -> None:
 def test_score_is_minus_mean_cost_where_costs_are_known() -> None:
     fitted = sy.ExpectedCostClassifier().fit(X, Y)
     assert fitted.score(X, Y) == np.mean(fitted.predict(X) == Y)
+    by_rows = -sy.mean_cost(Y, fitted.predict(X, costs=COSTS), costs=COSTS)
+    assert fitted.score(X, Y, costs=COSTS) == by_rows != -sy.mean_cost(Y, fitted.predict(X), costs=COSTS)
     assert fitted.set_predict_request(costs=True).score(X, Y, costs=COSTS) == -sy.mean_cost(
         Y, fitted.predict(X, costs=COSTS), costs=COSTS
     )

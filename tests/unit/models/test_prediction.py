@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from steelyard import Costs, InvalidInputError, SteelyardError, load_model
 from steelyard.cli import app
 from steelyard.costs.spec import CostSpec
+from steelyard.data.digest import NO_ROWS
 from steelyard.models.prediction import PredictOptions, run_predict
 
 
@@ -115,6 +116,10 @@ def test_unusual_rows_are_counted_per_column(place: Path) -> None:
     assert "column 'job': 200 of 200 rows never seen in training" in shown.stderr
     assert shown.stdout.splitlines()[0] == "decision,expected_cost,reasons"
     shown = CliRunner().invoke(app, ["predict", "model.steelyard", "new.csv", "--json"])
+    other = CliRunner().invoke(app, ["predict", "model.steelyard", "new.csv", "--json", "--chunk", "7"])
+    body, again = (json.loads(found.stderr.splitlines()[-1]) for found in (shown, other))
+    assert body["data"] == again["data"] != NO_ROWS
+    assert body["costs"] == MODEL.costs.to_dict()
     summary = json.loads(shown.stderr)
     assert summary["schema"] == 1
     assert summary["rows"] == 200

@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +11,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 
 from steelyard import (
+    AROW,
     CSOGD1,
     CSOGD2,
     PA1,
@@ -22,7 +26,9 @@ from steelyard import (
     DivergedError,
     InvalidInputError,
     OnlineClassifier,
+    OnlineCostClassifier,
     Perceptron,
+    RecordHasher,
 )
 
 RNG = np.random.default_rng(0)
@@ -267,3 +273,39 @@ def test_no_row_at_all_is_told_as_a_wrong_row():
     for serve in (learner.decide, lambda x: learner.learn(x, 1)):
         with pytest.raises(InvalidInputError, match="must have 3 columns"):
             serve(None)
+
+
+@pytest.mark.parametrize("kind", [OnlineClassifier, OnlineCostClassifier])
+def test_a_loop_from_cold_over_dicts(kind: Any, tmp_path: Path) -> None:
+    """One record at a time, as in river: answered before anything was learned, and learned from at once."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=80)
+    records = [{"age": float(n), "city": "Oslo" if n > 0 else "Rome"} for n in numbers]
+    labels = np.where(numbers > 0, "yes", "no").tolist()
+    hasher, model = RecordHasher(64), kind(AROW() if kind is OnlineClassifier else None, classes=["no", "yes"])
+    assert model.predict(hasher.transform(records[:3])).tolist() == ["yes"] * 3  # zero everywhere: ties go up
+    assert not hasattr(model, "classes_")  # answering starts nothing
+    right = 0
+    for record, label in zip(records, labels, strict=True):
+        row = hasher.one(record)
+        right += model.decide(row).prediction == label
+        model.learn(row, label)
+    assert right > 70
+    trace = clone(model).run(hasher.transform(records), labels)
+    assert (trace.prediction == labels).sum() == right
+    model.save(tmp_path / "m.steelyard")
+    again = kind.load(tmp_path / "m.steelyard")
+    assert again.get_params()["classes"] == ["no", "yes"]
+    assert again.predict(hasher.transform(records)).tolist() == model.predict(hasher.transform(records)).tolist()
+    with pytest.raises(InvalidInputError, match=r"got 'a dict'. RecordHasher\(\).one\(record\) makes one of it"):
+        kind(classes=["no", "yes"]).decide(records[0])
+    with pytest.raises(NotFittedError):
+        kind().decide(hasher.one(records[0]))
+    with pytest.raises(InvalidInputError, match="two classes"):
+        kind(classes=["no"]).decide(np.ones(3))
+
+
+def test_a_first_part_with_one_class_takes_the_classes_of_the_constructor() -> None:
+    model = OnlineClassifier(classes=[0, 1]).partial_fit(np.ones((2, 3)), [1, 1])
+    assert model.classes_.tolist() == [0, 1]
+    assert model.predict(np.ones((1, 3))).tolist() == [1]

@@ -165,6 +165,12 @@ def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, told: Conso
     assert (shown[2], shown[5]) == (f"{ours:.4f}", "0.9876")
 
 
+def test_cells_without_runs_leave_the_summary(kept: Path, told: Console) -> None:
+    (kept / "table1-german.toml").write_text(STREAM.replace("Table 1", "Table 3"))  # the same runs under another name
+    reproduce("000", place=Place(keep=True), console=told)
+    assert {row["item"] for row in rows(kept / "results" / "summary.csv")} == {"Figure 1", "Table 3"}
+
+
 def test_push_and_query_counts_what_was_asked(kept: Path) -> None:
     """Both measures from one trace, against a run by hand."""
     german = load_dataset("german")

@@ -59,7 +59,7 @@ def test_a_file_cut_in_its_first_line_is_begun_anew(results: Results, recipe: Re
     notes: list[str] = []
     assert results.runs(recipe, notes=notes) == []
     assert notes == ["table9-german.csv, line 1 is cut off: the file is begun anew."]
-    assert results.mend(recipe, "d") == notes
+    assert results.repair(recipe, "d") == notes
     results.append(recipe, "d", Run("a, b", 0, 0.5, {"cost": 1.0}), {})
     assert [run.run for run in results.runs(recipe)] == [0]
 

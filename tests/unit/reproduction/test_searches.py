@@ -88,3 +88,8 @@ def test_parameters_are_chosen_on_the_first_training_part_alone(monkeypatch: pyt
         assert value == pytest.approx(model.score(X[test_on], Y[test_on]))
     protocol.one(Task(X.copy(), Y.copy(), measures=task.measures), learner, 0)  # as another process would see them
     assert len(seen) == 1
+    stump = protocol.one(task, {**learner, "then": {"max_depth": 1}}, 1).values["right"]
+    fit_on, test_on = Holdout(3, 0.5, seed=5).split(Y, 1)
+    model = DecisionTreeClassifier(random_state=0, max_depth=1).fit(X[fit_on], Y[fit_on])
+    assert stump == pytest.approx(model.score(X[test_on], Y[test_on]))
+    assert len(seen) == 1  # set after the search, which is the same

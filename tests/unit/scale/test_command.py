@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -58,3 +59,58 @@ def test_what_fit_cannot_do_is_said(parts: Path, tmp_path: Path) -> None:
     ]:
         with pytest.raises(InvalidInputError, match=words):
             run("fit", parts, *given)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for i in range(4):
+        rows = zip(X[30 * i : 30 * i + 30], Y[30 * i : 30 * i + 30], strict=True)
+        lines = [f"{x[0]:.6f},{'Ulm' if x[1] > 0 else 'Bern'},{abs(x[2]):.2f},{y}" for x, y in rows]
+        (folder / f"part-{i}.csv").write_text("\n".join(["a,town,amount,y", *lines, ""]))
+    return folder
+
+
+def test_text_scale_and_row_costs_on_the_command_line(mixed: Path, tmp_path: Path) -> None:
+    model, out = tmp_path / "m.steelyard", tmp_path / "decided"
+    given = ["--target", "y", "--costs", "fn=amount,fp=1", "--positive", "bad"]
+    fitting = ["--update", "AROW", "--scale", "standard", "--hash-bits", 10, "--quiet", "--out", model]
+    assert run("fit", mixed, *given, *fitting).exit_code == 0
+    state: Any = load_model(model)
+    assert state.encoder.columns == ("a", "town")
+    assert state.learner.n_features_in_ == 2**10
+    told = run("predict", model, mixed, "--jobs", 1, "--out", out, "--keep", "amount", "--quiet")
+    assert told.exit_code == 0
+    manifest = json.loads((out / "_manifest.json").read_text())
+    assert [part["rows"] for part in manifest["parts"]] == [30] * 4
+    decided = pq.read_table(out / "part-0.parquet").to_pydict()
+    assert set(decided) == {"amount", "decision"}
+    alone = [line for line in run("predict", model, mixed / "part-0.csv").stdout.splitlines()[1:] if line]
+    assert decided["decision"] == [line.split(",")[-1] for line in alone]
+    told = run("score", model, mixed, "--target", "y", "--costs", "fn=amount,fp=1", "--json", "--jobs", "1")
+    found = json.loads(told.stdout)
+    assert 0.5 < found["auc"]["value"] <= 1
+    assert found["auc"]["error"] < 0.01
+    assert "best_threshold" not in found  # which thresholds cost what, is told for costs by class
+    told = run("score", model, mixed, "--target", "y", "--costs", "5:1", "--jobs", "1")
+    assert "AUC" in told.stdout
+    assert "cheapest threshold" in told.stdout
+    with pytest.raises(InvalidInputError, match="--out must be a folder with --cluster or --jobs"):
+        run("predict", model, mixed, "--jobs", 1)
+    with pytest.raises(InvalidInputError, match="--proba must be left out"):
+        run("predict", model, mixed, "--jobs", 1, "--proba", "--out", out)
+
+
+def test_compare_on_parts_from_the_command_line(mixed: Path, tmp_path: Path) -> None:
+    given = ["--target", "y", "--costs", "fn=5,fp=1", "--sample", 100, "--effort", 6, "--folds", 3, "--no-blend"]
+    candidates = ["--candidates", "logistic regression, C=1", "--candidates", "arow"]
+    told = run("compare", mixed, *given, *candidates, "--jobs", 1, "--json", "--quiet", "--out", tmp_path / "r")
+    assert told.exit_code == 0
+    found = json.loads(told.stdout)
+    assert {line["sampled"] for line in found["lines"]} == {True, False}
+    assert len(found["held_out"]) == 1
+    assert "were held out" in (tmp_path / "r" / "report.html").read_text()
+    assert load_model(tmp_path / "r" / "model.steelyard") is not None
+    with pytest.raises(InvalidInputError, match="--groups must be left out with --sample"):
+        run("compare", mixed, *given, "--groups", "town", "--out", tmp_path / "r")

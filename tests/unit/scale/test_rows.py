@@ -90,6 +90,12 @@ def test_numbers_are_scaled_by_sums_over_all_parts(priced: Path, tmp_path: Path)
     np.testing.assert_array_equal(other.encoder_.scaler.mean_, missing.encoder_.scaler.mean_)
 
 
+def test_text_alone_has_nothing_to_scale(mixed: Path) -> None:
+    given: Any = {"target": "y", "drop": ["a", "b"], "hash_bits": 6, "progress": False}
+    found = fit_parts(OnlineClassifier(AROW()), mixed, scale="standard", **given)
+    assert weights(found) == weights(fit_parts(OnlineClassifier(AROW()), mixed, **given))
+
+
 def test_a_damaged_part_is_left_out_of_the_scale_too(priced: Path) -> None:
     (priced / "p1.csv").write_text("a,b,amount,y\n1,2,3\n")
     given: Any = {"target": "y", "scale": "standard", "classes": ["no", "yes"], "progress": False}

@@ -101,6 +101,15 @@ def test_decisions_are_appended_to_a_log_alone(stream: Any, tmp_path: Path) -> N
     assert len(Path("log.csv").read_text().splitlines()) == 81
 
 
+def test_a_log_with_keys_of_rows_is_appended_to_by_runs_with_the_same_key(stream: Any) -> None:
+    assert stream("p0.csv", "--decisions", "log.csv", "--id", "a")[0] == 0
+    assert stream("p1.csv", "--decisions", "log.csv", "--append")[0] == 2
+    assert stream("p1.csv", "--decisions", "log.csv", "--append", "--id", "b")[0] == 2
+    assert stream("p1.csv", "--decisions", "log.csv", "--append", "--id", "a")[0] == 0
+    lines = Path("log.csv").read_text().splitlines()
+    assert (len(lines), lines[0]) == (81, "t,a,score,decision,query_probability,queried")
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 @pytest.mark.parametrize("torn", [0, 1, 17])
 def test_decisions_that_were_never_learned_are_cut_and_it_is_said(stream: Any, suffix: str, torn: int) -> None:

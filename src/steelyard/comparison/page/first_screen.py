@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._version import __version__
-from ...report.amounts import money, percent, rounded
+from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import Axis, axis_of
 from ..evaluation import CandidateRun
 from ..leaderboard import LeaderboardRow
@@ -67,7 +67,7 @@ def _scale(of: PageSource, lines: Sequence[LeaderboardRow]) -> dict[str, Any]:
     chosen = "chosen: " + (best.name if best.family != "blend" else f"blend of {len(of.winner.members)}")
     rows.append((chosen, promised.value, promised.low, promised.high))
     axis = axis_of([v for row in rows for v in row[1:]])
-    spread = (promised.high - promised.low) / 2
+    spread = interval_error(promised.low, promised.high)
     return {
         "ticks": [(100 * axis.share(v), text) for v, text in axis.ticks()],
         "zero": 100 * axis.share(0.0),
@@ -87,7 +87,7 @@ def _scale(of: PageSource, lines: Sequence[LeaderboardRow]) -> dict[str, Any]:
 
 def _line(line: LeaderboardRow, axis: Axis, currency: str | None, winner: CandidateRun) -> dict[str, Any]:
     cost = line.mean_cost
-    spread = (cost.high - cost.low) / 2
+    spread = interval_error(cost.low, cost.high)
     notes = [] if line.rows is None else [f"judged on {line.rows:,} rows"]
     return {
         "name": line.name,

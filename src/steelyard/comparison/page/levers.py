@@ -28,6 +28,7 @@ def embed(of: PageSource) -> dict[str, Any]:
     shown = _embedded_runs(of, units.realized is not None) if n_classes <= MOST_CLASSES else []
     return {
         "classes": [str(label) for label in data.classes],
+        "order": list(data.shown_order),
         "positive": data.costs.positive_index() if n_classes == 2 else None,
         "rows": len(data.codes),
         "fewest": int(counts.min()),
@@ -70,8 +71,9 @@ def levers(embedded: dict[str, Any]) -> dict[str, Any] | None:
             ("a correct pass costs", other, other),
         )
         cells = [
-            {"i": i, "j": j, "label": label, "value": prices[i][j], "disabled": _no_unit(embedded, i, j)}
+            {"i": i, "j": j, "label": said, "value": prices[i][j], "disabled": _no_unit(embedded, i, j)}
             for label, i, j in roles
+            for said in [label.replace(" costs", ", times its cost") if embedded["row_costs"] else label]
         ]
     at = None if positive is None or embedded["row_costs"] else threshold(prices, positive)
     return {

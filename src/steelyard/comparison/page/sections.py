@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...report.amounts import money, percent, rounded
+from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import LineChart, Series, axis_of
 from .evidence import calibration, confusions, dearest_cells, mistakes, segment_costs
 from .refits import Refits, importances, learning_curve
@@ -36,16 +36,17 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
     if len(data.classes) > _SQUARE:
         lines = [[w["truth"], w["answer"], f"{w['count']:,}", money(w["cost"], whole / 200, currency)] for w in worst]
         return {"said": said, "costliest": lines}
+    order = list(data.shown_order)
     rows = [
         {
             "truth": str(data.classes[i]),
-            "counts": [rounded(v, 0) for v in found.counts[i]],
-            "money": [money(v, max(whole, 1e-9) / 200, currency) for v in found.money[i]],
-            "shade": [round(0.28 * max(v, 0.0) / max(found.money.max(), 1e-9), 3) for v in found.money[i]],
+            "counts": [rounded(v, 0) for v in found.counts[i, order]],
+            "money": [money(v, max(whole, 1e-9) / 200, currency) for v in found.money[i, order]],
+            "shade": [round(0.28 * max(v, 0.0) / max(found.money.max(), 1e-9), 3) for v in found.money[i, order]],
         }
-        for i in range(len(data.classes))
+        for i in order
     ]
-    return {"said": said, "classes": [str(c) for c in data.classes], "rows": rows, "costliest": None}
+    return {"said": said, "classes": [str(data.classes[i]) for i in order], "rows": rows, "costliest": None}
 
 
 def segments_part(of: PageSource) -> dict[str, Any] | None:
@@ -58,7 +59,7 @@ def segments_part(of: PageSource) -> dict[str, Any] | None:
     looked = sum(len(part["lines"]) for part in found)
     for part in found:
         for line in part["lines"]:
-            spread = (line["high"] - line["low"]) / 2
+            spread = interval_error(line["low"], line["high"])
             line |= {
                 "at": 100 * axis.share(line["mean"]),
                 "left": 100 * axis.share(line["low"]),
@@ -92,8 +93,8 @@ def importance_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
             "at": 100 * axis.share(line.rise),
             "left": 100 * axis.share(line.low),
             "wide": 100 * (axis.share(line.high) - axis.share(line.low)),
-            "rise": money(line.rise, (line.high - line.low) / 2, of.evaluation.data.costs.currency),
-            "interval": " to ".join(money(v, (line.high - line.low) / 2) for v in (line.low, line.high)),
+            "rise": money(line.rise, interval_error(line.low, line.high), of.evaluation.data.costs.currency),
+            "interval": " to ".join(money(v, interval_error(line.low, line.high)) for v in (line.low, line.high)),
             "matters": line.low > 0,
         }
         for line in found
@@ -146,7 +147,7 @@ def learning_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
     if curve is None:
         return None
     currency = of.evaluation.data.costs.currency
-    spreads = [(high - low) / 2 for low, high in zip(curve.lows, curve.highs, strict=True)]
+    spreads = [interval_error(low, high) for low, high in zip(curve.lows, curve.highs, strict=True)]
     lines = [
         [f"{size:,}", money(mean, spread, currency), f"{money(low, spread)} to {money(high, spread)}"]
         for size, mean, low, high, spread in zip(
@@ -155,7 +156,7 @@ def learning_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
     ]
     series = Series("cost a row", curve.means, curve.lows, curve.highs, True, True)
     chart = LineChart("Cost after more and more rows", curve.sizes, [series], "training rows", "cost a row", log=True)
-    end = money(of.promised.value, (of.promised.high - of.promised.low) / 2, currency)
+    end = money(of.promised.value, interval_error(of.promised.low, of.promised.high), currency)
     said = f"{curve.more}. The curve ends at the promised {end}."
     return {"said": said, "folds": curve.folds} | chart_with_table(
         chart, ["training rows", "cost a row", "95% interval"], lines

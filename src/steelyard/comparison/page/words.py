@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...costs import ExampleCosts
-from ...report.amounts import money, percent
+from ...report.amounts import interval_error, money, percent
 from ..data import ComparisonData
 from ..leaderboard import LeaderboardRow
 from ..promise import Promise
@@ -29,10 +29,14 @@ def costs_in_words(data: ComparisonData) -> str:
     assert matrix is not None
     fn, fp, tp, tn = matrix[plus, 1 - plus], matrix[1 - plus, plus], matrix[plus, plus], matrix[1 - plus, 1 - plus]
     mean = " on average" if isinstance(costs, ExampleCosts) else ""
-    said = f"a missed {data.classes[plus]} costs {costs.format(fn)}{mean}, a false alarm {costs.format(fp)}{mean}"
+
+    def amount(price: float) -> str:
+        return money(price, abs(price) / 200, costs.currency) if mean else costs.format(price)
+
+    said = f"a missed {data.classes[plus]} costs {amount(fn)}{mean}, a false alarm {amount(fp)}{mean}"
     for what, price in (("a hit", tp), ("a correct pass", tn)):
         if price:
-            said += f", {what} {'earns' if price < 0 else 'costs'} {costs.format(abs(price))}"
+            said += f", {what} {'earns' if price < 0 else 'costs'} {amount(abs(price))}"
     return said
 
 
@@ -50,7 +54,7 @@ def first_screen(data: ComparisonData, lines: list[LeaderboardRow], promised: Pr
     best, currency = lines[0], data.costs.currency
     constants = [line for line in lines if line.family == "constant"]
     cheapest = min(constants, key=lambda line: line.mean_cost.value, default=None)
-    spread = (promised.high - promised.low) / 2
+    spread = interval_error(promised.low, promised.high)
     fewest = int(np.bincount(data.codes, minlength=len(data.classes)).min())
     total = spread * promised.rows
     figures = {
@@ -115,7 +119,7 @@ def _cards(
     data: ComparisonData, best: LeaderboardRow, promised: Promise, cheapest: LeaderboardRow | None, sure: str
 ) -> list[dict[str, str]]:
     cards = []
-    spread = (promised.high - promised.low) / 2 * 1000
+    spread = interval_error(promised.low, promised.high) * 1000
     if cheapest is not None and best.family != "constant":
         saved = 1000 * (cheapest.mean_cost.value - promised.value)
         kind = "saves" if saved >= 0 else "costs more"

@@ -29,7 +29,7 @@ from . import (
 )
 from .kind import Kind
 
-__all__ = ["TABLE", "read_node", "write_node"]
+__all__ = ["TABLE", "is_known", "read_node", "write_node"]
 
 TABLE: dict[str, Kind] = {
     kind.name: kind
@@ -53,10 +53,19 @@ TABLE: dict[str, Kind] = {
 _OF_TYPE: dict[type | str, Kind] = {known: kind for kind in TABLE.values() for known in kind.types}
 
 
+def _kind_of(kind: type) -> Kind | None:
+    return _OF_TYPE.get(kind) or _OF_TYPE.get(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def is_known(kind: type) -> bool:
+    """Whether objects of a class can be written."""
+    return _kind_of(kind) is not None
+
+
 def write_node(model: Any) -> Node:
     """A fitted object and its parts as nodes, checked as they will be when they are read."""
     kind = type(model)
-    known = _OF_TYPE.get(kind) or _OF_TYPE.get(f"{kind.__module__}.{kind.__qualname__}")
+    known = _kind_of(kind)
     if known is None:
         raise StateError(f"a model must be made of kinds that can be saved; got {kind.__module__}.{kind.__qualname__}.")
     node: Node = known.write(model, write_node)

@@ -12,6 +12,7 @@ from ...costs import Costs
 from ...errors import StateError
 from ...files import Fields, Node, write_labels
 from ...online import OnlineClassifier, OnlineCostClassifier
+from ..awaited import read_awaited, write_awaited
 from ..model import Model
 from ..records import RecordEncoder
 from ..schema import Columns
@@ -86,18 +87,23 @@ def _build_model(state: State, parts: list[Any]) -> Model:
 def _write_state(state: StreamState, write: Write) -> Node:
     labels = np.empty(len(state.labels), dtype=object)
     labels[:] = state.labels
-    arrays = write_labels("classes", labels) | {"counts": np.asarray(state.counts, dtype=np.int64)}
-    return Node("StreamState/1", {"log": dict(state.log)}, arrays, [write(state.learner), write(state.encoder)])
+    params, arrays = write_awaited(state.awaited, state.settled)
+    params |= {"log": dict(state.log)} | ({"notes": dict(state.notes)} if state.notes else {})
+    arrays |= write_labels("classes", labels) | {"counts": np.asarray(state.counts, dtype=np.int64)}
+    return Node("StreamState/1", params, arrays, [write(state.learner), write(state.encoder)])
 
 
 def _check_state(fields: Fields) -> State:
     labels = fields.classes()
     counts = fields.integers("counts", "classes", "classes", low=0, high=1 << 53)
-    log = fields.param("log")
-    if not isinstance(log, dict) or any(isinstance(value, (dict, list)) for value in log.values()):
-        fields.refuse("log", "is plain values", log)
+    plain = {"log": fields.param("log"), "notes": fields.param("notes") if fields.has("notes") else {}}
+    for name, values in plain.items():
+        if not isinstance(values, dict) or any(isinstance(value, (dict, list)) for value in values.values()):
+            fields.refuse(name, "is plain values", values)
+    awaited, settled = read_awaited(fields, len(labels))
     fields.done(parts=2)
-    return {"labels": tuple(labels.tolist()), "counts": counts, "log": log}
+    late = {"awaited": awaited, "settled": settled}
+    return {"labels": tuple(labels.tolist()), "counts": counts} | plain | late
 
 
 def _build_state(state: State, parts: list[Any]) -> StreamState:
@@ -108,6 +114,10 @@ def _build_state(state: State, parts: list[Any]) -> StreamState:
     learned = learner.classes_  # 0.0 and False are equal to 0
     if learned.dtype.kind != "i" or learned.tolist() != list(range(len(state["labels"]))):
         raise StateError("must have learned the classes 0, 1, .. of its labels; it learned others.")
+    if any(entry.row.shape[1] != learner.n_features_in_ for entry in state["awaited"]):
+        raise StateError("must await labels of rows as wide as its learner's; some are not.")
+    if len(state["awaited"]) > learner.n_reserved_ or any(e.t >= learner.n_rounds_ for e in state["awaited"]):
+        raise StateError("must await labels that its learner asked for; there are others.")
     return StreamState(learner, encoder, **state)
 
 

@@ -2,7 +2,7 @@
 // The first half is pure and does what comparison/page/what_if.py does, in the same order of operations.
 (function () {
 "use strict";
-const PROBABLY = 1.645, CLEARLY = 2.576, FEW = 20, MOST_DECIMALS = 6, RATIO_SPAN = 16;
+const PROBABLY = 1.645, CLEARLY = 2.576, FEW = 20, MOST_TICKS = 6, MOST_DECIMALS = 6, RATIO_SPAN = 16;
 
 // -- prices ---------------------------------------------------------------------------------------------------------
 
@@ -217,17 +217,17 @@ function rank(found) {
 
 function confuse(mine, abstain) {
   const place = byId("live-confusion"), k = data.classes.length;
-  const answers = abstain === null ? data.classes : [...data.classes, "a person"];
+  const answers = abstain === null ? data.order : [...data.order, k];
   const head = element("tr"), spread = Math.max(Math.abs(mine.total), 1e-9) / 200;
-  head.append(element("th"), ...answers.map((name) => element("th", name)));
+  head.append(element("th"), ...answers.map((j) => element("th", j < k ? data.classes[j] : "a person")));
   place.tHead.replaceChildren(head);
-  place.tBodies[0].replaceChildren(...data.classes.map((name, i) => {
-    const line = element("tr"), title = element("th", name);
+  place.tBodies[0].replaceChildren(...data.order.map((i) => {
+    const line = element("tr"), title = element("th", data.classes[i]);
     title.scope = "row";
-    line.append(title, ...answers.map((_, j) => {
+    line.append(title, ...answers.map((j) => {
       const at = element("td");
-      at.append(element("b", money(mine.money[i][j < k ? j : k], spread, data.currency)),
-        element("small", rounded(mine.counts[i][j < k ? j : k], 0) + " rows"));
+      at.append(element("b", money(mine.money[i][j], spread, data.currency)),
+        element("small", rounded(mine.counts[i][j], 0) + " rows"));
       return at;
     }));
     return line;
@@ -298,23 +298,27 @@ function recall() {
 // -- charts ---------------------------------------------------------------------------------------------------------
 
 function edge(label) {
-  return { label, stroke: "transparent", points: { show: false }, class: "edge", value: (u, v) => (v === null ? "–" : rounded(v, 3)) };
+  return { label, stroke: "transparent", points: { show: false }, class: "edge", value: shown };
+}
+
+function shown(u, value) {
+  return value === null || value === undefined ? "" : rounded(value, 3);
 }
 
 function options(plain, width, marks) {
   const ink = colour("--quiet"), line = colour("--line"), brass = colour("--brass"), wash = colour("--wash");
   const axis = { stroke: ink, grid: { stroke: line, width: 1, show: true }, ticks: { show: false }, font: "13px system-ui" };
-  const series = [{ label: plain.x_name, value: (u, v) => (v === null ? "–" : Number(v.toPrecision(3))) }], bands = [];
+  const series = [{ label: plain.x_name, value: (u, v) => (v === null || v === undefined ? "" : String(Number(v.toPrecision(3)))) }], bands = [];
   for (const s of plain.series) {
     const at = series.length;
     series.push({ label: s.name, stroke: s.chosen ? brass : ink, width: s.chosen ? 3 : 1, alpha: s.chosen ? 1 : 0.6,
-      points: { show: s.low !== null, size: 8, fill: brass }, value: (u, v) => (v === null ? "–" : rounded(v, 3)) });
+      points: { show: s.low !== null, size: 8, fill: brass }, value: shown });
     if (s.low) {
       series.push(edge("low"), edge("high"));
       bands.push({ series: [at + 2, at + 1], fill: wash });
     }
   }
-  if (plain.diagonal) series.push({ label: "as given", stroke: ink, dash: [4, 4], points: { show: false } });
+  if (plain.diagonal) series.push({ label: "as given", stroke: ink, dash: [4, 4], points: { show: false }, value: shown });
   const draw = (u) => {
     for (const [value, text] of marks || []) {
       const x = u.valToPos(value, "x", true);
@@ -332,8 +336,8 @@ function options(plain, width, marks) {
     }
   };
   return { width, height: Math.max(240, Math.min(320, width * 0.5)), series, bands, hooks: { draw: [draw] },
-    scales: { x: { time: false, distr: plain.log ? 3 : 1 }, y: { range: (u, low, high) => [plain.zero ? Math.min(0, low) : low, plain.top === null ? high * 1.05 || 1 : plain.top] } },
-    axes: [{ ...axis, grid: { show: false }, values: (u, values) => values.map((v) => (v === null ? "" : String(Number(v.toPrecision(6))))) }, { ...axis, size: 56 }],
+    scales: { x: { time: false, distr: plain.log ? 3 : 1, range: (u, low, high) => [low, high] }, y: { range: (u, low, high) => [plain.zero ? Math.min(0, low) : low, plain.top === null ? high * 1.05 || 1 : plain.top] } },
+    axes: [{ ...axis, grid: { show: false }, ...(plain.x.length <= MOST_TICKS ? { splits: () => plain.x } : {}), values: (u, values) => values.map((v) => (v === null ? "" : String(Number(v.toPrecision(6))))) }, { ...axis, size: 56 }],
     cursor: { drag: { x: false, y: false } }, legend: { live: true } };
 }
 

@@ -154,3 +154,37 @@ def test_json_names_its_schema_data_and_costs() -> None:
     assert told["schema"] == 1
     assert len(told["data"]) == 16
     assert told["costs"]["currency"] == "EUR"
+
+
+def test_classes_stand_in_the_order_of_the_costs_and_their_currency_everywhere(tmp_path: Path) -> None:
+    X, _ = loans()
+    order = ["large", "tiny", "mid"]
+    y = np.array(["tiny", "mid", "large"])[np.digitize(X["size"], [-0.5, 0.7])]
+    matrix = [[0, 9, 2], [1, 0, 1], [3, 4, 0]]
+    costs = Costs.from_matrix(matrix, classes=order, currency="EUR")
+    result = steelyard.compare(X, y, costs=costs, candidates=["logistic"], cv=3)
+    html = result.report(tmp_path / "report.html").read_text()
+    prices = html[html.index('class="prices"') :]
+    assert re.findall(r'scope="col">(\w+)<', prices)[:3] == order
+    assert re.findall(r'value="([^"]*)"', prices)[:9] == [str(v) for row in matrix for v in row]
+    told = html[html.index('id="confusion"') :]
+    assert re.findall(r'scope="col">(\w+)<', told)[:3] == order
+    assert re.findall(r'scope="row">(\w+)<', told)[:3] == order
+    priced = [sentence for sentence in result.recommendation if " per example" in sentence]
+    assert priced
+    assert all(" EUR per example" in sentence for sentence in priced)
+
+
+def test_costs_of_rows_keep_their_currency() -> None:
+    amount = np.random.default_rng(1).lognormal(3, 1, 160)
+    priced = Costs.binary(fn=amount, fp=10.0, classes=["bad", "good"], positive="bad", currency="EUR")
+    result = compared(costs=priced)
+    assert " EUR per example" in result.recommendation[1]
+    assert result.model().costs.currency == "EUR"
+
+
+def test_today_is_named_once_and_curves_end_with_their_data(tmp_path: Path) -> None:
+    X, _ = loans()
+    html = compared(current=np.where(X["size"] > 0, "bad", "good")).report(tmp_path / "report.html").read_text()
+    board = html[html.index('class="board"') : html.index('class="boardaxis"')]
+    assert board.count("today&#39;s rule") == 1

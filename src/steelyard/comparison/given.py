@@ -1,0 +1,76 @@
+"""Estimators that a user brings: candidates like all others, on rows that are imputed, scaled and encoded for them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+
+from ..decision.blending import AnswerClassifier
+from ..models.kinds import is_known
+from ..validation.values import invalid
+from .candidates import Candidate, Kind, TrainingRows
+
+__all__ = ["given_candidates"]
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Fits a copy; costs go along where ``fit`` takes them."""
+
+    estimator: Any
+
+    def __call__(self, params: dict[str, Any], rows: TrainingRows, weighted: bool) -> tuple[Any, int | None]:
+        model = clone(self.estimator)
+        priced = "costs" in inspect.signature(model.fit).parameters
+        costs = {"costs": rows.data.cost_table} if priced else {}
+        if hasattr(rows.X, "tocsr") and not get_tags(model).input_tags.sparse:
+            dense = FunctionTransformer(_as_array, accept_sparse=True)
+            return _with_scores(
+                Pipeline([("dense", dense), ("model", model)]), rows, {f"model__{k}": v for k, v in costs.items()}
+            )
+        return _with_scores(model, rows, costs)
+
+
+def _with_scores(model: Any, rows: TrainingRows, costs: dict[str, Any]) -> tuple[Any, int | None]:
+    model.fit(rows.X, rows.data.codes, **costs)
+    if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+        return model, None
+    return AnswerClassifier(model), None
+
+
+def _as_array(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def given_candidates(estimators: Mapping[str, Any] | None, known: Collection[str]) -> list[Candidate]:
+    """One candidate an estimator.
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator or None
+        By the names they are to have.
+    known : collection of str
+        Names that are taken.
+
+    Returns
+    -------
+    list of Candidate
+        Those whose class cannot be saved are compared, and neither named nor blended.
+    """
+    found = []
+    for name, estimator in (estimators or {}).items():
+        if not isinstance(name, str) or not name or name in known:
+            raise invalid("estimators", "have names of their own", name)
+        if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+            raise invalid(f"estimator {name!r}", "be a classifier with fit and predict", estimator)
+        kind = Kind(_Fit(estimator), "scaled", savable=is_known(type(estimator)))
+        found.append(Candidate(name, kind, {"estimator": repr(estimator)}))
+    return found

@@ -1,0 +1,154 @@
+"""The owner's pages in Chromium: both themes, three widths, by keyboard, live, and closed while nobody looks."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "tools"))
+pytest.importorskip("apsw", reason="apsw is not installed")
+pytest.importorskip("starlette", reason="starlette is not installed")
+from service_bench import Bench, made_up, settings_of  # noqa: E402
+from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
+
+from steelyard.service.clock import Clock  # noqa: E402
+from steelyard.service.jobs import AnswerJob  # noqa: E402
+
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+LIVE = "document.getElementById('state').textContent === 'live'"
+THEMES = [(width, scheme) for width in (1200, 390, 320) for scheme in ("light", "dark")]
+
+
+@pytest.fixture
+def folder():
+    path = Path(tempfile.mkdtemp(prefix="owner-pages-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def fill(folder: Path, rows: int) -> None:
+    """A project with labels enough for a number, and texts that want to be scripts."""
+    columns = {"x": "number", "y": "number", HOSTILE[:40]: "shown"}
+    told = {"columns": columns, "question": HOSTILE, "guide": HOSTILE, "costs": {"fn": 3, "fp": 1}}
+    bench = Bench(folder, settings_of(budget=250, expected_rows=500, update="CSOGD2(0.1)", **told), clock=Clock())
+    source = random.Random(0)
+    for _ in range(rows):
+        truth = source.random() < 0.3
+        (made,) = bench.decide(made_up(source, truth) | {HOSTILE[:40]: HOSTILE})
+        if made.ask:
+            bench.run(AnswerJob("p", 2, answers=[(made.id, "fraud" if truth else "good", 1.5)]))
+    bench.store.close()
+
+
+def check(found) -> None:
+    for one, (width, scheme) in zip(found, THEMES, strict=True):
+        assert one["said"] == [], (width, scheme, one["said"])
+        assert one["foreign"] == []
+        assert one["violations"] == []
+        assert one["wide"] <= width, f"{width} px, {scheme}: the page is {one['wide']} px wide"
+        for result in one["results"]:
+            assert result in (None, [], True), (width, scheme, result)
+
+
+def look(visit_pages, server, folder, person, steps):
+    """The same steps in every theme and width; a link is good once, so each visit gets its own."""
+    found = []
+    for visit in THEMES:
+        one = {"code": code_for(folder, person), "width": visit[0], "scheme": visit[1], "steps": steps}
+        found += visit_pages({"url": server.url, "visits": [one]})
+    check(found)
+
+
+def test_empty_full_and_error(visit_pages, folder):
+    fill(folder, 500)
+    make_service(folder, slug="empty")
+    person = make_person(folder, "Ada", {"p": "owner", "empty": "owner"})
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    steps = [
+        ["goto", "/p/p"],
+        ["wait", LIVE],
+        ["wait", "!!document.querySelector('.uplot canvas')"],
+        ["axe"],
+        ["eval", fits],
+    ]
+    steps += [["eval", "document.querySelector('[data-word=cost_note]').textContent.startsWith('nominal 95%')"]]
+    steps += [["goto", "/p/p/settings"], ["axe"], ["eval", fits], ["goto", "/p/p/decisions/2"], ["axe"], ["eval", fits]]
+    steps += [["eval", "!document.querySelector('main img, main script')"]]
+    steps += [
+        ["goto", "/p/empty"],
+        ["axe"],
+        ["eval", fits],
+        ["goto", "/p/p/decisions/1"],
+        ["axe"],
+        ["goto", "/p/none"],
+        ["axe"],
+    ]
+    with ThreadedServer(folder) as server:
+        look(visit_pages, server, folder, person, steps)
+
+
+def test_numbers_move_and_the_feed_is_closed_while_the_tab_is_hidden(visit_pages, folder):
+    tokens = make_service(folder)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    with ThreadedServer(folder) as server:
+        producer = server.client(tokens["producer"])
+        producer.decide({"x": 1.0, "y": 2.0})
+        hide = (
+            "Object.defineProperty(document, 'hidden', {configurable: true, get: () => %s});"
+            " document.dispatchEvent(new Event('visibilitychange')); true"
+        )
+        decide = (
+            "fetch('/v1/p/decide', {method: 'POST', headers: {'Content-Type': 'application/json', 'Idempotency-Key':"
+            " String(Math.random()), 'X-CSRF-Token': document.querySelector('meta[name=csrf]').content},"
+            " body: JSON.stringify({row: {x: 1, y: 2}})}).then((r) => r.ok)"
+        )
+        rows = "document.querySelector('[data-word=rows]').textContent === '%d rows'"
+        steps = [["goto", "/p/p"], ["wait", LIVE], ["eval", decide], ["wait", rows % 2], ["axe"]]
+        steps += [["eval", hide % "true"], ["wait", "document.getElementById('state').textContent !== 'live'"]]
+        steps += [["eval", decide], ["eval", "new Promise((r) => setTimeout(() => r(true), 1500))"], ["eval", rows % 2]]
+        steps += [["eval", hide % "false"], ["wait", LIVE], ["wait", rows % 3]]
+        visit = {"code": code_for(folder, person), "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
+        assert (found["said"], found["foreign"], found["violations"]) == ([], [], [])
+        assert all(result in (None, [], True) for result in found["results"]), found["results"]
+
+
+def test_settings_are_changed_by_keyboard_and_refusals_are_said(visit_pages, folder):
+    make_service(folder)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    typed = [["press", "Control+a"], ["type", "70"], ["press", "Enter"]]
+    said = "document.getElementById('%s').textContent.includes('%s')"
+    with ThreadedServer(folder) as server:
+        steps = [["goto", "/p/p/settings"], ["eval", "document.querySelector('[name=budget]').focus(), true"], *typed]
+        steps += [["wait", said % ("saved", "Saved as event 2: budget")], ["axe"]]
+        steps += [["eval", "document.querySelector('[name=query]').focus(), true"]]
+        steps += [["press", "Control+a"], ["type", "AskAll"], ["press", "Enter"]]
+        steps += [["wait", said % ("refused", "query must be AskAsymmetric or AskSymmetric")], ["axe"]]
+        visit = {"code": code_for(folder, person), "width": 320, "scheme": "dark", "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
+        assert all(result in (None, [], True) for result in found["results"]), found["results"]
+        assert found["wide"] <= 320
+        end = time.monotonic() + 30
+        while server.service.runtime.snapshot("p").limit != 70:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_without_a_connection_the_page_says_so(visit_pages, folder):
+    tokens = make_service(folder)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    with ThreadedServer(folder) as server:
+        server.client(tokens["producer"]).decide({"x": 1.0, "y": 2.0})
+        steps = [["goto", "/p/p"], ["wait", LIVE], ["offline", True]]
+        steps += [["eval", "dispatchEvent(new Event('pagehide')), true"]]
+        steps += [["wait", "document.getElementById('state').textContent === 'no connection; trying again'"], ["axe"]]
+        visit = {"code": code_for(folder, person), "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
+        assert all(result in (None, [], True) for result in found["results"]), found["results"]
