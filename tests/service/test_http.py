@@ -248,6 +248,8 @@ MATRIX = {  # owner, annotator, producer, reader
     "POST /v1/p/outcomes": "1313",
     "GET /v1/p/summary": "1331",
     "GET /v1/p/estimates": "1331",
+    "GET /v1/p/curves": "1331",
+    "GET /v1/p/live?count=1": "1331",
     "GET /v1/p/decisions": "1331",
     "GET /v1/p/decisions/2": "1331",
     "GET /v1/p/events": "1331",
@@ -299,8 +301,9 @@ def test_access_matrix(folder):
     elsewhere = make_token(store, "q", "owner", at=now)
     store.close()
     listed = {f"{r.method} {r.path}".replace("{project}", "p") for r in ROUTES}
+    named = (path.partition("?")[0] for path in MATRIX)
     assert listed == {
-        p.replace("/2", "/{item}").replace("/3/", "/{answer}/").replace("/5/", "/{person}/") for p in MATRIX
+        path.replace("/2", "/{item}").replace("/3/", "/{answer}/").replace("/5/", "/{person}/") for path in named
     }
     with ThreadedServer(folder) as server:
         for route, expected in MATRIX.items():
@@ -345,3 +348,39 @@ def test_access_matrix(folder):
         status, _, text = call(server.url, "GET", "/metrics", token=tokens["metrics"])
         assert status == 200
         assert b"steelyard_queue_rows" in text
+
+
+PAGES = {  # owner, annotator, producer, reader: 1 shown, 3 wrong role, m for owners of the service alone
+    "/": "1111",
+    "/people": "1111",
+    "/new": "mmmm",
+    "/p/p": "1331",
+    "/p/p/label": "1133",
+    "/p/p/settings": "1333",
+    "/p/p/decisions/2": "1331",
+}
+
+
+def test_access_matrix_of_pages(folder):
+    tokens = make_service(folder)
+    store, now = SQLiteStore(folder), Clock().now()
+    create_project(store, "q", settings_of(), at=now)
+    store.close()
+    with ThreadedServer(folder) as server:
+        assert server.client(tokens["producer"]).decide({"x": 1, "y": 2})["id"] == 2
+        people = {role: visit(server, folder, make_person(folder, role, {"p": role})) for role in ROLES}
+        stranger = visit(server, folder, make_person(folder, "stranger", {"q": "owner"}))
+        desk = visit(server, folder, make_person(folder, "desk", {"_service": "owner"}))
+        for path, expected in PAGES.items():
+            for role, kind in zip(ROLES, expected, strict=True):
+                status = people[role].page(path)[0]
+                assert status == {"1": 200, "3": 403, "m": 404}[kind], (path, role, status)
+            assert desk.page(path)[0] == 200, path
+            hidden = path.startswith("/p/") or path == "/new"
+            assert stranger.page(path)[0] == (404 if hidden else 200), path
+            status, headers, _ = call(server.url, "GET", path, headers={"Accept": "text/html"})
+            assert (status, headers["location"].partition("?")[0]) == (303, "/login"), path
+            status, headers, _ = call(server.url, "GET", path, token=tokens["owner"])  # a token opens no page
+            assert status == 303, path
+        nowhere = [stranger.page("/p/p/label")[2], stranger.page("/p/nothing/label")[2]]
+        assert nowhere[0] == nowhere[1]  # no word about whether a project exists
