@@ -30,8 +30,8 @@ def check_executor(executor: Any) -> Executor | None:
 
 def workers_of(executor: Any) -> int:
     """How many tasks an executor runs side by side, as far as it tells; 2 otherwise."""
-    told = getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
-    return max(1, int(told)) if told else 2
+    known = getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
+    return max(1, int(known)) if known else 2
 
 
 @contextmanager

@@ -120,9 +120,9 @@ def score_curve(found: Histogram, costs: Floats | None) -> ScoreCurve | None:
     if costs is not None:
         cost, error = _costs(found, fn, fp, costs)
         best = int(np.argmin(cost))
-    told = float("nan") if cost is None else float(cost[best])
+    best_cost = float("nan") if cost is None else float(cost[best])
     area = (wins + 0.5 * ties) / pairs
-    return ScoreCurve(area, 0.5 * ties / pairs, thresholds, fn, fp, cost, float(thresholds[best]), told, error)
+    return ScoreCurve(area, 0.5 * ties / pairs, thresholds, fn, fp, cost, float(thresholds[best]), best_cost, error)
 
 
 def _product(one: Wholes, other: Wholes) -> int:

@@ -186,10 +186,10 @@ def predict_part(folder: str, position: int) -> dict[str, Any]:
         for chunk in ahead(parts.part_chunks(part, about["rows"], about["reading"], about["options"])):
             try:
                 found = decide_rows(model, chunk, costs=costs, drop=cost_columns(spec))
-                told = _output(found, chunk, about["columns"], raw=not isinstance(model, (Model, StreamState)))
+                shown = _output(found, chunk, about["columns"], raw=not isinstance(model, (Model, StreamState)))
             except SteelyardError as error:
                 raise named_error(error, part, count) from error
-            writer.write(told)
+            writer.write(shown)
             count += len(found.decisions)
         writer.close()
     note.parent.mkdir(exist_ok=True)
@@ -233,15 +233,15 @@ def decide_rows(
 
 def _output(found: Decided, chunk: Dataset, columns: Sequence[str], *, raw: bool) -> dict[str, Any]:
     """The columns of an output part; scores of learners that know no probabilities."""
-    told: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     table: Any = named_rows(chunk) if columns else None
     for name in columns:
         if name not in chunk.features:
             raise invalid("columns", f"name columns of the parts ({', '.join(chunk.features[:20])})", name)
-        told[name] = list(table[name])
-    told["decision"] = found.decisions
+        shown[name] = list(table[name])
+    shown["decision"] = found.decisions
     if found.expected_cost is not None:
-        told["expected_cost"] = found.expected_cost
+        shown["expected_cost"] = found.expected_cost
     if raw and found.scores is not None:
-        told["score"] = found.scores.tolist()
-    return told
+        shown["score"] = found.scores.tolist()
+    return shown
