@@ -30,7 +30,7 @@ from steelyard.service.leases import Leases
 from steelyard.service.live import estimates
 from steelyard.service.pace import scaled_rule
 from steelyard.service.projects import create_project, load_project, replayed
-from steelyard.service.records import pack_cells
+from steelyard.service.records import BadRecordError, RecordReader, RowEncoder, pack_cells
 from steelyard.service.settings import read_settings
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.verify import verify_project
@@ -357,3 +357,23 @@ def test_expired_questions_give_their_label_back(folder):
     assert bench.run(ExpireJob("p", 0)) == len(asked)
     assert (bench.state.budget.spent, bench.state.budget.reserved) == (1, 0), "what was paid stays paid"
     assert load_project(bench.store, bench.store.project("p")).state.digest() == bench.state.digest()
+
+
+@pytest.mark.parametrize("cell", [float("nan"), float("inf"), 1e101, -1e101, "1", True, 2**60])
+def test_a_row_of_numbers_alone_is_checked_like_any_other(cell):
+    reader = RecordReader(settings_of(columns={"x": "number", "y": "number"}))
+    assert reader.read({"x": 1.0, "y": 2.0}) == ([1.0, 2.0], 0, 0)
+    assert reader.read({"x": 1, "y": 2.0}) == ([1, 2.0], 0, 0)
+    assert reader.read({"x": 1.0, "z": 2.0}) == ([1.0, None], 1, 1)
+    with pytest.raises(BadRecordError, match="column 'y' must be a number"):
+        reader.read({"x": 1.0, "y": cell})
+
+
+@pytest.mark.parametrize("scale", ["auto", "none", "unit-norm"])
+def test_numbers_alone_are_encoded_as_records_are(scale):
+    settings = settings_of(columns={"x": "number", "y": "number"}, scale=scale)
+    quick, plain = RowEncoder(settings), RowEncoder(settings)
+    plain._all_numbers = False
+    for x in range(5):
+        np.testing.assert_array_equal(quick.one([float(x), 2.0]), plain.one([float(x), 2.0]))
+        np.testing.assert_array_equal(quick.one([None, x]), plain.one([None, x]))

@@ -107,6 +107,24 @@ class RecordEncoder:
                 scaler.counts_, scaler.mean_, scaler.squares_ = before
             raise
 
+    def one_of_numbers(self, numbers: Sequence[Any]) -> NDArray[np.float64]:
+        """The same for a record of numbers alone, in the order of the columns, none of them missing.
+
+        Parameters
+        ----------
+        numbers : sequence of float
+            A number for each column.
+
+        Returns
+        -------
+        ndarray
+            What ``decide`` and ``learn`` take.
+        """
+        raw = array("d", numbers)
+        if self.hashed or len(raw) != self.width:
+            raise invalid("numbers", f"be {self.width}, of columns that are all numbers", len(raw))
+        return np.array(raw) if self.scale == "none" else self._scaler(unit_norm=True).one(raw)
+
     def _numbers(self, record: dict[str, Any]) -> array[float]:
         numbers = array("d", self._blank)
         if not gather_numbers(record, self._numeric, numbers):

@@ -54,7 +54,18 @@ class Project:
         state = self.state
         seq = state.seq + 1
         made = state.decide(seq, row.cells, self.at)
-        self.emit(Decide(**made._asdict(), digest=payload_digest(row.payload)), item=seq, actor=actor)
+        t, model, score, answer, chance, sampled, ask = made
+        body = Decide(
+            t=t,
+            model=model,
+            score=score,
+            answer=answer,
+            chance=chance,
+            sampled=sampled,
+            ask=ask,
+            digest=payload_digest(row.payload),
+        )
+        self.emit(body, item=seq, actor=actor)
         self.changes.items.append((seq, row.external, row.payload))
         self.missing += row.missing
         self.unknown += row.unknown

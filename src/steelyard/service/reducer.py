@@ -109,11 +109,11 @@ class State:
             self.questions[item] = Question(item, expires, score, answer, chance, self.reach)
             self.open_rows[item] = row
         decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask)
-        self._keep_pace()
+        self._keep_pace(t + 1)
         return decided
 
-    def _keep_pace(self) -> None:
-        query = self.pace.adjusted(self.settings, self.learner.n_rounds_, self.budget.left)
+    def _keep_pace(self, rounds: int) -> None:
+        query = self.pace.adjusted(self.settings, rounds, self.budget.left)
         if query is not None:
             self._ask_by(query)
 
@@ -307,7 +307,9 @@ def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | 
     if payload_digest(payload) != body.digest:
         raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), payload_digest(payload).hex())
     found = state.decide(event.seq, unpack_cells(payload), event.at)
-    _compare(event.seq, Decided._fields, tuple(getattr(body, name) for name in Decided._fields), found)
+    logged = (body.t, body.model, body.score, body.answer, body.chance, body.sampled, body.ask)
+    if logged != found:
+        _compare(event.seq, Decided._fields, logged, found)
 
 
 def _compare(seq: int, names: tuple[str, ...], logged: tuple[Any, ...], computed: tuple[Any, ...]) -> None:
