@@ -135,10 +135,11 @@ with its share of the precision, precisions add up. "Divided" leaves the start o
 weights and variances. The way was chosen on the first three sets, among eight. The second table shares data with the
 first where a name has a colon: other classes of the same rows are positive. The choice was made on four splits of each
 of the first three sets, 16 lanes, ratios of "first lane alone, then divided" / "divided" / "averaged": AROW(10) w8a
-1.06 / 1.09 / 1.49, kdd99 1.01 / 1.28 / 1.18, covtype 1.00 / 1.00 / 1.00; SCW1 w8a 1.04 / 1.17 / 1.26, kdd99 .98 / 1.26 /
-1.07, covtype .99 / 1.03 / .82. Why the divided prior alone is dear on kdd99: each lane begins at nothing with steps as
-many times larger as there are lanes, and features with rare large values are learned from few rows. SCW1 does not keep
-up with plain averaging where the sequential pass itself is unsteady (a9a, covtype): averaging is cheaper than the pass.
+1.06 / 1.09 / 1.49, kdd99 1.01 / 1.28 / 1.18, covtype 1.00 / 1.00 / 1.00; SCW1 w8a 1.04 / 1.17 / 1.26, kdd99
+.98 / 1.26 / 1.07, covtype .99 / 1.03 / .82. Why the divided prior alone is dear on kdd99: each lane begins at nothing
+with steps as many times larger as there are lanes, and features with rare large values are learned from few rows. SCW1
+does not keep up with plain averaging where the sequential pass itself is unsteady (a9a, covtype): there averaging is
+cheaper than the pass.
 """
 
 
