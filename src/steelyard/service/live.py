@@ -97,8 +97,8 @@ class Labelled(NamedTuple):
     def first(self, count: int) -> Labelled:
         """The same as of the label of this number."""
         cut = Trace(*(np.asarray(column)[:count] for column in self.trace))
-        cut_to = {"reach": self.reach[:count], "items": self.items[:count]}
-        return self._replace(rounds=int(self.reach[count - 1]), trace=cut, closed=0, **cut_to)
+        rounds, reach, items = int(self.reach[count - 1]), self.reach[:count], self.items[:count]
+        return self._replace(rounds=rounds, trace=cut, reach=reach, items=items, closed=0)
 
 
 def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
@@ -120,8 +120,7 @@ def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
     columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.empty(0)] * 6
     score, answer, chance, y, reach, items = columns
     trace = Trace(score, answer.astype(np.int64), np.ones(len(rows), bool), chance, y.astype(np.int64))
-    whole = [column.astype(np.int64) for column in (reach, items)]
-    found = Labelled(end, rounds, trace, *whole, len(closed), closed)
+    found = Labelled(end, rounds, trace, reach.astype(np.int64), items.astype(np.int64), len(closed), closed)
     left = snapshot.limit - snapshot.spent - snapshot.reserved
     return found.best() if left <= 0 or snapshot.rounds > snapshot.settings.expected_rows else found
 
@@ -174,8 +173,14 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
             continue
         constant = cost.value / (1 - saved.value) if saved.value < 1 else 0.0
         points.append((part.rounds, cost.value, cost.low, cost.high, constant))
-    rows, *lines = ([list(column) for column in zip(*points, strict=True)]) if points else [[]] * 5
-    return CurveReply(rows, *lines, waiting=snapshot.reach - found.rounds)
+    return CurveReply(
+        rows=[rounds for rounds, *_ in points],
+        cost=[cost for _, cost, *_ in points],
+        low=[low for _, _, low, _, _ in points],
+        high=[high for _, _, _, high, _ in points],
+        constant=[constant for *_, constant in points],
+        waiting=snapshot.reach - found.rounds,
+    )
 
 
 def _support(found: Labelled, matrix: Any) -> tuple[float, int]:
