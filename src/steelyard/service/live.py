@@ -97,8 +97,8 @@ class Labelled(NamedTuple):
     def first(self, count: int) -> Labelled:
         """The same as of the label of this number."""
         cut = Trace(*(np.asarray(column)[:count] for column in self.trace))
-        reach, items = self.reach[:count], self.items[:count]
-        return self._replace(rounds=int(self.reach[count - 1]), trace=cut, closed=0, reach=reach, items=items)
+        rounds, reach, items = int(self.reach[count - 1]), self.reach[:count], self.items[:count]
+        return self._replace(rounds=rounds, trace=cut, reach=reach, items=items, closed=0)
 
 
 def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
@@ -173,9 +173,14 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
             continue
         constant = cost.value / (1 - saved.value) if saved.value < 1 else 0.0
         points.append((part.rounds, cost.value, cost.low, cost.high, constant))
-    columns: list[list[Any]] = [list(column) for column in zip(*points, strict=True)] if points else [[]] * 5
-    rows, cost_line, low, high, constants = columns
-    return CurveReply(rows, cost_line, low, high, constants, waiting=snapshot.reach - found.rounds)
+    return CurveReply(
+        rows=[rounds for rounds, *_ in points],
+        cost=[cost for _, cost, *_ in points],
+        low=[low for _, _, low, _, _ in points],
+        high=[high for _, _, _, high, _ in points],
+        constant=[constant for *_, constant in points],
+        waiting=snapshot.reach - found.rounds,
+    )
 
 
 def _support(found: Labelled, matrix: Any) -> tuple[float, int]:
