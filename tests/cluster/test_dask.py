@@ -72,8 +72,12 @@ class Cluster:
         port = self.address.rpartition(":")[2]
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
         self.workers = [self.add_worker() for _ in range(workers)]
-        with distributed.Client(self.address, timeout=300, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=300)
+        try:
+            with distributed.Client(self.address, timeout=300, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=300)
+        except BaseException:
+            self.close()
+            raise
 
     def add_worker(self) -> Any:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "300"]
