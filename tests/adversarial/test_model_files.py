@@ -164,7 +164,11 @@ def test_a_learner_names_rules_and_nothing_else(samples, folder, rule):
 
 
 @pytest.mark.parametrize(
-    "words", [["predict", "evil.steelyard", "kept"], ["stream", "kept", "--target", "y", "--state", "evil.steelyard"]]
+    "words",
+    [
+        ["predict", "evil.steelyard", "kept"],
+        ["stream", "kept", "--format", "csv", "--target", "y", "--state", "evil.steelyard"],
+    ],
 )
 def test_the_command_line_refuses_in_one_line_and_ends_with_2(folder, monkeypatch, capsys, words):
     zipped(folder / "evil.steelyard", format_2(kind="sklearn.utils._testing.check_output"))

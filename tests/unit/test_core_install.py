@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
+import steelyard._native
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="links packages into an environment of its own")
 SOURCE = Path(steelyard.__file__).parents[1]
@@ -50,7 +51,11 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
             place = Path(str(distribution.locate_file(top)))
             if place.exists() and not (packages / top).exists():
                 (packages / top).symlink_to(place)
-    (packages / "steelyard.pth").write_text(f"{SOURCE}\n")
+    (packages / "steelyard").mkdir()
+    compiled = Path(steelyard._native.__file__)  # beside the sources, or where an editable install keeps it
+    for entry in {compiled, *(SOURCE / "steelyard").iterdir()}:
+        if not (packages / "steelyard" / entry.name).exists():
+            (packages / "steelyard" / entry.name).symlink_to(entry)
     return folder / "bin" / "python"
 
 

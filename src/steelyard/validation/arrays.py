@@ -201,7 +201,7 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         if (whole == labels).all():
             classes, codes = _count_integers(whole)
             return classes.astype(labels.dtype), codes
-    if labels.dtype.kind not in "USb":  # texts and truth values are always classes; the check sorts them once more
+    if labels.dtype.kind not in "Ub":  # texts and truth values are always classes; the check sorts them once more
         from sklearn.utils.multiclass import check_classification_targets
 
         try:

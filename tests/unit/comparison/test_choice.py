@@ -18,6 +18,8 @@ from steelyard.comparison.promise import Promise
 from steelyard.comparison.recommendation import _how_sure, _what_it_costs, _what_to_use
 from steelyard.evaluate import Interval
 
+AMOUNT = "{:g}".format  # a cost as text, where no currency is given
+
 
 def run(name: str, paid: Any, family: str = "baseline", **more: Any) -> CandidateRun:
     return CandidateRun(name, family, paid=np.asarray(paid, dtype=float), **more)
@@ -87,7 +89,7 @@ def test_equal_costs_are_no_lead() -> None:
 )
 def test_a_blend_near_a_single_model_says_so_with_its_size(ours: float, theirs: float, said: str) -> None:
     best = line("blend", ours, family="blend", p_value=None)
-    told = " ".join(_how_sure(best, [best, line("SVM", theirs), line("forest", 0.9, p_value=0.001)], 7, 12_300))
+    told = " ".join(_how_sure(best, [best, line("SVM", theirs), line("forest", 0.9, p_value=0.001)], 7, 12_300, AMOUNT))
     assert said in told
     assert "--no-blend gives that one model of 12 kB instead of 7." in told
 
@@ -98,32 +100,35 @@ def test_the_cost_is_told_with_its_interval_and_beside_the_cheapest_constant() -
     for saved, words in ((0.35, "35% less"), (-0.02, "2% more")):
         best = replace(line("SVM", 0.4, p_value=None), savings=Interval(saved, saved, saved, 0.95, 0.0))
         beside = f"On rows it was not fitted on it cost {words} than the cheapest constant answer."
-        assert _what_it_costs(best, promised) == f"{told} {beside}"
-    assert _what_it_costs(line("always no", 0.4, family="constant", p_value=None), promised) == told
+        assert _what_it_costs(best, promised, AMOUNT) == f"{told} {beside}"
+    assert _what_it_costs(line("always no", 0.4, family="constant", p_value=None), promised, AMOUNT) == told
 
 
 def test_names_with_commas_are_told_apart() -> None:
     best = line("blend", 0.4, family="blend", p_value=None)
     blend = run("blend", [0.4], "blend", members=[(run("SVM, C=1", [0.4]), 0.25), (run("forest", [0.4]), 0.75)])
-    assert _what_to_use(best, [best], blend) == (
+    assert _what_to_use(best, [best], blend, AMOUNT) == (
         "Use the blend: a weighted mean of the probabilities of 2 candidates (75% forest; 25% SVM, C=1)."
     )
 
 
 def test_a_single_named_before_the_blend_says_what_the_blend_costs() -> None:
     best = line("SVM", 0.3, p_value=None)
-    told = _how_sure(best, [best, line("blend", 0.5, family="blend", p_value=0.001)], 0, None)
+    told = _how_sure(best, [best, line("blend", 0.5, family="blend", p_value=0.001)], 0, None, AMOUNT)
     assert "The blend costs 0.5, more than SVM alone by more than chance." in told
 
 
 def test_it_is_never_said_of_a_dearer_one_that_it_costs_least() -> None:
     best = line("forest", 0.5, p_value=None)
     told = _what_to_use(
-        best, [best, line("SVM", 0.4), line("always a", 0.9, family="constant", p_value=0.0)], run("forest", [1.0])
+        best,
+        [best, line("SVM", 0.4), line("always a", 0.9, family="constant", p_value=0.0)],
+        run("forest", [1.0]),
+        AMOUNT,
     )
     assert "SVM cost less (0.4 against 0.5) is within chance" in told
     best = line("forest", 0.3, p_value=None)
-    told = _what_to_use(best, [best, line("SVM", 0.4)], run("forest", [1.0]))
+    told = _what_to_use(best, [best, line("SVM", 0.4)], run("forest", [1.0]), AMOUNT)
     assert told == "Use forest: it has the least cost of 2 candidates."
 
 

@@ -152,7 +152,7 @@ def test_gains_and_free_misses_have_a_page(tmp_path: Path) -> None:
 def test_json_names_its_schema_data_and_costs() -> None:
     told = json.loads(compared().to_json())
     assert told["schema"] == 1
-    assert len(told["data"]) == 16
+    assert len(told["data"]) == 64
     assert told["costs"]["currency"] == "EUR"
 
 
