@@ -14,6 +14,7 @@ TITLES = {
     "online": "One pass over a stream",
     "reduction": "Many classes by reduction",
     "second_order": "Second-order online learners",
+    "service": "The service, one request",
     "svm": "Support vector machines",
     "tree": "C4.5 trees",
 }
