@@ -17,7 +17,7 @@ import numpy as np
 from steelyard.comparison import compare
 
 from . import tables
-from .__main__ import count_promises, read_lines, width_ratio
+from .summary import count_promises, read_lines, width_ratio
 
 SETTINGS = (
     "logistic regression, C=1",

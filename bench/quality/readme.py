@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .__main__ import (
+from .summary import (
     cost_interval,
     cost_lines,
     cost_logs,

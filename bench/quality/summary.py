@@ -1,0 +1,131 @@
+"""What the lines of a results file say: cost ratios with intervals, promises kept, CPU time and memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_FIXED_MB = 400  # that a comparison may need beside six times its table in single precision
+_FOUR = ("catboost", "lightgbm", "xgboost", "flaml")
+_SHARE = 0.01  # of the cheapest constant's cost is added to both sides of a ratio
+
+
+def read_lines(out: Path) -> list[dict[str, Any]]:
+    """The lines of a results file; none where there is none."""
+    return [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+
+
+def cost_lines(lines: list[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """By table, seed and method, the lines that have a cost."""
+    return {(line["table"], line["seed"], line["method"]): line for line in lines if "cost" in line}
+
+
+def cost_logs(cost: dict[tuple[str, int, str], dict[str, Any]], method: str) -> dict[str, list[float]]:
+    """By table, logarithms of our cost over that of a method, a share of the cheapest constant's added to both."""
+    logs: dict[str, list[float]] = {}
+    for table, seed in sorted({key[:2] for key in cost}):
+        ours, theirs = cost.get((table, seed, "steelyard")), cost.get((table, seed, method))
+        if ours is not None and theirs is not None:
+            extra = _SHARE * ours["constant"]
+            logs.setdefault(table, []).append(float(np.log((ours["cost"] + extra) / (theirs["cost"] + extra))))
+    return logs
+
+
+def cost_interval(means: np.ndarray) -> tuple[float, float, float]:
+    """Geometric mean over tables with a 95% bootstrap interval."""
+    drawn = np.random.default_rng(0).choice(means, (5000, len(means))).mean(axis=1)
+    low, high = np.exp(np.quantile(drawn, [0.025, 0.975]))
+    return float(np.exp(means.mean())), float(low), float(high)
+
+
+def count_near_best(cost: dict[tuple[str, int, str], dict[str, Any]]) -> tuple[int, int]:
+    """Tables on which we cost at most 2% more than the best of four peers, of those that all of them have run on."""
+    near = total = 0
+    for table in sorted({key[0] for key in cost}):
+        means = {}
+        for method in ("steelyard", *_FOUR):
+            found = [cost[key]["cost"] for key in cost if key[0] == table and key[2] == method]
+            if found:
+                means[method] = float(np.mean(found))
+        if len(means) == 1 + len(_FOUR):
+            total += 1
+            near += means.pop("steelyard") <= 1.02 * min(means.values())
+    return near, total
+
+
+def count_promises(lines: list[dict[str, Any]]) -> tuple[int, int]:
+    """Promises that held the cost paid, and all of them."""
+    found = [line for line in lines if "promise" in line and "cost" in line]
+    return sum(line["promise"]["low"] <= line["cost"] <= line["promise"]["high"] for line in found), len(found)
+
+
+def width_ratio(lines: list[dict[str, Any]]) -> float | None:
+    """Median of the promise's width over that of the interval of the winner's own costs, where that has one."""
+    wider = [
+        _width(line["promise"]) / (line["own"][1] - line["own"][0])
+        for line in lines
+        if "promise" in line and "own" in line and line["own"][1] > line["own"][0]
+    ]
+    return float(np.median(wider)) if wider else None
+
+
+def memory_peak(lines: list[dict[str, Any]]) -> tuple[float, float] | None:
+    """Megabytes at the peak and allowed, of the table that comes closest to what is allowed."""
+    ours = [line for line in lines if "table_mb" in line and line["method"] == "steelyard"]
+    if not ours:
+        return None
+    most = max(ours, key=lambda line: line["peak_mb"] - 6 * line["table_mb"])
+    return most["peak_mb"], 6 * most["table_mb"] + _FIXED_MB
+
+
+def summary(lines: list[dict[str, Any]]) -> str:
+    """Geometric means of cost ratios over tables with intervals, wins, promises kept and CPU time."""
+    cost = cost_lines(lines)
+    pairs = {key[:2] for key in cost}
+    seconds = ", ".join(f"{s:g}" for s in sorted({line["seconds"] for line in lines}))
+    shown = [f"{len({t for t, _ in pairs})} tables, {len(pairs)} pairs of table and seed, {seconds} CPU s a method"]
+    for method in sorted({key[2] for key in cost} - {"steelyard"}):
+        if logs := cost_logs(cost, method):
+            means = np.array([np.mean(values) for values in logs.values()])
+            value, low, high = cost_interval(means)
+            wins = f"no dearer on {sum(m <= 0 for m in means)} of {len(means)} tables"
+            shown.append(f"  cost ratio to {method:10s} {value:.3f} (95% {low:.3f} to {high:.3f})  {wins}")
+    near, total = count_near_best(cost)
+    shown.append(f"  at most 2% above the best of four peers on {near} of {total} tables")
+    shown += _promises(lines) + _cpu(lines)
+    failed = [line for line in lines if "failed" in line]
+    shown += [f"  failed: {line['table']} {line['seed']} {line['method']}: {line['failed']}" for line in failed]
+    return "\n".join(shown)
+
+
+def _promises(lines: list[dict[str, Any]]) -> list[str]:
+    kept, total = count_promises(lines)
+    if not total:
+        return []
+    share = [_width(line["promise"]) / line["constant"] for line in lines if "promise" in line and "cost" in line]
+    shown = [
+        f"  promise kept on {kept} of {total} pairs of table and seed; median width {np.median(share):.3f} of the "
+        "cheapest constant's cost"
+    ]
+    wider = width_ratio(lines)
+    if wider is not None:
+        shown.append(f"  median width {wider:.2f} times the interval of the winner's own costs")
+    return shown
+
+
+def _width(promise: dict[str, Any]) -> float:
+    return float(promise["high"] - promise["low"])
+
+
+def _cpu(lines: list[dict[str, Any]]) -> list[str]:
+    shown = []
+    for method in sorted({line["method"] for line in lines}):
+        found = [line["cpu"] for line in lines if line["method"] == method]
+        shown.append(f"  CPU of {method:10s} mean {np.mean(found):6.1f} s")
+    peak = memory_peak(lines)
+    if peak is not None:
+        shown.append(f"  peak memory with steelyard {peak[0]:.0f} MB; limit for that table {peak[1]:.0f} MB")
+    return shown
