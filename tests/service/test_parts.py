@@ -144,6 +144,9 @@ def test_nobody_holds_more_than_their_share(monkeypatch):
     assert leases.take("p", 2, queue, 3, 3) == [6, 7, 8]  # and gives back what is beyond it
     assert leases.take("p", 1, queue, 3, 3) == [1, 2, 3]
     assert leases.take("p", 3, queue, 3, 3) == [4, 5, 10]
+    assert leases.take("q", 1, queue, 10, 10) == queue
+    assert leases.take("q", 1, queue, 4, 4) == [1, 2, 3, 4]
+    assert leases.take("q", 2, queue, 10) == [5, 6, 7, 8, 9, 10]  # what was given back is free for anybody
     leases.see("p", 1)
     assert leases.share("p", 20, 0) == 1
 

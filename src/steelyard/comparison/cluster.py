@@ -1,4 +1,4 @@
-"""Units on any executor, such as a Dask cluster: the data are sent once, and a lost worker's unit is run again."""
+"""Units on any executor, such as a Dask cluster: the data are sent once."""
 
 from __future__ import annotations
 
