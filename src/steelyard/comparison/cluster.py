@@ -15,9 +15,8 @@ from ..errors import ClusterLost
 from ..executors import shared, unwrap, workers_of
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import FoldRunner, single_threaded
+from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task, single_threaded
 from .schedule import Unit
-from .workers import SKIPPED, Failed, Outcome, Results, Task
 
 _POLL = 0.2  # seconds between two looks whether the user wants to stop
 _AHEAD = 2  # units handed out for each worker, so that none waits for the next

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -143,3 +144,35 @@ def as_rows(rows: Any) -> Any:
 
 def _bytes(pair: tuple[Any, Any]) -> int:
     return sum(int(rows.data.nbytes) if hasattr(rows, "indptr") else int(rows.nbytes) for rows in pair)
+
+
+Task = tuple[Unit, Candidate]
+Outcome = FoldResult | str
+Results = Iterator[tuple[Unit, Outcome]]
+Failed = Callable[[int], bool]  # whether a candidate has failed on an earlier fold
+SKIPPED = "skipped"
+
+
+class InProcess:
+    """Units one after the other in this process: nothing to start, no protection."""
+
+    def __init__(self, data: ComparisonData, cv: int) -> None:
+        self.cpu_limit = math.inf
+        self._runner = FoldRunner(data, cv)
+        self._began, self._in_units = time.process_time(), 0.0
+
+    def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until no further one may start."""
+        for unit, candidate in tasks:
+            if not may_start():
+                return
+            result = SKIPPED if failed(unit.candidate) else self._runner.run(unit, candidate)
+            self._in_units += 0.0 if isinstance(result, str) else result.cpu_seconds
+            yield unit, result
+
+    def cpu_beside(self) -> float:
+        """CPU seconds since the pool was made that no unit took."""
+        return time.process_time() - self._began - self._in_units
+
+    def close(self) -> None:
+        """Nothing to end."""
