@@ -15,7 +15,7 @@ from ..errors import ClusterLost
 from ..executors import shared, unwrap, workers_of
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task
+from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task, single_threaded
 from .schedule import Unit
 
 _POLL = 0.2  # seconds between two looks whether the user wants to stop
@@ -40,6 +40,9 @@ class ExecutorPool:
         self.cpu_limit = math.inf
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
+        self._held.enter_context(
+            single_threaded()
+        )  # for units in threads of this process: BLAS heeds one thread's word
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
         self._began = time.thread_time()
 
@@ -101,6 +104,6 @@ def run_unit(handle: Any, unit: Unit, candidate: Candidate) -> Outcome:
     """Run one unit; the task of a worker, which prepares rows of a fold once."""
     data, cv = unwrap(handle)
     if getattr(_local, "data", None) is not data:
-        _local.data, _local.runner = data, FoldRunner(data, cv)
+        _local.data, _local.runner = data, FoldRunner(data, cv, time.thread_time)
     found: Outcome = _local.runner.run(unit, candidate)
     return found
