@@ -1,4 +1,4 @@
-"""Units on any executor, such as a Dask cluster: the data are sent once."""
+"""Units on any executor, such as a Dask cluster: the data are sent once, and a lost worker's unit is run again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack
 from typing import Any
 
-from ..errors import ClusterLost
-from ..executors import shared, unwrap, workers_of
+from ..executors import naming_loss, shared, unwrap, workers_of
 from .candidates import Candidate
 from .data import ComparisonData
 from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task, single_threaded
@@ -79,12 +77,8 @@ class ExecutorPool:
     def _outcome(self, future: Future[Any]) -> Outcome:
         """A unit that ends every worker it runs on is one candidate's trouble; a cluster that is gone ends it all."""
         try:
-            result: Outcome = future.result()
-        except (CancelledError, BrokenProcessPool, OSError) as error:
-            where = getattr(self._executor, "address", "the executor")
-            raise ClusterLost(
-                f"the cluster at {where} went away during the comparison. Run it again with out= and resume=True."
-            ) from error
+            with naming_loss(self._executor, "the comparison", "Run it again with out= and resume=True."):
+                result: Outcome = future.result()
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise
