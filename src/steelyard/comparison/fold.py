@@ -66,7 +66,10 @@ class Judged:
     def __init__(self, data: ComparisonData, rows: int, cv: int, repeat: int = 0) -> None:
         self.rows = data.sample_rows(rows)
         part = data.labels_only().subset(self.rows)
-        self.fold = assign_folds(part, count_folds(len(data.codes), cv), repeat)
+        if part.folds is None:
+            self.fold = assign_folds(part, count_folds(len(data.codes), cv), repeat)
+        else:
+            self.fold = np.unique(part.folds, return_inverse=True)[1].astype(np.intp)
         self.n_folds = int(self.fold.max()) + 1
 
     def split(self, fold: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
