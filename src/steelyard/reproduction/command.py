@@ -267,6 +267,15 @@ class Mode:
             raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
 
 
+def one_item(table: str | None, figure: str | None, item: str | None) -> str | None:
+    """Name the one item that ``--table``, ``--figure`` or ``--item`` ask for."""
+    given = {"--table": table and f"Table {table}", "--figure": figure and f"Figure {figure}", "--item": item}
+    named = {option: name for option, name in given.items() if name}
+    if len(named) > 1:
+        raise invalid(" and ".join(named), "not be combined", ", ".join(named.values()))
+    return next(iter(named.values()), None)
+
+
 def run_reproduce(
     papers: Sequence[str], part: Mapping[str, Any], wish: Mapping[str, Any], mode: Mode | None = None
 ) -> None:

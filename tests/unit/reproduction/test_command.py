@@ -17,7 +17,7 @@ from rich.console import Console
 
 from steelyard import AskRandom, Balanced, InvalidInputError, OnlineClassifier, Perceptron, f_score, load_dataset
 from steelyard.reproduction.check import check_kept, write_checked
-from steelyard.reproduction.command import Mode, Place, decide, reproduce, run_reproduce, show_committed
+from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, signed
 
@@ -260,6 +260,15 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(decide=True, check=True)
 
 
+def test_one_item_is_named_once() -> None:
+    assert one_item(None, None, None) is None
+    assert one_item("2", None, None) == "Table 2"
+    assert one_item(None, "3", None) == "Figure 3"
+    assert one_item(None, None, "Option II") == "Option II"
+    with pytest.raises(InvalidInputError, match="--table and --item must not be combined; got 'Table 2, Option II'"):
+        one_item("2", None, "Option II")
+
+
 def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Console) -> None:
     checked = check_kept("000", 1.0, console=told)
     assert not checked.different
@@ -283,6 +292,14 @@ def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, 
     (kept / "figure1-german.toml").write_text(text)
     left_out = check_kept("000", quick=True, console=told).left_out
     assert left_out["figure1-german"] == "its search takes too long for --quick"
+
+
+def test_a_quick_check_names_what_takes_too_long(kept: Path, told: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.reproduction.check.QUICK_SECONDS", 0.0)
+    checked = check_kept("000", item="Table 1", quick=True, console=told)
+    assert checked.cells == 0
+    assert checked.left_out["table1-german"].startswith("too long for --quick: asks ")
+    assert "asks nothing (0 s)" in checked.left_out["table1-german"]
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:
@@ -328,6 +345,13 @@ def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, told: Co
     whole = decide("000", place=Place(to=Path("whole")), console=told)
     assert decided.verdicts == whole.verdicts
     assert decided.verdicts[0].word == "holds"
+
+
+def test_an_experiment_that_was_begun_is_not_planned_anew(paper: Path, told: Console) -> None:
+    """Its own number of runs is its first look: with a part of them --decide waits for the rest."""
+    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=told)
+    decide("000", hours=0, place=Place(resume=Path("out")), console=told)
+    assert "asking at random is better" not in Path("out/plans.toml").read_text()
 
 
 def test_published_orders_cannot_be_continued(paper: Path, told: Console) -> None:
