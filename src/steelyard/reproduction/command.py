@@ -131,7 +131,7 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             found = Evidence.of(recipe, done.runs).lines
             if found:
                 console.print(line_table(recipe, found))
-                draw_figures(recipe, found, results)
+                draw_figures(recipe, Evidence.of(recipe, results.runs(recipe)).lines, results)  # of all, not of a part
             made.lines.extend(found)
             if done.left:
                 made.left[recipe.name] = done
