@@ -25,8 +25,10 @@ class Kind(IntEnum):
     ANSWER = 4
     SKIP = 5
     RETRACT = 6
+    ADJUDICATE = 7
     CLOSE = 8
     OUTCOME = 9
+    ERASE = 13
     UPGRADE = 14
     ACCESS = 15
 
@@ -45,7 +47,7 @@ class Begin(_Body, frozen=True):
 
 
 class Set(_Body, frozen=True):
-    """Settings change: those that do, and nothing else."""
+    """Settings change: those that do, and nothing else. Written by nobody (actor 0) it renews the budget."""
 
     changes: dict[str, Any]
     library: str
@@ -84,6 +86,13 @@ class Retract(_Body, frozen=True):
     answer: int
 
 
+class Adjudicate(_Body, frozen=True):
+    """An owner's label, whatever the answers say; the number of the training example."""
+
+    label: int
+    learned: int
+
+
 class Close(_Body, frozen=True):
     """A question is closed without a label: age, skips or owner."""
 
@@ -95,6 +104,18 @@ class Outcome(_Body, frozen=True):
 
     label: int
     origin: str
+
+
+class Erase(_Body, frozen=True):
+    """Rows are erased: that of the event's item, or what was kept long enough (``reason`` is then "age").
+
+    By age go the rows up to event ``upto`` that no open question needs, and up to ``training`` also those the model has
+    learned from; 0: none.
+    """
+
+    reason: str
+    upto: int = 0
+    training: int = 0
 
 
 class Upgrade(_Body, frozen=True):
@@ -118,8 +139,10 @@ BODIES: dict[int, type[_Body]] = {
     Kind.ANSWER: Answer,
     Kind.SKIP: Skip,
     Kind.RETRACT: Retract,
+    Kind.ADJUDICATE: Adjudicate,
     Kind.CLOSE: Close,
     Kind.OUTCOME: Outcome,
+    Kind.ERASE: Erase,
     Kind.UPGRADE: Upgrade,
     Kind.ACCESS: Access,
 }

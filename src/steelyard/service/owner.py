@@ -12,7 +12,21 @@ from starlette.routing import Route
 
 from ..active import draw
 from .access import Grant
-from .events import Access, Answer, Begin, Close, Decide, Event, Kind, Outcome, Retract, Set, unpack
+from .events import (
+    Access,
+    Adjudicate,
+    Answer,
+    Begin,
+    Close,
+    Decide,
+    Erase,
+    Event,
+    Kind,
+    Outcome,
+    Retract,
+    Set,
+    unpack,
+)
 from .jobs import RefusedError
 from .overview import costliest_kind
 from .pages import member, page, page_route, runtime_of
@@ -119,6 +133,10 @@ def _happened(runtime: Runtime, event: Event, settings: ProjectSettings) -> tupl
         what = f"took answer {body.answer:,} back; what was learned is learned again without it"
     elif isinstance(body, Close):
         what = f"closed without a label ({body.reason})"
+    elif isinstance(body, Adjudicate):
+        what = f"decided as owner: {labels[body.label]}; learned as training example {body.learned + 1:,}"
+    elif isinstance(body, Erase):
+        what = "erased the row; what was learned is learned again without it"
     elif isinstance(body, Outcome):
         what = f"came unasked: {labels[body.label]}, kept, not learned from"
     else:

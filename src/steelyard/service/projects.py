@@ -16,7 +16,7 @@ from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chai
 from .jobs import RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
-from .reducer import Decided, State, apply, begin
+from .reducer import Decided, ErasedRowError, State, apply, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
 from .store import Changes, ProjectHead
@@ -100,6 +100,17 @@ class Project:
         if raw is None:
             raise StateError(f"item {item} must have the row it was learned with; it is not there.")
         return self.state.encoder.unpack(raw)
+
+    def erase(self, items: list[int], kept: set[int]) -> None:
+        """Erase the rows of items, and keep the state behind it: every replay begins there from now on.
+
+        Of the items in ``kept`` the row that was learned stays.
+        """
+        self.state.erase(items, self.rows, kept=kept)
+        self.flush()
+        self.store.erase(self.id, items, keep_learned=kept)
+        self.store.drop_checkpoints(self.id, self.state.seq)
+        self.save_checkpoint(pinned=True)
 
     def save_checkpoint(self, *, pinned: bool = False) -> None:
         """Keep the state up to here, in the open transaction."""
@@ -250,25 +261,48 @@ def rebuilt_tables(state: State) -> dict[str, list[tuple[Any, ...]]]:
 def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
     """The log computed again, with rows from nowhere but the log; and the event it was computed from.
 
-    That is the first one, or where a log was upgraded the last upgrade: what came before was computed otherwise.
+    That is the first one; or where a log was upgraded or rows were erased the last time that happened: what came before
+    was computed otherwise, or cannot be computed any more.
     """
-    upgrade = max((e.seq for e in store.events(head.id, 0) if e.kind == Kind.UPGRADE), default=0)
+    marks = (Kind.UPGRADE, Kind.ERASE)
+    begun = max((e.seq for e in store.events(head.id, 0) if e.kind in marks), default=0)
     rows: dict[int, Row] = {}
-    if upgrade:
-        kept = store.checkpoint(head.id, upgrade)
+    if begun:
+        kept = store.checkpoint(head.id, begun)
         if kept is None:
-            raise StateError(f"the log of {head.slug} must have the checkpoint of its upgrade; it has not.")
+            raise StateError(f"the log of {head.slug} must have the checkpoint at event {begun}; it has not.")
         state = unpack_state(kept.body)
-        rows |= {q.item: state.encoder.unpack(store.example_row(head.id, q.item) or b"") for q in settled(state)}
+        for question in settled(state):
+            raw = store.example_row(head.id, question.item)
+            if raw is not None:
+                rows[question.item] = state.encoder.unpack(raw)
     else:
         state = first_state(store, head)
     state.training.start = _start(store, head)
     start = state.seq
-    for event, payload in store.history(head.id, start, head.head):
-        if event.kind == Kind.ANSWER and event.item in state.open_rows:
+    _apply_all(store, head, state, rows)
+    return state, start
+
+
+def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[int, Row]) -> None:
+    """Every event behind a state; ``rows`` takes what is learned from."""
+    for event, payload in store.history(head.id, state.seq, head.head):
+        if event.kind in (Kind.ANSWER, Kind.ADJUDICATE) and event.item in state.open_rows:
             rows[event.item] = state.open_rows[event.item]
         apply(state, event, payload, rows.__getitem__)
-    return state, start
+
+
+def recomputed_before(store: SQLiteStore, head: ProjectHead) -> int:
+    """The last event that can be computed from the first one on, in a log of which rows were erased."""
+    if log_numerics(store, head) != NUMERICS or unpack(first_event(store, head)).numerics != NUMERICS:
+        return 0
+    state = first_state(store, head)
+    state.training.start = _start(store, head)
+    try:
+        _apply_all(store, head, state, {})
+    except ErasedRowError:
+        return state.seq
+    raise StateError(f"the log of {head.slug} must miss a row before the event that erased it; it misses none.")
 
 
 def settled(state: State) -> list[Question]:

@@ -5,7 +5,7 @@ The writer and the replay call the same functions; what they change depends on t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -17,10 +17,12 @@ from ..errors import StateError, SteelyardError
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
 from .events import (
+    Adjudicate,
     Answer,
     Begin,
     Close,
     Decide,
+    Erase,
     Event,
     Kind,
     Outcome,
@@ -47,6 +49,10 @@ class DivergedReplayError(StateError):
     def __init__(self, seq: int, field: str, logged: object, computed: object) -> None:
         super().__init__(f"event {seq} must replay to the same bit; {field} was {logged!r} and is {computed!r} now.")
         self.seq, self.field, self.logged, self.computed = seq, field, logged, computed
+
+
+class ErasedRowError(StateError):
+    """A decision that cannot be computed again: its row is gone."""
 
 
 class Decided(NamedTuple):
@@ -131,11 +137,20 @@ class State:
         return found
 
     def answer(self, item: int, person: int, label: int, seq: int) -> Answered:
-        """A person's label: settles the question, is paid and learned from."""
-        question = self.question(item)
+        """A person's label. Once enough answers agree, the question is settled, and the label paid and learned from."""
+        question, settings = self.question(item), self.settings
         question.check_open()
         question.check_new_vote(person)
-        row = self.open_rows[item]
+        settled = label if settings.votes == 1 else question.agreed(settings.equal_answers, (label,))
+        learned = None if settled is None else self._settle(question, settled)
+        question.votes[person] = (label, seq)
+        if settled is None and question.answers >= settings.votes:
+            question.dispute()
+        return Answered(settled, learned)
+
+    def _settle(self, question: Question, label: int) -> int:
+        """Learn a label; the number of the training example. What cannot be learned changes nothing."""
+        item, row = question.item, self.open_rows[question.item]
         if question.paid:
             learned = self._learn_unpaid(item, label, row)
         else:
@@ -144,9 +159,8 @@ class State:
             learned = self.training.add(item, label, row, self.learner, self.learner.n_rounds_)
         question.settle(label)
         question.n = learned
-        question.votes[person] = (label, seq)
         del self.open_rows[item]
-        return Answered(label, learned)
+        return learned
 
     def _learn_unpaid(self, item: int, label: int, row: Row) -> int:
         """Learn a label in the place of one that was paid for and taken back."""
@@ -173,31 +187,77 @@ class State:
             raise ConflictError("not_yours", f"answer {answer_seq} must stand and be the person's own; it is not.")
         if question.state is QuestionState.CLOSED:
             raise ConflictError("closed", f"item {item} must not be closed; it is.")
+        if question.ruled:
+            raise ConflictError("adjudicated", f"item {item} must not have been decided by an owner; it was.")
+        question.check_row()
         return question
 
     def retract(self, answer_seq: int, person: int, item: int, rows: Rows) -> None:
-        """Take an answer or a skip back. A settled question is open again, and what was learned is learned again."""
+        """Take an answer or a skip back. A settled question is open again, and what was learned is learned again.
+
+        Unless the other answers still agree: then only the vote goes.
+        """
         question = self.retraction(answer_seq, person, item)
-        if question.state is QuestionState.SETTLED:
+        vote = question.votes.pop(person)
+        if question.state is QuestionState.DISPUTED:
+            question.reopen()
+        elif question.state is QuestionState.SETTLED and question.agreed(self.settings.equal_answers) != question.label:
             assert question.n is not None
-            row = self.training.kept_row(item)
-            row = rows(item) if row is None else row
-            kept = self.training.retracted(question.n)
-            self.learner = kept.relearned(self.learner, rows)
+            try:
+                row = self.training.kept_row(item)
+                row = rows(item) if row is None else row
+                kept = self.training.relabelled(question.n, None)
+                self.learner = kept.relearned(self.learner, rows)
+            except SteelyardError:
+                question.votes[person] = vote
+                raise
             self.training = kept
             self.open_rows[item] = row
             question.reopen()
-        del question.votes[person]
+
+    def adjudicate(self, item: int, label: int, rows: Rows) -> int:
+        """An owner's label, whatever the answers say; the number of the training example."""
+        question = self.question(item)
+        question.check_row()
+        if question.state is not QuestionState.SETTLED:
+            question.check_open_or_disputed()
+            learned = self._settle(question, label)
+        else:
+            assert question.n is not None
+            learned = question.n
+            if question.label != label:
+                changed = self.training.relabelled(learned, label)
+                self.learner = changed.relearned(self.learner, rows)
+                self.training = changed
+                question.settle(label)
+        question.ruled = True
+        return learned
 
     def close(self, item: int) -> None:
         """No label will come: what was reserved for it is free again, unless a label was paid before."""
         question = self.question(item)
-        question.check_open()
+        question.check_open_or_disputed()
         if not question.paid:
             self.learner.cancel_query()
             self.budget.refund()
         question.close()
         del self.open_rows[item]
+
+    # -- erasing -----------------------------------------------------------------------------------------------------
+
+    def erase(self, items: Iterable[int], rows: Rows, *, kept: Container[int] = ()) -> None:
+        """Forget the rows of items: labels and scores stay, and what was learned is learned again without them.
+
+        Of the items in ``kept`` only the record goes; the row that was learned stays.
+        """
+        asked = [self.questions[item] for item in items if item in self.questions]
+        numbers = [q.n for q in asked if q.n is not None and q.item not in kept]
+        if any(self.training.examples[n].label is not None for n in numbers):
+            training = self.training.without_rows(numbers)
+            self.learner = training.relearned(self.learner, rows)
+            self.training = training
+        for question in asked:
+            question.erased = True
 
     # -- settings ----------------------------------------------------------------------------------------------------
 
@@ -292,10 +352,16 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
         state.retract(body.answer, event.actor, item, rows)
     elif isinstance(body, Close):
         state.close(item)
+    elif isinstance(body, Adjudicate):
+        _compare(event.seq, ("learned",), (body.learned,), (state.adjudicate(item, body.label, rows),))
     elif isinstance(body, Set):
         state.change(body.changes, rows, event.seq)
     elif isinstance(body, Outcome):
         state.outcomes += 1
+    elif isinstance(body, Erase):
+        raise StateError(
+            f"a replay must begin behind event {event.seq}, which erased rows; its checkpoint is not there."
+        )
     elif not isinstance(body, Upgrade):
         raise StateError(f"event {event.seq} must be one of a running project; got kind {Kind(event.kind).name}.")
     state.seq = event.seq
@@ -303,7 +369,7 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
 
 def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | None) -> None:
     if payload is None:
-        raise StateError(f"event {event.seq} must have its row; it is not there.")
+        raise ErasedRowError(f"event {event.seq} must have its row; it is not there.")
     if payload_digest(payload) != body.digest:
         raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), payload_digest(payload).hex())
     found = state.decide(event.seq, unpack_cells(payload), event.at)

@@ -72,6 +72,8 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
             self._load(head.slug)
+        if store.unclean:
+            store.clean()
 
     def start(self) -> None:
         """Begin to take requests."""
@@ -160,6 +162,8 @@ class Writer:
         self.commit_seconds += time.perf_counter() - began
         for project in touched.values():
             self._publish(project)
+        if self.store.unclean:
+            self.store.clean()  # if somebody is reading, the next commit tries again
         self.deliver(outcomes)
 
     def _act(self, job: StoreJob) -> Outcome:
