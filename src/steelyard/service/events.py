@@ -31,6 +31,7 @@ class Kind(IntEnum):
     ERASE = 13
     UPGRADE = 14
     ACCESS = 15
+    FIT = 16
 
 
 class _Body(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
@@ -125,6 +126,14 @@ class Upgrade(_Body, frozen=True):
     after: int
 
 
+class Fit(_Body, frozen=True):
+    """The pair behind expected costs (see expected.py): a fact, since sums differ by a bit between machines."""
+
+    a: float
+    b: float
+    labels: int
+
+
 class Access(_Body, frozen=True):
     """Who may do what has changed."""
 
@@ -145,6 +154,7 @@ BODIES: dict[int, type[_Body]] = {
     Kind.ERASE: Erase,
     Kind.UPGRADE: Upgrade,
     Kind.ACCESS: Access,
+    Kind.FIT: Fit,
 }
 KIND_OF: dict[type[_Body], Kind] = {body: Kind(kind) for kind, body in BODIES.items()}
 _ENCODER = msgspec.msgpack.Encoder()

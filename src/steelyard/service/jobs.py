@@ -184,6 +184,11 @@ class ExpireJob(Job):
 
 
 @dataclass
+class RenewJob(Job):
+    """Renew the budget, if it is time."""
+
+
+@dataclass
 class StoreJob(Job):
     """A change outside any project's log: people, sessions, a new project. ``act`` gets the store and the time."""
 

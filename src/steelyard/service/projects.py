@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from hashlib import sha256
 from typing import Any
 
@@ -16,11 +17,12 @@ from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chai
 from .jobs import RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
-from .reducer import Decided, ErasedRowError, State, apply, begin
+from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
 from .store import Changes, ProjectHead
 
+SAME_FIT = 1e-9
 CHECKED = 1000  # events at the end of a log whose chain is checked at each start
 
 
@@ -162,7 +164,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
     """The state at the end of the log: newest checkpoint, then the events behind it, each compared."""
     check_chain(store, head, max(0, head.head - CHECKED))
     kept = store.newest_checkpoint(head.id, NUMERICS)
-    if kept is not None and kept.upto <= head.head:
+    if kept is not None and 1 < kept.upto <= head.head:
         state = unpack_state(kept.body)
     else:
         numerics = log_numerics(store, head)
@@ -187,7 +189,9 @@ def first_state(store: SQLiteStore, head: ProjectHead) -> State:
     kept = store.checkpoint(head.id, 1)
     if kept is None or sha256(kept.body).digest() != expected:
         raise StateError(f"the log of {head.slug} must have the state it began with; it is not there, or changed.")
-    return unpack_state(kept.body)
+    state = unpack_state(kept.body)
+    state.renewed = (first.at, 0)
+    return state
 
 
 def _start(store: SQLiteStore, head: ProjectHead) -> Learner | None:
@@ -289,7 +293,17 @@ def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[i
     for event, payload in store.history(head.id, state.seq, head.head):
         if event.kind in (Kind.ANSWER, Kind.ADJUDICATE) and event.item in state.open_rows:
             rows[event.item] = state.open_rows[event.item]
+        if event.kind == Kind.FIT:
+            _check_fit(state, event)
         apply(state, event, payload, rows.__getitem__)
+
+
+def _check_fit(state: State, event: Event) -> None:
+    """A fitted pair must be what is fitted now, up to what machines differ by."""
+    body, found = unpack(event), state.fit()
+    for name, logged, now in zip(("a", "b"), (body.a, body.b), found or (None, None), strict=True):
+        if now is None or not math.isclose(logged, now, rel_tol=SAME_FIT, abs_tol=SAME_FIT):
+            raise DivergedReplayError(event.seq, name, logged, now)
 
 
 def recomputed_before(store: SQLiteStore, head: ProjectHead) -> int:

@@ -24,6 +24,7 @@ from .events import (
     Decide,
     Erase,
     Event,
+    Fit,
     Kind,
     Outcome,
     Retract,
@@ -33,7 +34,8 @@ from .events import (
     payload_digest,
     unpack,
 )
-from .pace import Pace
+from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
+from .pace import FIRST, Pace
 from .questions import ConflictError, Question, QuestionState
 from .records import Cell, Row, RowEncoder, unpack_cells
 from .settings import RELEARNED, Learner, ProjectSettings, changed_settings
@@ -93,6 +95,9 @@ class State:
         self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
         self.training = Training()
         self.outcomes = 0
+        self.fits: list[FittedPair] = []  # what expected costs are derived from, in the order of events
+        self.fit_after = (0, 0)  # event and labels spent since which scores are those of one model
+        self.renewed = (0, 0)  # time and rounds at which the budget was renewed last, or the project began
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
@@ -259,10 +264,41 @@ class State:
         for question in asked:
             question.erased = True
 
+    # -- expected costs ----------------------------------------------------------------------------------------------
+
+    def fit_due(self) -> bool:
+        """Whether labels have grown enough for another pair."""
+        if len(self.settings.classes) != 2:
+            return False
+        labels, last = self.budget.spent - self.fit_after[1], self.fits[-1].labels if self.fits else 0
+        return labels >= max(LEAST_LABELS, GROWTH * last)
+
+    def fit(self) -> tuple[float, float] | None:
+        """The pair of the last labels; None if too few stand."""
+        asked = (self.questions[example.item] for example in reversed(self.training.examples))
+        first = self.fit_after[0]
+        used = [q for q in asked if q.state is QuestionState.SETTLED and q.item > first][:MOST_LABELS]
+        if len(used) < LEAST_LABELS:
+            return None
+        scores, chances = np.array([q.score for q in used]), np.array([q.chance for q in used])
+        return fit_pair(scores, np.array([q.label == 1 for q in used]), chances)
+
+    def note_fit(self, seq: int, a: float, b: float, labels: int) -> None:
+        """A pair holds from an event on."""
+        self.fits.append(FittedPair(seq, a, b, labels, self.settings.cost_matrix().tolist()))
+
     # -- settings ----------------------------------------------------------------------------------------------------
 
-    def change(self, changes: dict[str, Any], rows: Rows, seq: int) -> None:
-        """Change settings; other costs or another update rule learn all examples again."""
+    def renewal(self, at: int) -> dict[str, int] | None:
+        """The changes that renew the budget at this time; None if it is not due, or no row came since the last time."""
+        due, since = self.settings.renewal(), self.learner.n_rounds_ - self.renewed[1]
+        if due is None or since == 0 or at < self.renewed[0] + due[1] * SECOND:
+            return None
+        rows = max(since, (self.settings.expected_rows - self.renewed[1]) // 4)
+        return {"budget": self.budget.limit + due[0], "expected_rows": self.learner.n_rounds_ + rows}
+
+    def change(self, changes: dict[str, Any], rows: Rows, seq: int, at: int, *, renews: bool = False) -> None:
+        """Change settings; other costs or another update rule learn all examples again. ``renews``: by the timer."""
         settings = changed_settings(self.settings, changes)
         self.budget.check_limit(settings.budget)
         if self.training.start is not None and settings.update != self.settings.update:
@@ -281,12 +317,30 @@ class State:
             training = self.training.without_copies()
             made = training.relearned(made, rows)
             self.training, self.model = training, self.model + 1
+            self._forget_fit(seq)
         else:
             made = type(fresh).from_state(
                 state | {name: began[name] for name in ("params", "setting") if name in began}
             )
+        self._note_renewal(settings, at, renews)
         self.learner, self.query, self.settings = made, query, settings
         self.budget.limit, self.settings_seq = settings.budget, seq
+
+    def _forget_fit(self, seq: int) -> None:
+        """The scores from here on are those of another model: what they mean is not known yet."""
+        self.fit_after = (seq, self.budget.spent)
+        if self.fits:
+            self.fits.append(FittedPair(seq, None, 0.0, 0, []))
+
+    def _note_renewal(self, settings: ProjectSettings, at: int, renews: bool) -> None:
+        """Periods follow each other from the time the setting was made; missed ones are not made up for."""
+        rounds, due = self.learner.n_rounds_, self.settings.renewal()
+        if renews and due is not None:
+            period = due[1] * SECOND
+            self.renewed = (at - (at - self.renewed[0]) % period, rounds)
+            self.pace.due = min(self.pace.due, max(rounds, FIRST))
+        elif settings.renew != self.settings.renew:
+            self.renewed = (at, rounds)
 
     # -- the whole ---------------------------------------------------------------------------------------------------
 
@@ -315,6 +369,9 @@ class State:
             "budget": [self.budget.limit, self.budget.spent, self.budget.reserved],
             "questions": [self.questions[item].to_list() for item in sorted(self.questions)],
             "training": [list(example) for example in self.training.examples],
+            "fits": [list(fit) for fit in self.fits],
+            "fit_after": list(self.fit_after),
+            "renewed": list(self.renewed),
         }
 
 
@@ -331,7 +388,7 @@ def begin(event: Event) -> State:
     settings = msgspec.convert(body.settings, ProjectSettings)
     settings.validate()
     state = State(settings)
-    state.seq = event.seq
+    state.seq, state.renewed = event.seq, (event.at, 0)
     return state
 
 
@@ -355,7 +412,9 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
     elif isinstance(body, Adjudicate):
         _compare(event.seq, ("learned",), (body.learned,), (state.adjudicate(item, body.label, rows),))
     elif isinstance(body, Set):
-        state.change(body.changes, rows, event.seq)
+        state.change(body.changes, rows, event.seq, event.at, renews=event.actor == 0)
+    elif isinstance(body, Fit):
+        state.note_fit(event.seq, body.a, body.b, body.labels)
     elif isinstance(body, Outcome):
         state.outcomes += 1
     elif isinstance(body, Erase):

@@ -73,8 +73,8 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     expire, undo : int
         Seconds after which an open question is closed, and within which an annotator may take an answer back.
     keep_payloads, keep_training_rows : str or None
-        How long rows are kept, as ``"90d"``: all that no open question needs, and what the model has learned from; None:
-        for ever.
+        How long rows are kept, as ``"90d"``: all that no open question needs, and what the model has learned from.
+        None: for ever.
     show_decision : bool
         Whether an annotator sees the decision after the answer.
     threshold, fit_intercept, after_budget, seed, scale, hash_bits

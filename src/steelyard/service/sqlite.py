@@ -282,15 +282,17 @@ class SQLiteStore:
         return StoredCheckpoint(row[0], row[1]) if whole and row is not None else None
 
     def save_checkpoint(self, project: int, upto: int, numerics: int, body: bytes, pinned: bool = False) -> None:
-        """Keep a state; of those that are not pinned the last three stay."""
+        """Keep a state; of those that are not pinned the last three stay, and a pinned one is never replaced."""
         self.connection.execute(
-            "INSERT OR REPLACE INTO checkpoint (project, upto, format, numerics, body, sha256, pinned)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (project, upto, FORMAT, numerics, body, sha256(body).digest(), pinned),
+            "INSERT INTO checkpoint (project, upto, format, numerics, body, sha256, pinned)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, upto) DO UPDATE SET format = excluded.format,"
+            " numerics = excluded.numerics, body = excluded.body, sha256 = excluded.sha256, pinned = excluded.pinned"
+            " WHERE checkpoint.pinned = 0",
+            (project, upto, FORMAT, numerics, body, sha256(body).digest(), int(pinned)),
         )
         self.connection.execute(
-            "DELETE FROM checkpoint WHERE project = ? AND NOT pinned AND upto NOT IN"
-            " (SELECT upto FROM checkpoint WHERE project = ? AND NOT pinned ORDER BY upto DESC LIMIT ?)",
+            "DELETE FROM checkpoint WHERE project = ? AND pinned = 0 AND upto NOT IN"
+            " (SELECT upto FROM checkpoint WHERE project = ? AND pinned = 0 ORDER BY upto DESC LIMIT ?)",
             (project, project, _KEPT),
         )
 

@@ -9,7 +9,8 @@ import msgspec
 from .._version import __version__
 from ..errors import InvalidInputError, SteelyardError
 from ..online import NUMERICS
-from .events import Adjudicate, Answer, Close, Decide, Erase, Outcome, Retract, Set, Skip, unpack
+from .events import Adjudicate, Answer, Close, Decide, Erase, Fit, Outcome, Retract, Set, Skip, unpack
+from .expected import expected_costs
 from .jobs import (
     AdjudicateJob,
     AnswerJob,
@@ -26,6 +27,7 @@ from .jobs import (
     OutcomeJob,
     Problem,
     RefusedError,
+    RenewJob,
     RetainJob,
     RetractJob,
     RowToDecide,
@@ -36,7 +38,7 @@ from .projects import Project
 from .questions import ConflictError, QuestionState
 from .records import SALT_BYTES
 from .reducer import SECOND, Decided
-from .settings import DAY, changed_settings
+from .settings import DAY, MOST_LABELS, changed_settings
 from .store import StoredRequest
 
 Refusals = list[tuple[int, int, str, str]]
@@ -68,7 +70,7 @@ def carry_out(project: Project, job: Job) -> Any:
     if isinstance(job, DecideJob):
         return _decide(project, job)
     if isinstance(job, AnswerJob):
-        return _answer(project, job)
+        return _fitted(project, _answer(project, job))
     if isinstance(job, ExpireJob):
         return _expire(project)
     if isinstance(job, SetJob):
@@ -77,7 +79,9 @@ def carry_out(project: Project, job: Job) -> Any:
         return _erase(project, job)
     if isinstance(job, RetainJob):
         return _retain(project)
-    return _one_event(project, job)
+    if isinstance(job, RenewJob):
+        return _renew(project)
+    return _fitted(project, _one_event(project, job))
 
 
 def _keep(project: Project, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
@@ -147,7 +151,9 @@ def logged_decision(project: Project, item: int) -> DecisionReply:
 
 def _reply(project: Project, item: int, made: Decided | Decide) -> DecisionReply:
     label = project.state.settings.labels[made.answer]
-    return DecisionReply(item, made.t, label, made.score, None, made.chance, made.ask, made.model)
+    expected = expected_costs(project.state.fits, item, made.score) if project.state.fits else None
+    cost = None if expected is None else expected[made.answer]
+    return DecisionReply(item, made.t, label, made.score, cost, made.chance, made.ask, made.model)
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -288,15 +294,42 @@ def _set(project: Project, job: SetJob) -> SettingsReply:
     except (SteelyardError, TypeError, ValueError, OverflowError) as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
     try:
-        project.flush()
-        project.save_checkpoint()
-        state.change(job.changes, project.rows, state.seq + 1)
+        seq = _change(project, job.changes, job.actor)
     except InvalidInputError as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
-    seq = project.emit(Set(changes=job.changes, library=__version__, numerics=NUMERICS), item=None, actor=job.actor)
+    return SettingsReply(seq, msgspec.to_builtins(state.settings))
+
+
+def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
+    """Change settings that were checked, and log it; the event. Nobody (0) renews the budget."""
+    state = project.state
+    project.flush()
+    project.save_checkpoint()
+    state.change(changes, project.rows, state.seq + 1, project.at, renews=actor == 0)
+    seq = project.emit(Set(changes=changes, library=__version__, numerics=NUMERICS), item=None, actor=actor)
     budget = state.budget
     project.changes.budget = (budget.limit, budget.spent, budget.reserved)
-    return SettingsReply(seq, msgspec.to_builtins(state.settings))
+    return seq
+
+
+def _renew(project: Project) -> int:
+    """Renew the budget if it is time; by how many labels."""
+    changes = project.state.renewal(project.at)
+    if changes is None or changes["budget"] > MOST_LABELS:
+        return 0
+    before = project.state.budget.limit
+    _change(project, changes, 0)
+    return project.state.budget.limit - before
+
+
+def _fitted(project: Project, reply: Any) -> Any:
+    """After an answer: where labels have grown enough, what scores mean is fitted again."""
+    state = project.state
+    if state.fit_due() and (pair := state.fit()) is not None:
+        labels = state.budget.spent - state.fit_after[1]
+        seq = project.emit(Fit(a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
+        state.note_fit(seq, *pair, labels)
+    return reply
 
 
 def _expire(project: Project) -> int:

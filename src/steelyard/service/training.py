@@ -45,7 +45,7 @@ class Training:
         return len(self.examples) - 1
 
     def relabelled(self, n: int, label: int | None) -> Training:
-        """The same with another label of example ``n`` (None: taken back), without copies of the learner that know it."""
+        """The same with another label of example ``n`` (None: taken back), and no copy of the learner that knows it."""
         made = self.without_copies()
         made.examples[n] = made.examples[n]._replace(label=label)
         made._copies = [(count, learner) for count, learner in self._copies if count <= n]

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import SteelyardError
 from .clock import Clock
+from .expected import FittedPair
 from .jobs import Job, RefusedError, StoreJob
 from .projects import Project, load_project
 from .sqlite import SQLiteStore
@@ -49,6 +50,7 @@ class Snapshot:
     outcomes: int
     missing: int
     unknown: int
+    fits: tuple[FittedPair, ...] = ()
 
 
 class Writer:
@@ -220,6 +222,7 @@ class Writer:
             outcomes=state.outcomes,
             missing=project.missing,
             unknown=project.unknown,
+            fits=tuple(state.fits),
         )
 
 
