@@ -707,6 +707,22 @@ def _service_verify(
     raise typer.Exit(run_verify(data, project, head))
 
 
+@service_app.command("erase")
+def _service_erase(
+    project: Annotated[str, typer.Option(help="The project.")],
+    items: Annotated[list[int] | None, typer.Argument(help="Rows to erase, by the number of their decision.")] = None,
+    name: Annotated[list[str] | None, typer.Option("--id", help="A row by the id it was sent with.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
+    token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
+) -> None:
+    """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
+    _need_serve()
+    from .service.command import run_erase
+
+    raise typer.Exit(run_erase(data, project, items or [], name or [], url=url, token=token))
+
+
 @service_app.command("backup")
 def _service_backup(
     file: Annotated[Path, typer.Argument(help="A new file.")],
