@@ -1,6 +1,7 @@
 """The same bits on a pool and on a cluster of any size, also while workers and the scheduler are killed."""
 
 import itertools
+import json
 import os
 import signal
 import socket
@@ -16,20 +17,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from steelyard import (
     AROW,
     SCW1,
     AdaC2M1Classifier,
     ClusterLost,
+    Costs,
     CostSearchCV,
     InvalidInputError,
     OnlineClassifier,
     StateError,
+    cli,
     compare,
+    load_model,
+    mean_cost,
 )
 from steelyard.scale import dask as dask_module
-from steelyard.scale import fit_parts, on_dask
+from steelyard.scale import fit_parts, on_dask, score_parts
 from steelyard.scale.tasks import run_tasks, say_nothing
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
@@ -208,6 +214,50 @@ class OtherVersions:
 
     def __call__(self) -> dict[str, str]:
         return {**self.real, "numpy": "0.1"} if os.getpid() == self.here else self.real
+
+
+def run(*arguments: Any) -> Any:
+    told = CliRunner().invoke(cli.app, [*map(str, arguments)], catch_exceptions=False)
+    assert told.exit_code == 0
+    return told.stdout
+
+
+def test_the_commands_on_a_cluster(running: Cluster, folder: Path, tmp_path: Path, expected: Any) -> None:
+    running.have(1)
+    there = ["--cluster", running.address]
+    asked, model = ["--target", "y", "--costs", "fn=1,fp=1"], tmp_path / "m.steelyard"
+    fitting = [
+        "--update",
+        "AROW",
+        "--fit-intercept",
+        "--lanes",
+        LANES,
+        "--work",
+        tmp_path / "w",
+        "--out",
+        model,
+        "--quiet",
+    ]
+    run("fit", folder, *asked, *fitting, *there)
+    fitted: Any = load_model(model)
+    assert weights(fitted.learner) == expected["AROW", 1, None]
+    found = json.loads(run("score", model, folder, *asked, "--json", *there))
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "costs": Costs.binary(fn=1, fp=1), "executor": pool}
+        here = score_parts(model, folder, [mean_cost], **given)["mean_cost"]
+    assert found["mean_cost"] == {"value": here.value, "low": here.low, "high": here.high}
+    run("predict", model, folder, "--out", tmp_path / "decided", "--quiet", *there)
+    assert len(json.loads((tmp_path / "decided" / "_manifest.json").read_text())["parts"]) == 12
+    candidates = ["--candidates", "logistic regression, C=1", "--candidates", "arow", "--effort", 4, "--folds", 2]
+    sampled = ["--sample", 200, "--no-blend", "--lanes", 2, "--work", tmp_path / "v", "--out", tmp_path / "r"]
+    lines = json.loads(run("compare", folder, *asked, *sampled, *candidates, "--json", "--quiet", *there))["lines"]
+    assert {line["sampled"] for line in lines} == {True, False}
+
+
+def test_a_large_value_is_sent_without_a_warning(running: Cluster) -> None:
+    running.have(1)
+    with on_dask(running.address) as executor:
+        assert executor.submit(len, executor.share(bytes(11 << 20))).result() == 11 << 20  # Dask warns from 10 MB on
 
 
 def worker_replaced_at(task: int, running: Cluster, executor: Any) -> Any:
