@@ -19,7 +19,7 @@ from ..costs.spec import CostSpec
 from ..data import Parts
 from ..executors import check_executor
 from ..models.model import Model
-from ..models.storage import load_model
+from ..models.storage import load_model, save_object
 from ..models.training import TrainingSummary, summarize
 from ..validation.docstrings import documented
 from ..validation.values import check_count, check_number, invalid
@@ -29,11 +29,12 @@ from .choice import choose_winner
 from .cluster import ExecutorPool
 from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
-from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
-from .fold import FoldRunner, Judged
+from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation, Work, blend_runs, evaluate
+from .fold import FoldRunner, InProcess, Judged
 from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
+from .page import PageSource, comparison_page
 from .progress import ProgressBar, notebook_console
 from .promise import Choice, Promise, promise
 from .recommendation import recommend
@@ -43,12 +44,14 @@ from .registry import constants
 from .schedule import Unit, read_effort
 from .side_columns import read_current, read_segments
 from .views import ComparisonViews
-from .workers import InProcess, WorkerPool
+from .workers import WorkerPool
 
 __all__ = ["Comparison", "Model", "compare", "load_model"]
 
 _UNIT_LIMIT = 600.0  # CPU seconds that end a unit in a worker
 _LEAST_UNIT_LIMIT = 30.0  # CPU seconds, however short the time asked for
+_PAGE_SECONDS = 10.0  # of CPU for the page's fits (learning curve, what matters), at the least
+_PAGE_SHARE = 0.1  # of the CPU time of the evaluation, where that is more
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +144,36 @@ class Comparison(ComparisonViews):
             The file.
         """
         model = self.refit()
-        return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
+        return save_object(model if cost_spec is None else replace(model, training=self._summary(cost_spec)), path)
+
+    def report(self, path: str | Path, *, show_rows: bool = False) -> Path:
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+        show_rows : bool
+            Whether the costliest mistakes are shown with their cells. Pages get forwarded: the default is row numbers.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return comparison_page(self._page_source(), show_rows=show_rows, seconds=self._page_seconds()).write(path)
+
+    def _page_seconds(self) -> float:
+        """CPU seconds for the page's fits; with a time limit what is left of it, once the model is fitted, too."""
+        seconds = max(_PAGE_SECONDS, _PAGE_SHARE * self.runs.cpu_seconds)
+        if self.time_limit is None:
+            return seconds
+        left = (1 - FINISH_SHARE) * self.time_limit - self.runs.cpu_seconds - REFIT * self.best.fit_seconds
+        return min(seconds, max(left, 0.0))
+
+    def _page_source(self) -> PageSource:
+        shown = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
+        return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def to_json(self) -> str:
         """Winner, promise, leaderboard and warnings for machines; the same for the same data, seed and units."""

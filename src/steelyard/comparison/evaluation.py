@@ -15,10 +15,9 @@ from ..decision.calibration import LEAST, Calibration, fit_calibration
 from .cache import FoldResult, UnitCache
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import Judged
+from .fold import Failed, Judged, Outcome, Results, Task
 from .schedule import Effort, Unit, count_survivors, rungs
 from .tuning import near
-from .workers import Failed, Outcome, Results, Task
 
 Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
