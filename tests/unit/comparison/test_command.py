@@ -373,3 +373,26 @@ def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_pat
     code, fresh, errors = steelyard(*asked, "--out", "other")
     assert code == 0, errors
     assert resumed == fresh
+
+
+def test_rows_count_by_the_column_of_their_weights(steelyard, tmp_path: Path) -> None:
+    frame = table().assign(times=np.arange(80) % 3 + 1)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--weight", "times", "--json")
+    assert code == 0, errors
+    found = json.loads(shown)
+    assert found["sample_weight"]["sum"] == frame.times.sum()
+    constants = {line["name"]: line["total_cost"] for line in found["leaderboard"] if line["family"] == "constant"}
+    assert constants["always good"] == frame.times[frame.y == "bad"].sum()
+    assert "times" not in json.loads((tmp_path / "out" / "card.json").read_text())["columns_used"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("b", "--weight must name a column of numbers; see 'b', row 1"), ("nothing", "--weight must name a column")],
+)
+def test_a_column_that_holds_no_weights_is_a_sentence(steelyard, tmp_path: Path, name: str, words: str) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    code, _, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--weight", name)
+    assert code == 2
+    assert words in errors

@@ -99,16 +99,18 @@ def _write_calibrated(model: CalibratedClassifier, write: Write) -> Node:
     arrays = write_labels("classes", model.classes_) | {"slopes": np.asarray(slopes, dtype=np.float64)}
     if offsets is not None:
         arrays["offsets"] = np.asarray(offsets, dtype=np.float64)
-    params = {"method": "temperature" if offsets is None else "sigmoid"}
+    method = "temperature" if model.calibration_.is_temperature else "sigmoid"
+    params = {"method": method if offsets is None or method == "sigmoid" else "temperature with shares"}
     return Node("CalibratedClassifier/1", params, arrays, [write(model.classifier)])
 
 
 def _check_calibrated(fields: Fields) -> State:
     classes = fields.classes()
-    temperature = fields.choice("method", "temperature", "sigmoid") == "temperature"
-    n_curves = 1 if temperature or len(classes) == 2 else len(classes)
+    method = fields.choice("method", "temperature", "temperature with shares", "sigmoid")
+    n_curves = 1 if method != "sigmoid" or len(classes) == 2 else len(classes)
     slopes = fields.floats("slopes", n_curves)
-    offsets = None if temperature else fields.floats("offsets", n_curves)
+    n_offsets = len(classes) if method == "temperature with shares" else n_curves
+    offsets = None if method == "temperature" else fields.floats("offsets", n_offsets)
     fields.done(parts=1)
     return {"classes": classes, "calibration": Calibration(slopes, offsets)}
 
