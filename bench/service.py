@@ -37,7 +37,7 @@ async def app(scope, receive, send):
     await receive()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"{}"})
-sock = socket.socket(); sock.bind(("127.0.0.1", 0))
+sock = socket.socket(); sock.bind(("127.0.0.1", 0)); sock.listen(256)
 print("serving at", f"http://127.0.0.1:{sock.getsockname()[1]}", flush=True)
 uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)).run(sockets=[sock])
 """
@@ -55,7 +55,7 @@ app = FastAPI()
 async def decide(sent: Row):
     db.execute("INSERT INTO item (body) VALUES (?)", (sent.model_dump_json(),))
     return {"decision": "good", "score": sum(sent.row.values())}
-sock = socket.socket(); sock.bind(("127.0.0.1", 0))
+sock = socket.socket(); sock.bind(("127.0.0.1", 0)); sock.listen(256)
 print("serving at", f"http://127.0.0.1:{sock.getsockname()[1]}", flush=True)
 uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)).run(sockets=[sock])
 """

@@ -310,6 +310,7 @@ def _reproduce(
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
+    item: Annotated[str | None, typer.Option(help="Only this item by its name, e.g. 'Option II'.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
     learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
@@ -332,11 +333,10 @@ def _reproduce(
     ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import Mode, run_reproduce
+    from .reproduction.command import Mode, one_item, run_reproduce
 
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
-    item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    part = {"item": item, "data": data}
+    part = {"item": one_item(table, figure, item), "data": data}
     wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)
@@ -705,6 +705,22 @@ def _service_verify(
     from .service.command import run_verify
 
     raise typer.Exit(run_verify(data, project, head))
+
+
+@service_app.command("erase")
+def _service_erase(
+    project: Annotated[str, typer.Option(help="The project.")],
+    items: Annotated[list[int] | None, typer.Argument(help="Rows to erase, by the number of their decision.")] = None,
+    name: Annotated[list[str] | None, typer.Option("--id", help="A row by the id it was sent with.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
+    token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
+) -> None:
+    """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
+    _need_serve()
+    from .service.command import run_erase
+
+    raise typer.Exit(run_erase(data, project, items or [], name or [], url=url, token=token))
 
 
 @service_app.command("backup")

@@ -228,8 +228,11 @@ HOSTILE = [
     *((name, "left", put(0), "behind its parent") for name in FORESTS),
     *((name, "left", put(-1), "behind its parent") for name in FORESTS),
     *((name, "values", put(np.inf), "values") for name in FORESTS),
+    *((name, "values", put(1.7e308, slice(None)), "positive finite sum") for name in FORESTS[:2]),
     *((name, "flags", put(255), "flags") for name in FORESTS),
     *((name, "threshold", put(np.nan), "threshold") for name in FORESTS),
+    ("AdaBoost.M1 on logistic", "votes", put(1.7e308, slice(None)), "positive finite sum"),
+    ("AdaC2.M1", "votes", put(0.0, slice(None)), "positive finite sum"),
     ("LightGBM by categories", "set_ends", put(10**6, -1), "set_ends"),
     ("boosting by categories", "set_ends", put(-1), "set_ends"),
     ("SVC", "n_support", put(10**6), "n_support"),
@@ -330,6 +333,16 @@ def test_a_chain_deeper_than_can_be_walked_is_refused(samples, tmp_path):
     path = write_container(tmp_path / "evil", replace(node, arrays=arrays), version="0")
     with pytest.raises(errors.StateError, match="at most 10000 nodes deep"):
         load_model(path)
+
+
+def test_the_largest_numbers_are_read_as_they_are(samples, tmp_path):
+    """An imputer is fitted anew when it is read: the mean of two such numbers would be infinite."""
+    node = changed(write_node(samples.made("imputer")), "statistics", put(1.7e308))
+    loaded = load_model(
+        write_container(tmp_path / "m", replace(node, params=node.params | {"strategy": "mean"}), version="0")
+    )
+    assert loaded.statistics_[0] == 1.7e308
+    assert loaded.transform(np.full((1, 4), np.nan))[0, 0] == 1.7e308
 
 
 def test_another_number_of_parts_is_refused(samples, tmp_path):

@@ -243,6 +243,8 @@ MATRIX = {  # owner, annotator, producer, reader
     "POST /v1/p/questions/next": "1133",
     "POST /v1/p/questions/2/renew": "1133",
     "POST /v1/p/questions/2/close": "1333",
+    "POST /v1/p/questions/2/adjudicate": "1333",
+    "POST /v1/p/erase": "1333",
     "POST /v1/p/answers": "1133",
     "POST /v1/p/answers/3/retract": "1133",
     "POST /v1/p/outcomes": "1313",

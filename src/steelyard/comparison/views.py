@@ -68,6 +68,8 @@ class ComparisonViews:
         problem, rows = self.runs.problem, self.runs.judged.rows
         assert self.best.answers is not None
         columns: dict[str, Any] = {"row": rows.tolist(), "label": problem.y[rows].tolist()}
+        if problem.weights is not None:
+            columns["weight"] = problem.weights[rows].tolist()
         columns["decision"] = problem.classes[self.best.answers].tolist()
         if self.best.proba is not None:
             columns |= {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
@@ -18,7 +17,7 @@ from typing import Any, TextIO
 import apsw
 import msgspec
 
-from ..client import Client
+from ..client import Client, ServiceError
 from ..costs.spec import CostSpec
 from ..errors import StateError
 from ..validation.values import invalid
@@ -27,12 +26,14 @@ from .clock import Clock
 from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
 from .history import learned_from
+from .jobs import EraseJob, EraseReply, RefusedError
 from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
 from .sqlite import DATABASE, SQLiteStore, open_database
 from .verify import check_noted, verify_project, verify_service
+from .writer import Writer, wait_for
 
 DAY = 86400 * 1_000_000
 IN_USE, BROKEN = 4, 3  # exit codes
@@ -59,7 +60,7 @@ def run_serve(
             secure = tls is not None or proxy is not None
             service = Service(data, bind(address, port), names=tuple(known), secure=secure, proxied=proxy is not None)
             place = service.url if proxy is None else proxy.rstrip("/")
-            asyncio.run(service.serve(tls=tls, ready=lambda: _say_ready(data, service.url, place)))
+            service.run(tls=tls, ready=lambda: _say_ready(data, service.url, place))
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
@@ -83,7 +84,7 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             store.close()
             service = Service(folder, bind("127.0.0.1", port))
             link = f"{service.url}/login?next=/p/{source.slug}#{code}"
-            asyncio.run(service.serve(ready=lambda: _show_link(link), beside=demo.run))
+            service.run(ready=lambda: _show_link(link), beside=demo.run)
             assert service.runtime is not None
             print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
             print(f"it goes on at the same bit with: {demo.command}", flush=True)
@@ -234,7 +235,54 @@ def run_verify(data: Path, project: str | None, noted: str | None) -> int:
         print(
             f"{found.slug}  events {found.events}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok"
         )
+        if found.gap is not None:
+            first, last = found.gap
+            print(f"{found.slug}  events {first} to {last} were not computed again: {found.why}")
     return 0
+
+
+def run_erase(data: Path, project: str, items: list[int], ids: list[str], *, url: str | None, token: str | None) -> int:
+    """Erase rows, through the service at ``url`` or, while none runs, in the folder itself; the exit code."""
+    if not items and not ids:
+        raise invalid("ITEM", "name the rows to erase, or --id", None)
+    try:
+        erased = _erased_by_service(url, token, project, items, ids) if url else _erased_here(data, project, items, ids)
+    except FolderInUseError as error:
+        hint = "Erase through the running service: --url http://127.0.0.1:8321 --token OWNER"
+        print(f"steelyard: {error} {hint}", file=sys.stderr)
+        return IN_USE
+    except (ServiceError, RefusedError) as error:
+        raise invalid("ITEM", "be rows that can be erased", str(error)) from None
+    print(f"erased: {', '.join(map(str, erased))}. Backups that were made before still hold these rows: see to them.")
+    return 0
+
+
+def _erased_by_service(url: str, token: str | None, project: str, items: list[int], ids: list[str]) -> list[int]:
+    with Client(url, given_token(token), project) as client:
+        return list(client.erase(items=items, ids=ids)["items"])
+
+
+def _erased_here(data: Path, project: str, items: list[int], ids: list[str]) -> list[int]:
+    open_store(data).close()
+    with hold(data):
+        store = SQLiteStore(data)
+        writer = Writer(store, Clock())
+        writer.start()
+        try:
+            done: EraseReply = wait_for(writer, EraseJob(project, 0, items=tuple(items), ids=tuple(ids)))
+        finally:
+            writer.stop()
+            store.clean()
+            store.close()
+    return done.items
+
+
+def given_token(token: str | None) -> str:
+    """The token that was given, or stands in the environment."""
+    token = token or os.environ.get("STEELYARD_TOKEN")
+    if not token:
+        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    return token
 
 
 def run_backup(data: Path, target: Path) -> int:
@@ -293,9 +341,7 @@ def run_push(
     patience: float,
 ) -> int:
     """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
-    token = token or os.environ.get("STEELYARD_TOKEN")
-    if not token:
-        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    token = given_token(token)
     piped = source == "-"
     key = None if piped else _file_digest(Path(source))
     rows = read_csv(sys.stdin if piped else Path(source))

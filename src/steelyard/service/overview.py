@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ..report.amounts import money, percent, rounded
+from .agreement import krippendorff_alpha
 from .events import Answer, Decide, Event, Kind, unpack
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
 from .records import RecordReader
@@ -22,17 +23,22 @@ from .writer import Snapshot
 FRESH = 1.0  # seconds for which an overview is shown again
 CURVE_FRESH = 5.0
 LATEST = 8  # decisions
+MOST_DISPUTES = 20  # shown
 LOOKED_BACK = 5000  # events in which the seconds of answers are looked for
 _EVENT = "SELECT seq, kind, at, item, actor, body, chain FROM event"
 
 
 class PersonLine(msgspec.Struct, frozen=True):
-    """What a person has done; ``seconds``: the median of the last answers, if their page said it."""
+    """What a person has done; ``seconds``: the median of the last answers, if their page said it.
+
+    ``agreement``: of their answers to questions that others answered too, the share that became the label.
+    """
 
     name: str
     answers: int
     skips: int
     seconds: float | None
+    agreement: float | None = None
 
 
 class LatestLine(msgspec.Struct, frozen=True):
@@ -49,6 +55,7 @@ class LatestLine(msgspec.Struct, frozen=True):
 class LiveReply(msgspec.Struct, frozen=True):
     """A project now. ``oldest``: seconds the oldest question waits; ``lasts``: the row till which the budget lasts.
 
+    ``disputes``: questions whose votes are in and differ. ``agreement``: Krippendorff's alpha of the last answers.
     ``words`` says all of it as the owner page does.
     """
 
@@ -64,6 +71,8 @@ class LiveReply(msgspec.Struct, frozen=True):
     estimates: EstimatesReply
     people: list[PersonLine]
     latest: list[LatestLine]
+    disputes: list[int]
+    agreement: float | None
     words: dict[str, str]
 
 
@@ -77,6 +86,9 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         (head.id,),
     ).get
     waits = None if oldest is None else max(0.0, (now - oldest) / 1e6)
+    sql = "SELECT item FROM question WHERE project = ? AND state = 3 ORDER BY item LIMIT ?"
+    disputes = [row[0] for row in store.connection.execute(sql, (head.id, MOST_DISPUTES))]
+    votes = _shared_answers(store, head.id, snapshot.seq)
     made = LiveReply(
         project=slug,
         events=snapshot.seq,
@@ -88,8 +100,10 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         oldest=waits,
         lasts=lasts_till(snapshot),
         estimates=estimates(store, head.id, snapshot),
-        people=_people(store, head.id, snapshot.seq),
+        people=_people(store, head.id, snapshot.seq, votes),
         latest=_latest(store, head.id, snapshot),
+        disputes=disputes,
+        agreement=krippendorff_alpha([label for _, label, _ in one] for one in votes.values()),
         words={},
     )
     return msgspec.structs.replace(made, words=words(made, snapshot))
@@ -107,7 +121,33 @@ def lasts_till(snapshot: Snapshot) -> int | None:
     return t + round(left * t / asked) if asked else None
 
 
-def _people(store: SQLiteStore, project: int, head: int) -> list[PersonLine]:
+Votes = dict[int, list[tuple[int, int, int | None]]]  # by item: person, answer, and the label it got
+
+
+def _shared_answers(store: SQLiteStore, project: int, head: int) -> Votes:
+    """The answers to questions that more than one person has answered, of the last events."""
+    sql = (
+        "SELECT a.item, a.person, a.label, q.label FROM answer a"
+        " JOIN question q ON q.project = a.project AND q.item = a.item"
+        " WHERE a.project = ? AND a.label IS NOT NULL AND a.item > ?"
+    )
+    found: Votes = {}
+    for item, person, label, settled in store.connection.execute(sql, (project, head - LOOKED_BACK)):
+        found.setdefault(item, []).append((person, label, settled))
+    return {item: votes for item, votes in found.items() if len(votes) > 1}
+
+
+def _agreements(votes: Votes) -> dict[int, float]:
+    """By person, the share of such answers that became the label."""
+    kept: dict[int, list[bool]] = {}
+    for answers in votes.values():
+        for person, label, settled in answers:
+            if settled is not None:
+                kept.setdefault(person, []).append(label == settled)
+    return {person: statistics.fmean(found) for person, found in kept.items()}
+
+
+def _people(store: SQLiteStore, project: int, head: int, votes: Votes) -> list[PersonLine]:
     seconds: dict[int, list[float]] = {}
     sql = f"{_EVENT} WHERE project = ? AND seq > ? AND kind = ? ORDER BY seq"
     for row in store.connection.execute(sql, (project, head - LOOKED_BACK, int(Kind.ANSWER))):
@@ -121,8 +161,15 @@ def _people(store: SQLiteStore, project: int, head: int) -> list[PersonLine]:
         " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person ORDER BY 3 DESC, a.person"
     )
     rows: list[Any] = store.connection.execute(sql, (project,)).fetchall()
+    agreements = _agreements(votes)
     return [
-        PersonLine(name or "?", answers, skips, statistics.median(seconds[person]) if person in seconds else None)
+        PersonLine(
+            name or "?",
+            answers,
+            skips,
+            statistics.median(seconds[person]) if person in seconds else None,
+            agreements.get(person),
+        )
         for person, name, answers, skips in rows
     ]
 
@@ -167,6 +214,8 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
         if not live.open
         else f"{live.open:,} open, the oldest for {duration(live.oldest or 0.0)}",
         "lasts": _lasting(live, settings),
+        "disputed": f"{len(live.disputes):,} disputed" if live.disputes else "none disputed",
+        "agreement": "" if live.agreement is None else f"Agreement (Krippendorff's alpha): {live.agreement:.2f}",
         "covers": _covered(live, snapshot),
         "cost_note": _support_in_words(found, settings),
         "saved_note": "against the cheapest constant answer",
@@ -208,6 +257,8 @@ def costliest_kind(settings: ProjectSettings) -> str:
 
 
 def _lasting(live: LiveReply, settings: ProjectSettings) -> str:
+    if live.budget - live.spent - live.reserved <= 0 and settings.renew is not None:
+        return f"the budget is used up; {settings.renew} are added"
     if live.budget - live.spent - live.reserved <= 0:
         return f"the budget is gone: the numbers speak up to row {live.estimates.rounds:,}"
     if live.lasts is None:

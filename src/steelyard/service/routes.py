@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .._version import __version__
-from .jobs import AnswerReply, AnswersReply, DecisionReply, EventReply, Problem, SettingsReply
+from .jobs import AnswerReply, AnswersReply, DecisionReply, EraseReply, EventReply, Problem, SettingsReply
 from .live import CurveReply, EstimatesReply
 from .overview import LiveReply
 from .runtime import SentAnswer, SentRow
@@ -38,6 +38,19 @@ class SentOutcome(msgspec.Struct, forbid_unknown_fields=True):
     item: int
     label: str
     origin: str = ""
+
+
+class SentLabel(msgspec.Struct, forbid_unknown_fields=True):
+    """An owner's label."""
+
+    label: str
+
+
+class SentErasure(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows to erase, by item or by the id they were sent with."""
+
+    items: list[int] = []
+    ids: list[str] = []
 
 
 class QuestionReply(msgspec.Struct, frozen=True):
@@ -232,6 +245,7 @@ ROUTES = (
     RouteInfo("POST", f"{V1}/questions/next", ANNOTATOR, "Be handed questions.", SentCount, QuestionsReply),
     RouteInfo("POST", f"{V1}/questions/{{item}}/renew", ANNOTATOR, "Hold a question longer.", None, LeaseReply),
     RouteInfo("POST", f"{V1}/questions/{{item}}/close", OWNER, "Close a question.", None, EventReply, True),
+    RouteInfo("POST", f"{V1}/questions/{{item}}/adjudicate", OWNER, "Decide a question.", SentLabel, EventReply, True),
     RouteInfo("POST", f"{V1}/answers", ANNOTATOR, "Answer or skip questions.", list[SentAnswer], AnswersReply, True),
     RouteInfo("POST", f"{V1}/answers/{{answer}}/retract", ANNOTATOR, "Take an answer back.", None, EventReply, True),
     RouteInfo("POST", f"{V1}/outcomes", PRODUCER, "A label that came unasked.", SentOutcome, EventReply, True),
@@ -246,6 +260,7 @@ ROUTES = (
     RouteInfo("GET", f"{V1}/export.csv", READER, "All rows as CSV.", query=("after", "only")),
     RouteInfo("GET", f"{V1}/settings", OWNER, "The settings.", None, SettingsReply),
     RouteInfo("PATCH", f"{V1}/settings", OWNER, "Change settings (If-Match: seq).", dict[str, Any], SettingsReply),
+    RouteInfo("POST", f"{V1}/erase", OWNER, "Erase rows.", SentErasure, EraseReply, True),
     RouteInfo("POST", "/v1/projects", OWNER, "Begin a project.", SentProject, ProjectReply, status=201),
     RouteInfo("POST", "/v1/projects/guess", OWNER, "Guess columns.", str, GuessReply, takes="text/csv"),
     RouteInfo("GET", "/v1/people", OWNER, "Who may log in.", None, PeopleReply),

@@ -23,7 +23,7 @@ from .api import Api
 from .asgi import Entrance
 from .clock import Clock
 from .deadline import DeadlineProtocol
-from .jobs import ExpireJob, RefusedError
+from .jobs import ExpireJob, RefusedError, RenewJob, RetainJob
 from .pages import page_refused
 from .runtime import Runtime
 from .site import site_routes
@@ -121,6 +121,12 @@ class Service:
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
 
+    def run(self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None) -> None:
+        """:meth:`serve` in an event loop of its own, uvloop's where there is one."""
+        factory = self._config(None, None).get_loop_factory()
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(self.serve(tls=tls, ready=ready, beside=beside))
+
     async def serve(
         self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None
     ) -> None:
@@ -161,16 +167,17 @@ class Service:
         return uvicorn.Config(app, **_UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
 
     async def _expire(self) -> None:
-        """Close questions whose time is over, while the clock can be trusted."""
+        """Close questions and erase rows whose time is over, and renew budgets, while the clock can be trusted."""
         assert self.runtime is not None
         said = 0.0
         while True:
             if self.clock.trusted():
                 for slug in list(self.runtime.writer.projects):
-                    try:
-                        await self.runtime.run(ExpireJob(slug, 0))
-                    except RefusedError:
-                        continue  # busy or stopping: the next round will do
+                    for job in (ExpireJob(slug, 0), RenewJob(slug, 0), RetainJob(slug, 0)):
+                        try:
+                            await self.runtime.run(job)
+                        except RefusedError:
+                            continue  # busy or stopping: the next round will do
             elif time.monotonic() - said > 60:
                 said = time.monotonic()
                 print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)

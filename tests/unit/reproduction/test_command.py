@@ -15,9 +15,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from steelyard import AskRandom, Balanced, InvalidInputError, OnlineClassifier, Perceptron, f_score, load_dataset
+from steelyard import (
+    AskRandom,
+    Balanced,
+    DataNotFoundError,
+    InvalidInputError,
+    OnlineClassifier,
+    Perceptron,
+    f_score,
+    load_dataset,
+    load_orders,
+)
 from steelyard.reproduction.check import check_kept, write_checked
-from steelyard.reproduction.command import Mode, Place, decide, reproduce, run_reproduce, show_committed
+from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, signed
 
@@ -224,6 +234,14 @@ def test_some_learners_and_another_number_of_runs(paper: Path, console: Console)
         reproduce("000", learners=["nobody"], place=Place(to=Path("other")), console=console)
 
 
+def test_a_part_leaves_the_picture_of_the_whole(paper: Path, console: Console) -> None:
+    text = "\n".join(line for line in STREAM.splitlines() if not line.startswith("figure"))
+    (paper / "table1-german.toml").write_text(text)
+    for learners in ([], ["asks nothing"]):
+        reproduce("000", item="Table 1", learners=learners, place=Place(keep=True), console=console)
+        assert "asks at random" in (paper / "results" / "table1-german.svg").read_text()
+
+
 def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, console: Console) -> None:
     made = reproduce("000", quick=True, console=console)
     assert made.verdicts[0].word == "quick: 1 of 2 runs"
@@ -260,6 +278,15 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(decide=True, check=True)
 
 
+def test_one_item_is_named_once() -> None:
+    assert one_item(None, None, None) is None
+    assert one_item("2", None, None) == "Table 2"
+    assert one_item(None, "3", None) == "Figure 3"
+    assert one_item(None, None, "Option II") == "Option II"
+    with pytest.raises(InvalidInputError, match="--table and --item must not be combined; got 'Table 2, Option II'"):
+        one_item("2", None, "Option II")
+
+
 def test_check_compares_every_digit_and_records_what_passed(kept: Path, console: Console) -> None:
     checked = check_kept("000", 1.0, console=console)
     assert not checked.different
@@ -283,6 +310,14 @@ def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, 
     (kept / "figure1-german.toml").write_text(text)
     left_out = check_kept("000", quick=True, console=console).left_out
     assert left_out["figure1-german"] == "its search takes too long for --quick"
+
+
+def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.reproduction.check.QUICK_SECONDS", 0.0)
+    checked = check_kept("000", item="Table 1", quick=True, console=console)
+    assert checked.cells == 0
+    assert checked.left_out["table1-german"].startswith("too long for --quick: asks ")
+    assert "asks nothing (0 s)" in checked.left_out["table1-german"]
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:
@@ -330,7 +365,18 @@ def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, console:
     assert decided.verdicts[0].word == "holds"
 
 
+def test_an_experiment_that_was_begun_is_not_planned_anew(paper: Path, console: Console) -> None:
+    """Its own number of runs is its first look: with a part of them --decide waits for the rest."""
+    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=console)
+    decide("000", hours=0, place=Place(resume=Path("out")), console=console)
+    assert "asking at random is better" not in Path("out/plans.toml").read_text()
+
+
 def test_published_orders_cannot_be_continued(paper: Path, console: Console) -> None:
+    try:
+        load_orders("german")
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
     recipe = (paper / "table1-german.toml").read_text()
     (paper / "table1-german.toml").write_text(recipe.replace("runs = 2,", 'runs = 20, orders = "german",'))
     hopeless = CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]')

@@ -19,7 +19,11 @@ function show(live) {
     }
   }
   document.title = `${live.words.title} - ${slug} - Steelyard`;
-  fill("people", live.people.map((one) => [one.name, count(one.answers), count(one.skips), one.seconds === null ? "–" : one.seconds.toFixed(1)]), ["", "num", "num", "num"]);
+  fill("people", live.people.map((one) => [one.name, count(one.answers), count(one.skips), one.seconds === null ? "–" : one.seconds.toFixed(1), one.agreement === null ? "–" : `${(100 * one.agreement).toFixed(0)}%`]), ["", "num", "num", "num", "num"]);
+  const judged = document.getElementById("disputes");
+  if (!judged.contains(document.activeElement)) {
+    judged.replaceChildren(...live.disputes.flatMap((item) => [" · ", make("a", { href: `/p/${slug}/decisions/${item}` }, `judge ${count(item)}`)]));
+  }
   fill("latest", live.latest.map((one) => [
     make("a", { href: `/p/${slug}/decisions/${one.id}` }, count(one.t)), one.decision, one.label || (one.ask ? "asked" : ""), one.row,
   ]), ["", "", "", "fields"]);
