@@ -141,7 +141,7 @@ def age(folder: Path, checks_of: dict[str, Row]) -> str:
         return "Kept runs were not computed again yet."
     since = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
-    partly = [f"`{name}` ({checked[name]['without']})" for name in kept if "without" in checked.get(name, {})]
+    partly = [f"`{name}` ({checks_of[name]['without']})" for name in kept if "without" in checks_of.get(name, {})]
     also += f"; without some learners: {', '.join(partly)}" if partly else ""
     done = f"{len(kept) - len(never)} of {len(kept)} recipes"
     return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
