@@ -310,6 +310,7 @@ def _reproduce(
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
+    item: Annotated[str | None, typer.Option(help="Only this item by its name, e.g. 'Option II'.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
     learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
@@ -332,11 +333,10 @@ def _reproduce(
     ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import Mode, run_reproduce
+    from .reproduction.command import Mode, one_item, run_reproduce
 
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
-    item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    part = {"item": item, "data": data}
+    part = {"item": one_item(table, figure, item), "data": data}
     wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)

@@ -1,5 +1,6 @@
 """The same bits on a pool and on a cluster of any size, also while workers and the scheduler are killed."""
 
+import itertools
 import os
 import signal
 import socket
@@ -252,15 +253,37 @@ def test_a_killed_or_stopped_client_takes_its_tasks_along(
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
 
-def test_a_comparison_and_a_search_on_a_cluster_are_those_of_one_process() -> None:
+def worker_replaced_at(task: int, running: Cluster, executor: Any) -> Any:
+    """The executor's submit, which at one task adds a worker and kills the only one so far, which holds the data."""
+    real, calls, before = executor.submit, itertools.count(1), running.workers[-1]
+
+    def submit(*given: Any) -> Any:
+        if next(calls) == task:
+            running.workers.append(running.add_worker())
+            executor.client.wait_for_workers(2, timeout=300)
+            before.kill()
+            before.wait()
+        return real(*given)
+
+    return submit
+
+
+def test_a_comparison_and_a_search_outlive_the_worker_that_holds_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     X = RNG.normal(size=(150, 3))
     y = (X[:, 0] + RNG.normal(size=150) > 0.3).astype(int)
     given: Any = {"costs": [[0, 1], [5, 0]], "effort": 6, "cv": 3, "candidates": ["logistic regression, C=1", "arow"]}
-    with cluster(2) as running, on_dask(running.address) as executor:
-        found = compare(X, y, executor=executor, **given)
+    with cluster(1) as running, on_dask(running.address) as executor:
+        first = running.workers[0]
+        with monkeypatch.context() as patched:
+            patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
+            found = compare(X, y, executor=executor, **given)
+        assert first.poll() is not None
         assert found.to_json() == compare(X, y, **given).to_json()
         one = AdaC2M1Classifier(n_estimators=3)
         search: Any = {"sampler": "power_grid", "cv": 2, "random_state": 0}
-        there = CostSearchCV(one, executor=executor, **search).fit(X, y)
+        with monkeypatch.context() as patched:
+            patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
+            there = CostSearchCV(one, executor=executor, **search).fit(X, y)
+        assert running.workers[1].poll() is not None
         here = CostSearchCV(one, **search).fit(X, y)
     assert there.validation_fitness_ == here.validation_fitness_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import http.client
 import json
@@ -48,7 +47,7 @@ class ThreadedServer:
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        asyncio.run(self.service.serve(ready=self.ready.set, beside=self.beside))
+        self.service.run(ready=self.ready.set, beside=self.beside)
 
     def __enter__(self):
         self.thread.start()

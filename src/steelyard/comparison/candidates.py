@@ -36,6 +36,7 @@ class Kind:
     dense: bool = False
     requires: str | None = None  # a package that is no dependency
     savable: bool = True  # otherwise it is compared, but neither named nor blended
+    takes_weights: bool = True  # of rows; otherwise its fit counts every row once
 
 
 @dataclass(frozen=True)
@@ -82,5 +83,7 @@ class Candidate:
 
 
 def fit_arguments(rows: TrainingRows, weighted: bool) -> dict[str, Any]:
-    """The keyword of a weighted fit, or none."""
-    return {"sample_weight": rows.data.cost_weights()} if weighted else {}
+    """The keyword of a fit weighted by costs, by the rows' own weights, or by both; or none."""
+    if weighted:
+        return {"sample_weight": rows.data.cost_weights()}
+    return {} if rows.data.weights is None else {"sample_weight": rows.data.weights}

@@ -40,35 +40,37 @@ class Calibration(NamedTuple):
         return np.asarray(curves / curves.sum(axis=1, keepdims=True))
 
 
-def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp]) -> Calibration:
-    """Fit to probabilities of held-out rows and their class codes.
+def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp], weight: Floats | None = None) -> Calibration:
+    """Fit to probabilities of held-out rows and their class codes; ``weight`` says how much each row counts.
 
-    A sigmoid per class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, else one temperature for all.
+    A sigmoid per class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, whatever they weigh, else one
+    temperature for all.
     """
+    count = np.ones(len(codes)) if weight is None else weight
     clipped = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
     n_classes = clipped.shape[1]
     counts = np.bincount(codes, minlength=n_classes)
     if counts.min() < FEWEST_FOR_SIGMOID:
-        return Calibration(np.array([_temperature(clipped, codes)]), None)
+        return Calibration(np.array([_temperature(clipped, codes, count)]), None)
     log_odds = np.log(clipped / (1.0 - clipped))
     columns = (1,) if n_classes == 2 else range(n_classes)
-    curves = [_sigmoid(log_odds[:, j], codes == j) for j in columns]
+    curves = [_sigmoid(log_odds[:, j], codes == j, count) for j in columns]
     return Calibration(np.array([a for a, _ in curves]), np.array([b for _, b in curves]))
 
 
-def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
+def _sigmoid(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[float, float]:
     """Slope and offset by Newton's method with step halving; the slope never turns negative."""
     point = np.array([1.0, 0.0])
     centre = point.copy()
 
     def loss(at: Floats) -> float:
         margin = np.where(truth, 1.0, -1.0) * (at[0] * score + at[1])
-        return float(np.logaddexp(0.0, -margin).sum() + 0.5 * _RIDGE * ((at - centre) ** 2).sum())
+        return float(count @ np.logaddexp(0.0, -margin) + 0.5 * _RIDGE * ((at - centre) ** 2).sum())
 
     best = loss(point)
     for _ in range(_STEPS):
         proba = expit(point[0] * score + point[1])
-        error, weight = proba - truth, proba * (1.0 - proba)
+        error, weight = count * (proba - truth), count * proba * (1.0 - proba)
         gradient = np.array([error @ score, error.sum()]) + _RIDGE * (point - centre)
         cross = weight @ score
         hessian = np.array([[weight @ score**2 + _RIDGE, cross], [cross, weight.sum() + _RIDGE]])
@@ -88,12 +90,13 @@ def _powered(clipped: Floats, power: float) -> Floats:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _temperature(clipped: Floats, codes: NDArray[np.intp]) -> float:
+def _temperature(clipped: Floats, codes: NDArray[np.intp], count: Floats) -> float:
     """The power of the probabilities with the least log loss, by golden section on its logarithm."""
     rows = np.arange(len(codes))
 
     def loss(log_power: float) -> float:
-        return float(-np.log(np.maximum(_powered(clipped, float(np.exp(log_power)))[rows, codes], LEAST)).mean())
+        true_proba = np.maximum(_powered(clipped, float(np.exp(log_power)))[rows, codes], LEAST)
+        return float(-np.average(np.log(true_proba), weights=count))
 
     low, high, golden = np.log(0.2), np.log(5.0), (np.sqrt(5.0) - 1.0) / 2.0
     a, b = high - golden * (high - low), low + golden * (high - low)

@@ -23,7 +23,7 @@ from ..errors import CostsWarning
 from ..evaluate import Interval
 from ..evaluate.capacity import at_most
 from ..validation.arrays import len_rows
-from ..validation.docstrings import documented
+from ..validation.docstrings import WRITTEN, documented
 from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
@@ -120,13 +120,9 @@ class Model:
     training: TrainingSummary | None = None
     repriced: bool = False  # decide by ``costs`` instead of those the estimator was fitted with
 
+    @documented(WRITTEN)
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write it.
 
         Returns
         -------

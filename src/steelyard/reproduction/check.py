@@ -26,7 +26,7 @@ from .searches import ChosenOnce, SearchedCosts
 
 LISTED = 50  # differences printed
 SHARE = 0.02  # of the kept runs
-QUICK_SECONDS = 20.0  # of learning a paper; loading, predicting and measuring come on top
+QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring come on top
 
 
 @dataclass
@@ -68,7 +68,7 @@ def check_kept(
     item, data : str, optional
         Only this table or figure, only this data set.
     quick : bool
-        Leave out runs that took long when they were kept, so that learning takes less than half a minute.
+        Leave out runs that took long when they were kept, so that learning takes about a minute, and say which.
     hours : float, optional
         Begin no run after this time.
     n_jobs : int
@@ -92,8 +92,9 @@ def check_kept(
             result.left_out[recipe.name] = reason
             continue
         some = [run for run in chosen[recipe.name] if run.seconds <= limit]
-        if len(some) < len(chosen[recipe.name]):
-            result.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
+        long = [f"{run.learner} ({run.seconds:.0f} s)" for run in chosen[recipe.name] if run.seconds > limit]
+        if long:
+            result.left_out[recipe.name] = f"too long for --quick: {', '.join(long)}"
         try:
             _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shlex
@@ -61,7 +60,7 @@ def run_serve(
             secure = tls is not None or proxy is not None
             service = Service(data, bind(address, port), names=tuple(known), secure=secure, proxied=proxy is not None)
             place = service.url if proxy is None else proxy.rstrip("/")
-            asyncio.run(service.serve(tls=tls, ready=lambda: _say_ready(data, service.url, place)))
+            service.run(tls=tls, ready=lambda: _say_ready(data, service.url, place))
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
@@ -85,7 +84,7 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             store.close()
             service = Service(folder, bind("127.0.0.1", port))
             link = f"{service.url}/login?next=/p/{source.slug}#{code}"
-            asyncio.run(service.serve(ready=lambda: _show_link(link), beside=demo.run))
+            service.run(ready=lambda: _show_link(link), beside=demo.run)
             assert service.runtime is not None
             print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
             print(f"it goes on at the same bit with: {demo.command}", flush=True)

@@ -121,6 +121,12 @@ class Service:
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
 
+    def run(self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None) -> None:
+        """:meth:`serve` in an event loop of its own, uvloop's where there is one."""
+        factory = self._config(None, None).get_loop_factory()
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(self.serve(tls=tls, ready=ready, beside=beside))
+
     async def serve(
         self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None
     ) -> None:
