@@ -45,9 +45,9 @@ class HandClock(Clock):
 class Bench:
     """One project; each call is one transaction."""
 
-    def __init__(self, folder: Path, settings: ProjectSettings, clock: Clock | None = None) -> None:
+    def __init__(self, place: Path | SQLiteStore, settings: ProjectSettings, clock: Clock | None = None) -> None:
         self.clock = clock or HandClock()
-        self.store = SQLiteStore(folder)
+        self.store = SQLiteStore(place) if isinstance(place, Path) else place
         create_project(self.store, "p", settings, at=self.clock.now())
         self.project = load_project(self.store, self.store.project("p"))
         self.labels = settings.labels

@@ -160,7 +160,7 @@ def _people(store: SQLiteStore, project: int, head: int, votes: Votes) -> list[P
             seconds.setdefault(event.actor, []).append(body.seconds)
     sql = (
         "SELECT a.person, p.name, count(a.label), count(*) - count(a.label) FROM answer a"
-        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person ORDER BY 3 DESC, a.person"
+        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person, p.name ORDER BY 3 DESC, a.person"
     )
     rows: list[Any] = store.connection.execute(sql, (project,)).fetchall()
     agreements = _agreements(votes)
