@@ -611,6 +611,10 @@ def _serve(
         str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
     ] = None,
     data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
+    database: Annotated[
+        str | None,
+        typer.Option(help="A PostgreSQL database instead: postgresql://...; a second process waits as standby."),
+    ] = None,
     bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
         "127.0.0.1"
     ),
@@ -635,7 +639,7 @@ def _serve(
         from .validation.values import invalid
 
         raise invalid("--demo", "be given together with a sample or --keep", False)
-    raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
+    raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy))
 
 
 def _need_serve() -> None:
@@ -650,12 +654,20 @@ service_app = typer.Typer(
 )
 app.add_typer(service_app)
 _DATA = typer.Option(help="The folder of the projects.")
+_DATABASE = typer.Option(help="A PostgreSQL database instead of the folder: postgresql://...")
+
+
+def _place(data: Path, database: str | None) -> Any:
+    from .service.places import place_of
+
+    return place_of(data, database)
 
 
 @service_app.command("new")
 def _service_new(
     project: Annotated[str, typer.Argument(help="Small letters, digits and hyphens.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     settings: Annotated[Path | None, typer.Option(help="A JSON file with all settings.")] = None,
     sample: Annotated[Path | None, typer.Option(help="A CSV file whose columns are guessed instead.")] = None,
     ignore: Annotated[
@@ -689,7 +701,7 @@ def _service_new(
     ignored = [*(ignore or []), *([target] if target else [])]
     columns = sample or (history if settings is None else None)
     made = settings_from(settings, columns, ignored, shown or [], given)
-    run_new(data, project, made, as_json, history, target)
+    run_new(_place(data, database), project, made, as_json, history, target)
 
 
 @service_app.command("push")
@@ -732,6 +744,7 @@ def _service_token(
     project: Annotated[str, typer.Option(help="The project; _service for metrics.")] = "_service",
     role: Annotated[str, typer.Option(help="owner, annotator, producer or reader.")] = "reader",
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; for ever otherwise.")] = None,
     revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
 ) -> None:
@@ -739,7 +752,7 @@ def _service_token(
     _need_serve()
     from .service.command import run_token
 
-    run_token(data, project, role, days, revoke)
+    run_token(_place(data, database), project, role, days, revoke)
 
 
 @service_app.command("person")
@@ -750,18 +763,20 @@ def _service_person(
     take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
     active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
 ) -> None:
     """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
     _need_serve()
     from .service.command import run_person
 
-    run_person(data, name, project, role, take=take, active=active, url=url)
+    run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
 
 
 @service_app.command("verify")
 def _service_verify(
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
     head: Annotated[str | None, typer.Option(help="A head SEQ:CHAIN that was noted elsewhere.")] = None,
 ) -> None:
@@ -769,7 +784,7 @@ def _service_verify(
     _need_serve()
     from .service.command import run_verify
 
-    raise typer.Exit(run_verify(data, project, head))
+    raise typer.Exit(run_verify(_place(data, database), project, head))
 
 
 @service_app.command("erase")
@@ -778,6 +793,7 @@ def _service_erase(
     items: Annotated[list[int] | None, typer.Argument(help="Rows to erase, by the number of their decision.")] = None,
     name: Annotated[list[str] | None, typer.Option("--id", help="A row by the id it was sent with.")] = None,
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
     token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
 ) -> None:
@@ -785,55 +801,59 @@ def _service_erase(
     _need_serve()
     from .service.command import run_erase
 
-    raise typer.Exit(run_erase(data, project, items or [], name or [], url=url, token=token))
+    raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
 
 @service_app.command("backup")
 def _service_backup(
     file: Annotated[Path, typer.Argument(help="A new file.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Copy the database, also while the service runs, and verify the copy."""
     _need_serve()
     from .service.command import run_backup
 
-    raise typer.Exit(run_backup(data, file))
+    raise typer.Exit(run_backup(_place(data, database), file))
 
 
 @service_app.command("restore")
 def _service_restore(
     file: Annotated[Path, typer.Argument(help="A file that `backup` wrote.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Put a backup into an empty folder, and verify it."""
     _need_serve()
     from .service.command import run_restore
 
-    raise typer.Exit(run_restore(file, data))
+    raise typer.Exit(run_restore(file, _place(data, database)))
 
 
 @service_app.command("export")
 def _service_export(
     project: Annotated[str, typer.Option(help="The project.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Write every decision with its row and label as JSON lines."""
     _need_serve()
     from .service.command import run_export
 
-    run_export(data, project, sys.stdout)
+    run_export(_place(data, database), project, sys.stdout)
 
 
 @service_app.command("unit")
 def _service_unit(
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = 8321,
 ) -> None:
     """Print a systemd unit that restarts the service whenever it ends."""
     _need_serve()
     from .service.command import unit_text
 
-    typer.echo(unit_text(data, port))
+    typer.echo(unit_text(_place(data, database), port))
 
 
 def main() -> None:

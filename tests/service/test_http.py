@@ -251,6 +251,8 @@ MATRIX = {  # owner, annotator, producer, reader
     "GET /v1/p/summary": "1331",
     "GET /v1/p/estimates": "1331",
     "GET /v1/p/curves": "1331",
+    "GET /v1/p/whatif": "1331",
+    "GET /v1/p/drift": "1331",
     "GET /v1/p/live?count=1": "1331",
     "GET /v1/p/decisions": "1331",
     "GET /v1/p/decisions/2": "1331",

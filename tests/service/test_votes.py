@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from service_bench import Bench, HandClock, made_up, settings_of
+from service_bench import Bench, HandClock, made_up, settings_of, snapshot_of
 from service_server import ThreadedServer, call, make_service
 
 from steelyard.client import ServiceError
@@ -16,7 +16,6 @@ from steelyard.service.live import labelled
 from steelyard.service.overview import overview
 from steelyard.service.projects import rebuilt_tables, replayed
 from steelyard.service.questions import QuestionState
-from steelyard.service.writer import Snapshot
 
 DAY = 86400
 ASK_ALL = {"pace": False, "query": "AskAll()", "budget": 40}
@@ -62,7 +61,7 @@ def test_one_vote_too_few_is_a_dispute_that_an_owner_ends(bench):
     assert bench.state.questions[3].state is QuestionState.DISPUTED
     assert say(bench, 3, 9, "fraud").code == "disputed"
     assert bench.state.budget.spent == 0
-    assert labelled(bench.store, bench.project.id, snapshot(bench)).end < 3  # estimates wait for it
+    assert labelled(bench.store, bench.project.id, snapshot_of(bench)).end < 3  # estimates wait for it
     assert bench.run(AdjudicateJob("p", 1, item=3, label="neither")).code == "unknown_class"
     bench.run(AdjudicateJob("p", 1, item=3, label="fraud"))
     question = bench.state.questions[3]
@@ -98,20 +97,12 @@ def test_a_dispute_can_be_closed_and_refunds(bench):
     assert bench.run(AdjudicateJob("p", 1, item=5, label="good")).code == "closed"
 
 
-def snapshot(bench):
-    state, budget = bench.state, bench.state.budget
-    counts = {"limit": budget.limit, "spent": budget.spent, "reserved": budget.reserved}
-    counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
-    told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
-    return Snapshot(**counts, **told)
-
-
 def test_the_owner_sees_disputes_and_agreement(bench):
     bench.run(SetJob("p", 1, changes={"votes": 2, "agree": 2}, expected=1))
     for item, labels in {2: "gg", 3: "ff", 4: "gf", 5: "gg"}.items():
         for person, label in zip((7, 8), labels, strict=True):
             say(bench, item, person, {"g": "good", "f": "fraud"}[label])
-    found = overview(bench.store, "p", snapshot(bench), bench.clock.now())
+    found = overview(bench.store, "p", snapshot_of(bench), bench.clock.now())
     assert found.disputes == [4]
     assert found.words["disputed"] == "1 disputed"
     assert [line.agreement for line in found.people] == [1.0, 1.0]  # of those that were settled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ class Api:
             ("GET", "summary"): self.summary,
             ("GET", "estimates"): self.estimates,
             ("GET", "curves"): self.curves,
+            ("GET", "whatif"): self.what_if,
+            ("GET", "drift"): self.drift,
             ("GET", "live"): self.live,
             ("GET", "decisions"): self.decisions,
             ("GET", "decisions/{item}"): self.decision,
@@ -231,6 +234,20 @@ class Api:
         """Cost a row over time."""
         return json_reply(await self.runtime.overviews.curve(grant.slug))
 
+    async def what_if(self, request: Request, grant: Grant) -> Response:
+        """What it would cost at other prices or another threshold."""
+        if len(self.runtime.snapshot(grant.slug).settings.classes) != 2:
+            raise RefusedError(422, "two_classes", "the project must have two classes; it has more.", "")
+        limits = {"fn": (0.0, 1e12), "fp": (0.0, 1e12), "threshold": (-1e12, 1e12)}
+        changes = {name: _number(request, name, *ends) for name, ends in limits.items()}
+        if changes["fn"] == 0 == changes["fp"]:
+            raise RefusedError(422, "bad_query", "fn or fp must be more than 0; both are 0.", "fn")
+        return json_reply(await self.runtime.overviews.what_if(grant.slug, **changes))
+
+    async def drift(self, request: Request, grant: Grant) -> Response:
+        """Whether rows are still what they were."""
+        return json_reply(await self.runtime.overviews.drift(grant.slug))
+
     async def live(self, request: Request, grant: Grant) -> Response:
         """News of the project, until the reader goes."""
         headers = request.scope["headers"]
@@ -379,6 +396,19 @@ def _csv(rows: list[list[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows([[safe_cell(cell) for cell in row] for row in rows])
     return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _number(request: Request, name: str, least: float, most: float) -> float | None:
+    text = request.query_params.get(name)
+    if text is None or text == "":
+        return None
+    try:
+        value = float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise RefusedError(422, "bad_query", f"{name} must be a number from {least:g} to {most:g}; it is not.", name)
+    return value
 
 
 def _query(request: Request, name: str, default: int, *, most: int = 10**18) -> int:

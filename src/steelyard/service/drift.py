@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..evaluate import mean_cost
+from ..errors import NotEstimableError
+from ..evaluate import Estimate, mean_cost
 from ..evaluate.drift import stability_index
 from ..trace import Trace
 from .events import Decide, Event, unpack
@@ -51,7 +52,9 @@ class DriftReply(msgspec.Struct, frozen=True):
 def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
     """The lights of a project, as of a commit."""
     first = _rows(store, project, f"ORDER BY e.seq LIMIT {REFERENCE}", snapshot)
-    last = _rows(store, project, f"ORDER BY e.seq DESC LIMIT {min(RECENT, max(0, snapshot.rounds - REFERENCE))}", snapshot)
+    last = _rows(
+        store, project, f"ORDER BY e.seq DESC LIMIT {min(RECENT, max(0, snapshot.rounds - REFERENCE))}", snapshot
+    )
     cost = _cost_light(store, project, snapshot)
     if len(first) < REFERENCE or len(last) < RECENT:
         needed = REFERENCE + RECENT
@@ -69,7 +72,9 @@ def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
     worst = max(columns, key=lambda name: columns[name])
     scores = stability_index([made.score for _, made in first], [made.score for _, made in last])
     asking = stability_index([str(made.ask) for _, made in first], [str(made.ask) for _, made in last])
-    asked = f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
+    asked = (
+        f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
+    )
     lights = [
         _light("inputs", columns[worst], f"most in {worst}"),
         _light("scores", scores, f"last {RECENT:,} rows against the first {REFERENCE:,}"),
@@ -107,9 +112,16 @@ def _cost_light(store: SQLiteStore, project: int, snapshot: Snapshot) -> LightRe
         parts = [(slice(None, cut), rounds), (slice(cut, None), found.rounds - rounds)]
         traces = [(Trace(*(np.asarray(column)[part] for column in found.trace)), n) for part, n in parts]
         if min(effective_size(trace) for trace, _ in traces) >= LEAST_SIZE:
-            before, now = (estimated(mean_cost, trace, n, matrix, "push") for trace, n in traces)
-            error = float(np.hypot(before.standard_error, now.standard_error))
-            if error > 0:
-                z = (now.value - before.value) / error
-                return _light("cost", z, f"{now.value:.3g} a row lately, {before.value:.3g} before", LOOK_Z, ACT_Z)
+            try:
+                return _compared(*(estimated(mean_cost, trace, n, matrix, "push") for trace, n in traces))
+            except NotEstimableError as error:
+                return LightReply("cost", "unknown", None, str(error), "")
     return LightReply("cost", "unknown", None, "too few labels to say", "")
+
+
+def _compared(before: Estimate, now: Estimate) -> LightReply:
+    error = float(np.hypot(before.standard_error, now.standard_error))
+    if error == 0:  # every row was labelled, or no label differs
+        return LightReply("cost", "unknown", None, "nothing to tell the difference by", "")
+    what = f"{now.value:.3g} a row lately, {before.value:.3g} before"
+    return _light("cost", (now.value - before.value) / error, what, LOOK_Z, ACT_Z)

@@ -13,11 +13,13 @@ import msgspec
 
 from ..report.amounts import money, percent, rounded
 from .agreement import krippendorff_alpha
+from .drift import DriftReply, drift
 from .events import Answer, Decide, Event, Kind, unpack
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
 from .records import RecordReader
 from .settings import ProjectSettings
 from .sqlite import SQLiteStore
+from .what_if import WhatIfReply, what_if
 from .writer import Snapshot
 
 FRESH = 1.0  # seconds for which an overview is shown again
@@ -158,7 +160,7 @@ def _people(store: SQLiteStore, project: int, head: int, votes: Votes) -> list[P
             seconds.setdefault(event.actor, []).append(body.seconds)
     sql = (
         "SELECT a.person, p.name, count(a.label), count(*) - count(a.label) FROM answer a"
-        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person ORDER BY 3 DESC, a.person"
+        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person, p.name ORDER BY 3 DESC, a.person"
     )
     rows: list[Any] = store.connection.execute(sql, (project,)).fetchall()
     agreements = _agreements(votes)
@@ -287,6 +289,9 @@ def duration(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
+_READ: dict[str, Callable[[SQLiteStore, int, Snapshot], Any]] = {"curve": curve, "drift": drift}
+
+
 class Overviews:
     """Overviews of all projects, each computed at most once a second, on a connection and in a thread of their own."""
 
@@ -310,19 +315,35 @@ class Overviews:
         made: CurveReply = await asyncio.to_thread(self._look, "curve", slug, CURVE_FRESH)
         return made
 
+    async def drift(self, slug: str) -> DriftReply:
+        """Whether its rows are still what they were."""
+        made: DriftReply = await asyncio.to_thread(self._look, "drift", slug, CURVE_FRESH)
+        return made
+
+    async def what_if(self, slug: str, **changes: float | None) -> WhatIfReply:
+        """What it would cost at other prices or another threshold."""
+        return await asyncio.to_thread(self._what_if, slug, changes)
+
+    def _what_if(self, slug: str, changes: dict[str, float | None]) -> WhatIfReply:
+        with self._one_at_a_time:
+            return what_if(self._store, self._number(slug), self._snapshot(slug), **changes)
+
+    def _number(self, slug: str) -> int:
+        head = self._store.project(slug)
+        assert head is not None
+        return head.id
+
     def _look(self, what: str, slug: str, fresh: float) -> Any:
         with self._one_at_a_time:
             snapshot, moment = self._snapshot(slug), time.monotonic()
             kept = self._kept.get((what, slug))
-            if kept is not None and (moment - kept[0] < fresh or (what == "curve" and kept[1] == snapshot.seq)):
+            if kept is not None and (moment - kept[0] < fresh or (what != "live" and kept[1] == snapshot.seq)):
                 return kept[2]
             if what == "live":
                 found = overview(self._store, slug, snapshot, self._now())
                 more = self.extra[slug]() if slug in self.extra else {}
                 made: Any = msgspec.structs.replace(found, words=found.words | more)
             else:
-                head = self._store.project(slug)
-                assert head is not None
-                made = curve(self._store, head.id, snapshot)
+                made = _READ[what](self._store, self._number(slug), snapshot)
             self._kept[what, slug] = (moment, snapshot.seq, made)
             return made

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .._version import __version__
+from .drift import DriftReply
 from .jobs import AnswerReply, AnswersReply, DecisionReply, EraseReply, EventReply, Problem, SettingsReply
 from .live import CurveReply, EstimatesReply
 from .overview import LiveReply
 from .runtime import SentAnswer, SentRow
 from .settings import ProjectSettings
+from .what_if import WhatIfReply
 
 OWNER = ("owner",)
 PRODUCER = ("producer", "owner")
@@ -252,6 +254,16 @@ ROUTES = (
     RouteInfo("GET", f"{V1}/summary", READER, "Counts and budget.", None, SummaryReply),
     RouteInfo("GET", f"{V1}/estimates", READER, "Cost a row, with its interval.", None, EstimatesReply),
     RouteInfo("GET", f"{V1}/curves", READER, "Cost a row over time.", None, CurveReply),
+    RouteInfo(
+        "GET",
+        f"{V1}/whatif",
+        READER,
+        "Cost a row at other prices or another threshold.",
+        None,
+        WhatIfReply,
+        query=("fn", "fp", "threshold"),
+    ),
+    RouteInfo("GET", f"{V1}/drift", READER, "Whether rows are still what they were.", None, DriftReply),
     RouteInfo("GET", f"{V1}/live", READER, "News as server-sent events, each a LiveReply.", query=("after", "count")),
     RouteInfo("GET", f"{V1}/decisions", READER, "Decisions, by event.", None, DecisionsReply, query=("after", "limit")),
     RouteInfo("GET", f"{V1}/decisions/{{item}}", READER, "One decision.", None, LoggedDecision),
@@ -288,6 +300,16 @@ _REFUSALS = {
     "429": "Busy; try again.",
     "503": "Stopping; try again.",
     "507": "The disk is full.",
+}
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_PRICE = {"type": "number", "minimum": 0, "maximum": 1e12}
+_QUERY = {
+    "only": {"type": "string", "enum": ["all", "labelled"]},
+    "fn": _PRICE,
+    "fp": _PRICE,
+    "threshold": {"type": "number", "minimum": -1e12, "maximum": 1e12},
 }
 
 
@@ -349,11 +371,9 @@ def _parameters(route: RouteInfo) -> list[dict[str, Any]]:
             name = part[1:-1]
             schema: dict[str, Any] = {"type": "string"} if name == "project" else {"type": "integer", "minimum": 1}
             found.append({"name": name, "in": "path", "required": True, "schema": schema})
-    for name in route.query:
-        schema = (
-            {"type": "string", "enum": ["all", "labelled"]} if name == "only" else {"type": "integer", "minimum": 0}
-        )
-        found.append({"name": name, "in": "query", "required": False, "schema": schema})
+    found += [
+        {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, _COUNT)} for name in route.query
+    ]
     if route.keyed:
         schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[ -~]+$"}
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})

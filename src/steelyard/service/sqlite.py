@@ -296,6 +296,21 @@ class SQLiteStore:
             (project, project, _KEPT),
         )
 
+    # -- copying -----------------------------------------------------------------------------------------------------
+
+    in_postgres = False
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns."""
+        return [row[1] for row in self.connection.execute(f"PRAGMA table_info({table})")]
+
+    def stream(self, sql: str) -> Iterable[Any]:
+        """Rows that need not fit into memory."""
+        return self.connection.execute(sql)
+
+    def numbers_follow(self) -> None:
+        """After a copy: new projects and people get numbers behind those there are; SQLite's do so by themselves."""
+
     # -- erasing -----------------------------------------------------------------------------------------------------
 
     def erase(self, project: int, items: Iterable[int], *, keep_learned: Container[int] = ()) -> None:

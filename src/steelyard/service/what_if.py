@@ -12,7 +12,7 @@ from .writer import Snapshot
 
 
 class WhatIfReply(msgspec.Struct, frozen=True):
-    """The cost a row, and what is saved, had prices or threshold been these; the model and what it asked stay as they were."""
+    """The cost a row, and what is saved, had prices or threshold been these; what was learned and asked stays."""
 
     fn: float
     fp: float
