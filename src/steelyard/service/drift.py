@@ -51,7 +51,9 @@ class DriftReply(msgspec.Struct, frozen=True):
 def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
     """The lights of a project, as of a commit."""
     first = _rows(store, project, f"ORDER BY e.seq LIMIT {REFERENCE}", snapshot)
-    last = _rows(store, project, f"ORDER BY e.seq DESC LIMIT {min(RECENT, max(0, snapshot.rounds - REFERENCE))}", snapshot)
+    last = _rows(
+        store, project, f"ORDER BY e.seq DESC LIMIT {min(RECENT, max(0, snapshot.rounds - REFERENCE))}", snapshot
+    )
     cost = _cost_light(store, project, snapshot)
     if len(first) < REFERENCE or len(last) < RECENT:
         needed = REFERENCE + RECENT
@@ -69,7 +71,9 @@ def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
     worst = max(columns, key=lambda name: columns[name])
     scores = stability_index([made.score for _, made in first], [made.score for _, made in last])
     asking = stability_index([str(made.ask) for _, made in first], [str(made.ask) for _, made in last])
-    asked = f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
+    asked = (
+        f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
+    )
     lights = [
         _light("inputs", columns[worst], f"most in {worst}"),
         _light("scores", scores, f"last {RECENT:,} rows against the first {REFERENCE:,}"),
