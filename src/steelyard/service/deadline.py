@@ -21,6 +21,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _between = True  # no byte of the next request has come
+    _in_body = False  # its head has come
     _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -35,13 +36,18 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The first byte of a further request begins its time."""
-        if self._between:
-            self._between = False
-            self._head_bytes = 0
-            if self._sending is None:
-                self._await(self.head_seconds)
+        """The first byte of a request begins its time; one that comes whole, as most do, needs no timer."""
+        self._between = False
         super().data_received(data)
+        if self._between:
+            self._stop_sending()
+        elif self._sending is None and not self.transport.is_closing():
+            self._await(self.body_seconds if self._in_body else self.head_seconds)
+
+    def on_message_begin(self) -> None:
+        """A request begins, perhaps behind another one that came with it."""
+        self._between, self._head_bytes = False, 0
+        super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Heads have a size."""
@@ -52,14 +58,14 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The body must come."""
-        self._await(self.body_seconds)
+        """The body must come, in a time of its own."""
+        self._stop_sending()
+        self._in_body = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """All of it is here."""
-        self._stop_sending()
-        self._between = True
+        self._between, self._in_body = True, False
         super().on_message_complete()
 
     def pause_writing(self) -> None:

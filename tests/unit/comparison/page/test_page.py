@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError
+from steelyard.comparison.page.refits import refits
 
 
 def loans(n: int = 160) -> tuple[pd.DataFrame, Any]:
@@ -188,3 +189,13 @@ def test_today_is_named_once_and_curves_end_with_their_data(tmp_path: Path) -> N
     html = compared(current=np.where(X["size"] > 0, "bad", "good")).report(tmp_path / "report.html").read_text()
     board = html[html.index('class="board"') : html.index('class="boardaxis"')]
     assert board.count("today&#39;s rule") == 1
+
+
+def test_the_learning_curve_has_one_point_a_size_though_folds_differ_by_a_row() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(401, 2))
+    y = (X[:, 0] + rng.normal(size=401) > 0.8).astype(int)
+    found = steelyard.compare(X, y, candidates=["logistic regression, C=1"], cv=3)
+    sizes = refits(found.runs, found.best, 60.0).sizes
+    assert {size for size in sizes if size < 200} <= {33, 66, 133}
+    assert len(sizes[66]) == len(sizes[133]) == 3
