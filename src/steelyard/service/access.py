@@ -143,7 +143,8 @@ class AccessBook:
         row = self._store.connection.execute(sql, (sha256(secret.encode("latin-1", "replace")).digest(),)).fetchone()
         if row is None:
             return None
-        found = Session(*row[:3], row[3].hex(), *row[4:])
+        number, person, name, csrf, created, seen = row
+        found = Session(number, person, name, csrf.hex(), created, seen)
         over = now - found.seen > IDLE or now - found.created > LONGEST
         return None if over else found
 
