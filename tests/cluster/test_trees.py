@@ -79,11 +79,11 @@ class LosingClient:
     """A client whose cluster loses a worker whenever it is asked."""
 
     def __init__(self, losing: int) -> None:
-        self.losing, self.asked = losing, 0
+        self.losing, self.calls = losing, 0
 
     def nthreads(self) -> dict[str, int]:
-        self.asked += 1
-        return {f"worker {i}": 1 for i in range(9 - (self.asked // 2 if self.asked // 2 <= self.losing else 0))}
+        self.calls += 1
+        return {f"worker {i}": 1 for i in range(9 - (self.calls // 2 if self.calls // 2 <= self.losing else 0))}
 
 
 class Executor:

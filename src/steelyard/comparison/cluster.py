@@ -13,9 +13,8 @@ from typing import Any
 from ..executors import naming_loss, shared, unwrap, workers_of
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import FoldRunner
+from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task, single_threaded
 from .schedule import Unit
-from .workers import SKIPPED, Failed, Outcome, Results, Task
 
 _POLL = 0.2  # seconds between two looks whether the user wants to stop
 _AHEAD = 2  # units handed out for each worker, so that none waits for the next
@@ -39,6 +38,9 @@ class ExecutorPool:
         self.cpu_limit = math.inf
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
+        self._held.enter_context(
+            single_threaded()
+        )  # for units in threads of this process: BLAS heeds one thread's word
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
         self._began = time.thread_time()
 
@@ -96,6 +98,6 @@ def run_unit(handle: Any, unit: Unit, candidate: Candidate) -> Outcome:
     """Run one unit; the task of a worker, which prepares rows of a fold once."""
     data, cv = unwrap(handle)
     if getattr(_local, "data", None) is not data:
-        _local.data, _local.runner = data, FoldRunner(data, cv)
+        _local.data, _local.runner = data, FoldRunner(data, cv, time.thread_time)
     found: Outcome = _local.runner.run(unit, candidate)
     return found

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+__all__ = ["STATUS_LINE", "WHOLE", "DeadlineProtocol"]
 
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a request, to the end of its head
 BODY_SECONDS = 30.0  # from there to the end of the body
 READER_SECONDS = 30.0  # for which a client may leave what it asked for unread
 MOST_HEADERS = 32
 MOST_HEADER_BYTES = 8192
+WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head and body in one piece
+
+
+def _send_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+    """Send a whole answer by one write, as uvicorn would by two; False if it must be sent the ordinary way.
+
+    ``head``: status line and headers, each with its line end.
+    """
+    if cycle.flow.write_paused or cycle.disconnected or cycle.response_started:
+        return False
+    cycle.response_started = cycle.response_complete = True
+    last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(head + last + body)
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -21,6 +42,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _sending: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _between = True  # no byte of the next request has come
+    _in_body = False  # its head has come
     _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -35,13 +57,18 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """The first byte of a further request begins its time."""
-        if self._between:
-            self._between = False
-            self._head_bytes = 0
-            if self._sending is None:
-                self._await(self.head_seconds)
+        """The first byte of a request begins its time; one that comes whole, as most do, needs no timer."""
+        self._between = False
         super().data_received(data)
+        if self._between:
+            self._stop_sending()
+        elif self._sending is None and not self.transport.is_closing():
+            self._await(self.body_seconds if self._in_body else self.head_seconds)
+
+    def on_message_begin(self) -> None:
+        """A request begins, perhaps behind another one that came with it."""
+        self._between, self._head_bytes = False, 0
+        super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Heads have a size."""
@@ -52,14 +79,16 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The body must come."""
-        self._await(self.body_seconds)
+        """The body must come, in a time of its own."""
+        self._stop_sending()
+        self._in_body = True
         super().on_headers_complete()
+        if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:
+            self.scope["extensions"] = {WHOLE: partial(_send_whole, self.cycle)}  # type: ignore[dict-item]
 
     def on_message_complete(self) -> None:
         """All of it is here."""
-        self._stop_sending()
-        self._between = True
+        self._between, self._in_body = True, False
         super().on_message_complete()
 
     def pause_writing(self) -> None:

@@ -7,6 +7,7 @@ import hmac
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -21,6 +22,7 @@ from .jobs import Job, RefusedError, RowToDecide, StoreJob
 from .leases import Leases
 from .metrics import Metrics
 from .overview import Overviews
+from .places import Place, open_place
 from .records import SALT_BYTES, BadRecordError, Cell, RecordReader, pack_cells
 from .sqlite import SQLiteStore
 from .writer import Snapshot, Writer
@@ -56,7 +58,7 @@ class Runtime:
 
     def __init__(
         self,
-        folder: Path,
+        place: Place,
         writer: Writer,
         clock: Clock,
         hosts: Iterable[str],
@@ -65,18 +67,19 @@ class Runtime:
         secure: bool = False,
         proxied: bool = False,
     ) -> None:
-        self.folder, self.writer, self.clock = folder, writer, clock
+        self.place, self.writer, self.clock = place, writer, clock
         self.secure, self.proxied = secure, proxied  # reached by https; a proxy tells the address
         self.cookie = f"{'__Host-' if secure else ''}steelyard-{port}"  # loopback's cookies are shared by all ports
         self.hosts = frozenset(host.lower().encode() for host in hosts)
-        self.store = SQLiteStore(folder, readonly=True)
+        self.store = open_reader(place)
         self.access = AccessBook(self.store)
         self.leases, self.metrics = Leases(), Metrics()
-        self.overviews = Overviews(SQLiteStore(folder, readonly=True), self.snapshot, clock.now)
+        self.overviews = Overviews(open_reader(place), self.snapshot, clock.now)
         self.stopping: Callable[[], bool] = lambda: False
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
         self._disk = (0.0, 0)
+        self._salt = Salts()
         self._seen: dict[bytes, int] = {}
         self._committed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -120,10 +123,10 @@ class Runtime:
         return lambda: end - time.monotonic()
 
     def free_disk(self) -> int:
-        """Bytes that are free where the data lie, looked up once a second."""
+        """Bytes that are free where the data lie, looked up once a second; a database sees to its own disk."""
         now = time.monotonic()
         if now - self._disk[0] > 1.0:
-            self._disk = (now, shutil.disk_usage(self.folder).free)
+            self._disk = (now, shutil.disk_usage(self.place).free if isinstance(self.place, Path) else sys.maxsize)
         return self._disk[1]
 
     # -- before a job ------------------------------------------------------------------------------------------------
@@ -134,6 +137,10 @@ class Runtime:
         session = self.session(headers) if sent is None else None
         if session is not None:
             return self.allow_session(headers, session, slug, roles, method)
+        return self.allow_token(sent, slug, roles)
+
+    def allow_token(self, sent: bytes | None, slug: str, roles: tuple[str, ...]) -> Grant:
+        """The same for the value of an Authorization header."""
         grant = self.access.grant(sent, self.clock.now())
         if grant is None:
             message = "the request must carry a valid token; it does not. Send: Authorization: Bearer sy_..."
@@ -247,10 +254,33 @@ class Runtime:
             raise RefusedError(422, "bad_id", "id must be 1 to 200 printable characters; it is not.", "id")
         try:
             cells, missing, unknown = self.reader(slug).read(sent.row)
-            payload = pack_cells(os.urandom(SALT_BYTES), cells)
+            payload = pack_cells(self._salt(), cells)
         except BadRecordError as error:
             raise RefusedError(422, "bad_row", str(error), error.where) from None
         return RowToDecide(cells, payload, external, missing, unknown)
+
+
+def open_reader(place: Place) -> SQLiteStore:
+    """A connection for reading; where a database has gone, the process ends as its writer would."""
+    if isinstance(place, Path):
+        return open_place(place, readonly=True)
+    from .postgres import give_up
+
+    return open_place(place, readonly=True, lost=give_up)
+
+
+class Salts:
+    """Random bytes for payloads, fetched from the system for many at once."""
+
+    def __init__(self) -> None:
+        self._bytes, self._used = b"", 0
+
+    def __call__(self) -> bytes:
+        """Bytes that nobody else was given."""
+        if self._used == len(self._bytes):
+            self._bytes, self._used = os.urandom(256 * SALT_BYTES), 0
+        self._used += SALT_BYTES
+        return self._bytes[self._used - SALT_BYTES : self._used]
 
 
 def header(headers: Headers, name: bytes) -> bytes | None:
@@ -263,7 +293,11 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 
 def key_of(headers: Headers, *, needed: bool = True) -> str | None:
     """The Idempotency-Key; raises if it is needed and missing."""
-    found = header(headers, b"idempotency-key")
+    return checked_key(header(headers, b"idempotency-key"), needed=needed)
+
+
+def checked_key(found: bytes | None, *, needed: bool = True) -> str | None:
+    """The same for the value of the header."""
     if found is None:
         if needed:
             message = "the request must have a key, or every row its id. Send: Idempotency-Key: <a new random text>"
