@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from .api import public_names
 from .forest import forest
 from .headlines import headlines
 
@@ -86,8 +87,9 @@ def paper(folder: Path, checks_of: dict[str, Row]) -> str:
     summary = ", ".join(f"{words.count(word)} {SAID.get(word, word)}" for word in WORDS if word in words)
     intro, _, rest = opening.partition("## What it says")
     parts = [intro.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checks_of)}", ""]
-    parts += ["## What it says", rest.rstrip(), ""]
-    parts += ["## What holds", "", FOREST, "", *claims(folder, judged), "## Numbers", "", NUMBERS, ""]
+    parts += ["## What it says", rest.rstrip(), "", code_links(folder), ""]
+    parts += ["## What holds", "", *both_columns(judged), "", FOREST, "", *claims(folder, judged)]
+    parts += ["## Numbers", "", NUMBERS, ""]
     cells_of = rows_of(folder / "results" / "summary.csv")
     for item in dict.fromkeys(row["item"] for row in cells_of):
         parts += [f"### {item}", "", *item_pictures(folder, item)]
@@ -104,6 +106,32 @@ def paper(folder: Path, checks_of: dict[str, Row]) -> str:
     return "\n".join(parts)
 
 
+def both_columns(judged: list[Row]) -> list[str]:
+    """How often each word stands in each of the two columns; of most claims a protocol says nothing elsewhere."""
+    columns = [[plain(row[name]) for row in judged] for name in ("verdict", "on other samples")]
+    lines = ["| | in this experiment | on other samples of this size |", "|---|---|---|"]
+    for word in WORDS:
+        here, elsewhere = (str(column.count(word) or "") for column in columns)
+        lines += [f"| {word} | {here} | {elsewhere} |"] if here or elsewhere else []
+    return [*lines, f"| nothing said | | {columns[1].count('') or ''} |"]
+
+
+def code_links(folder: Path) -> str:
+    """Links to the reference, and from there to the source, of everything that the recipes of a paper use."""
+    public, used = set(public_names()), set[str]()
+
+    def collect(value: object) -> None:
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            collect(each)
+        if isinstance(value, dict) and value.get("use") in public:
+            used.add(str(value["use"]))
+
+    for path in folder.glob("*.toml"):
+        collect(tomllib.loads(path.read_text(encoding="utf-8")))
+    links = ", ".join(f"{{py:obj}}`{name} <steelyard.{name}>`" for name in sorted(used, key=str.lower))
+    return f"What its recipes use, with the source of each: {links}."
+
+
 def age(folder: Path, checks_of: dict[str, Row]) -> str:
     """When kept runs were last computed again, oldest recipe first."""
     kept = [path.stem for path in sorted(folder.glob("*.toml")) if (folder / "results" / f"{path.stem}.csv").exists()]
@@ -113,6 +141,8 @@ def age(folder: Path, checks_of: dict[str, Row]) -> str:
         return "Kept runs were not computed again yet."
     since = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
+    partly = [f"`{name}` ({checks_of[name]['without']})" for name in kept if "without" in checks_of.get(name, {})]
+    also += f"; without some learners: {', '.join(partly)}" if partly else ""
     done = f"{len(kept) - len(never)} of {len(kept)} recipes"
     return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
 

@@ -48,11 +48,16 @@ def _complete_column(incomplete: str) -> list[str]:
 
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
-        file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
-        names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # completion must print no errors
+        files = [Path(word) for word in shlex.split(line)[2:] if Path(word).is_file()]
+    except ValueError:  # a quote that is still open
         return []
-    return [str(name) for name in names if str(name).startswith(incomplete)]
+    for file in files:
+        try:
+            names = next(iter(iter_chunks(file, rows=1))).features
+        except Exception:  # a model, say; completion must print no errors
+            continue
+        return [str(name) for name in names if str(name).startswith(incomplete)]
+    return []
 
 
 @app.callback()
@@ -117,12 +122,19 @@ def _stream(
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
@@ -143,10 +155,14 @@ def _stream(
         ),
     ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="A column of texts to read word by word; may be repeated.")
+        list[str] | None,
+        typer.Option(help="A column of texts to read word by word; may be repeated.", autocompletion=_complete_column),
     ] = None,
     url: Annotated[
-        list[str] | None, typer.Option(help="A column of addresses to read part by part; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A column of addresses to read part by part; may be repeated.", autocompletion=_complete_column
+        ),
     ] = None,
     format: Annotated[
         str | None,
@@ -357,12 +373,19 @@ def _compare(
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
@@ -386,7 +409,15 @@ def _compare(
         int | None, typer.Option(min=1, help="New rows that the promised cost is for; else as many as given.")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the promised interval.")] = 0.95,
-    groups: Annotated[str | None, typer.Option(help="Column whose equal cells stay in one fold.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column whose equal cells stay in one fold.", autocompletion=_complete_column)
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says how much each row counts; not learned from.", autocompletion=_complete_column
+        ),
+    ] = None,
     segment: Annotated[
         list[str] | None,
         typer.Option(
@@ -394,15 +425,25 @@ def _compare(
         ),
     ] = None,
     current: Annotated[
-        str | None, typer.Option(help="Column with the decisions of today's rule, to compare with; not learned from.")
+        str | None,
+        typer.Option(
+            help="Column with the decisions of today's rule, to compare with; not learned from.",
+            autocompletion=_complete_column,
+        ),
     ] = None,
     show_rows: Annotated[
         bool,
         typer.Option("--show-rows", help="Show the cells of the costliest mistakes on the page, not their rows only."),
     ] = False,
-    text: Annotated[list[str] | None, typer.Option(help="A column of texts; may be repeated.")] = None,
-    category: Annotated[list[str] | None, typer.Option(help="A column of categories; may be repeated.")] = None,
-    date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    date: Annotated[
+        list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=_complete_column)
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler where units run instead.")] = None,
@@ -436,6 +477,7 @@ def _compare(
     settings: dict[str, Any] = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs}
     settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
+    settings |= {"weight": weight}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
     settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work, "format": format}
@@ -451,8 +493,14 @@ def _predict(
         Path | None,
         typer.Option(help="Where to write: .csv, .tsv, .jsonl, .parquet or .arrow; otherwise to standard output."),
     ] = None,
-    id: Annotated[str | None, typer.Option(help="A column that names the rows; it is written first.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A column to write as well; may be repeated.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(help="A column that names the rows; it is written first.", autocompletion=_complete_column),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to write as well; may be repeated.", autocompletion=_complete_column),
+    ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Write the probability of every class.")] = False,
     explain: Annotated[
         int | None, typer.Option(min=1, help="Write so many columns that moved the probability most.")
@@ -460,12 +508,19 @@ def _predict(
     costs: Annotated[
         str | None, typer.Option(help="Other prices: fn=5,fp=1 (a name stands for a column), 5:1, or a file.")
     ] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     typical_costs: Annotated[
         bool, typer.Option("--typical-costs", help="Mean costs of training instead of the columns compared with.")
     ] = False,
@@ -615,8 +670,13 @@ def _service_new(
     database: Annotated[str | None, _DATABASE] = None,
     settings: Annotated[Path | None, typer.Option(help="A JSON file with all settings.")] = None,
     sample: Annotated[Path | None, typer.Option(help="A CSV file whose columns are guessed instead.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    shown: Annotated[list[str] | None, typer.Option(help="A column to show, not to learn from; repeatable.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to show, not to learn from; repeatable.", autocompletion=_complete_column),
+    ] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, the negative one first.")] = None,
     costs: Annotated[str | None, typer.Option(help="fn=10,fp=1 or 10:1.")] = None,
     budget: Annotated[int | None, typer.Option(min=0, help="Labels that may be asked for in all.")] = None,
@@ -650,9 +710,14 @@ def _service_push(
     project: Annotated[str, typer.Option(help="The project.")],
     url: Annotated[str, typer.Option(help="Address of the service.")] = "http://127.0.0.1:8321",
     token: Annotated[str | None, typer.Option(help="A producer's token; else STEELYARD_TOKEN.")] = None,
-    id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="A column that names the rows.", autocompletion=_complete_column)
+    ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="A column whose numbers are names, such as 007; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A column whose numbers are names, such as 007; may be repeated.", autocompletion=_complete_column
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where decisions go, as JSON lines; else standard output.")] = None,
     patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that is away.")] = 60.0,

@@ -25,8 +25,8 @@ from steelyard import errors
 from steelyard.cli import main
 from steelyard.comparison.data import read_data
 from steelyard.comparison.registry import candidates
-from steelyard.files import Node, read_container, write_container
-from steelyard.models.kinds import TABLE, write_node
+from steelyard.files import Node, read_container, reading, write_container
+from steelyard.models.kinds import TABLE, read_node, write_node
 from steelyard.models.storage import load_model, save_object
 
 MUTATIONS = 2000
@@ -355,6 +355,32 @@ def test_another_number_of_parts_is_refused(samples, tmp_path):
         except errors.StateError:
             continue
         pytest.fail(f"{len(parts)} parts were taken")
+
+
+def test_a_part_of_any_other_kind_is_refused_or_answers(samples):
+    """Every kind that has parts, with each other kind as a part: it has what it will be asked for, or is refused."""
+    nodes = {name: write_node(samples.made(name)) for name in samples.MAKERS}
+    others = {node.kind: node for node in nodes.values()}
+    tried, failed = set(), []
+    for name, node in nodes.items():
+        for parent in walk(node):
+            for kind in others.keys() - {part.kind for part in parent.parts}:
+                if not parent.parts or (parent.kind, kind) in tried:
+                    continue
+                tried.add((parent.kind, kind))
+                strange = _replaced(node, parent, replace(parent, parts=[others[kind], *parent.parts[1:]]))
+                try:
+                    with reading("evil"):
+                        loaded = read_node(strange)
+                    with np.errstate(all="ignore"), warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        samples.answers(loaded, copy.deepcopy(samples.MAKERS[name][1]))
+                except (errors.SteelyardError, ValueError):
+                    continue
+                except Exception as error:
+                    failed.append(f"{kind} in {parent.kind}: {type(error).__name__}: {error}")
+    assert len(tried) > 1000
+    assert not failed, "\n".join(failed[:20])
 
 
 # -- bombs and children with limits ----------------------------------------------------------------------------------

@@ -32,9 +32,10 @@ CALLED = """
 """
 NEVER, VALUES = set(ANYWHERE.split()), set(CALLED.split())
 # Words that tests, benchmarks and examples do not use either; what else is a good word there.
-OUTSIDE = set(
-    "Contender contender Judge Seen told taught teach stranger miss alarm halves intercept spelled opened".split()
-)
+EVERYWHERE = """
+    Contender contender Judge Seen told taught teach stranger miss alarm halves intercept spelled opened
+"""
+OUTSIDE = set(EVERYWHERE.split())
 # Words that a command line or a format fixes: compare's and predict's options, the service's tables and HTTP.
 HERE = {
     ("cli.py", "typical_costs"): "the option --typical-costs of predict",

@@ -37,6 +37,7 @@ class Kind:
     requires: str | None = None  # a package that is no dependency
     savable: bool = True  # otherwise it is compared, but neither named nor blended
     takes_weights: bool = True  # of rows; otherwise its fit counts every row once
+    sees_costs: bool = False  # in its fit, where other prices would have given another model
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Candidate:
     def family(self) -> str:
         """ "baseline" (what a user would pick instead), "own" or "constant"."""
         return self.kind.family
+
+    @property
+    def sees_costs(self) -> bool:
+        """Whether costs are built into what it learns, not only into what is decided."""
+        return self.weighted or self.kind.sees_costs
 
     @property
     def encoder(self) -> str:

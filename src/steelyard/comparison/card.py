@@ -44,6 +44,7 @@ def model_card(runs: Evaluation, best: CandidateRun, line: LeaderboardRow, promi
                 "weight": round(weight, 6),
                 "parameters": {} if run.candidate is None else {k: str(v) for k, v in run.candidate.params.items()},
                 "cost_weighted": run.candidate is not None and run.candidate.weighted,
+                "fitted_to_costs": run.candidate is not None and run.candidate.sees_costs,
             }
             for run, weight in members
         ],

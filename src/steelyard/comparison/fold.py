@@ -29,7 +29,8 @@ class _ProcessWide:
     """Filters of warnings and threads of BLAS belong to the process: the first thread sets them, the last puts back.
 
     If each put back what it found, a unit that ends would give the others, in their midst, threads that add up in
-    another order, and warnings that a filter may turn into errors.
+    another order, and warnings that a filter may turn into errors. Forests clear and rebuild the filters for every
+    tree, so that another thread may find none: what would then be shown is not shown either.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class _ProcessWide:
                 self._found.enter_context(warnings.catch_warnings())
                 self._found.enter_context(threadpool_limits(1, user_api="blas"))
                 warnings.simplefilter("ignore")
+                warnings.showwarning = _show_nothing
             self._inside += 1
 
     def __exit__(self, *error: object) -> None:
@@ -48,6 +50,10 @@ class _ProcessWide:
             self._inside -= 1
             if self._inside == 0:
                 self._found.close()
+
+
+def _show_nothing(*given: object, **named: object) -> None:
+    """In place of ``warnings.showwarning``."""
 
 
 _process_wide = _ProcessWide()

@@ -83,6 +83,8 @@ def given_candidates(estimators: Mapping[str, Any] | None, known: Collection[str
         if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
             raise invalid(f"estimator {name!r}", "be a classifier with fit and predict", estimator)
         weighs = weight_argument(estimator) is not None
-        kind = Kind(_Fit(estimator), "scaled", savable=is_known(type(estimator)), takes_weights=weighs)
+        priced = "costs" in inspect.signature(estimator.fit).parameters
+        savable = is_known(type(estimator))
+        kind = Kind(_Fit(estimator), "scaled", savable=savable, takes_weights=weighs, sees_costs=priced)
         found.append(Candidate(name, kind, {"estimator": repr(estimator)}))
     return found

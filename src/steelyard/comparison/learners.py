@@ -176,19 +176,21 @@ def _smote_logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitte
 
 LEARNERS: dict[str, Kind] = {
     "adaboost_c45": Kind(_adaboost_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True),
-    "adac2_c45": Kind(_adac2_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True),
-    "adac2_searched": Kind(_adac2_searched, "coded", "own", most_rows=_SEARCH_ROWS, dense=True, requires="optuna"),
-    "csogd": Kind(_csogd, "scaled", "own", two_classes=True),
-    "arow": Kind(_arow, "scaled", "own", two_classes=True),
-    "online_costs": Kind(_online_costs, "scaled", "own"),
-    "cs_svm": Kind(_cs_svm, "scaled", "own", most_rows=_KERNEL_ROWS, two_classes=True),
-    "cs_ldm": Kind(_cs_ldm, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True),
+    "adac2_c45": Kind(_adac2_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True, sees_costs=True),
+    "adac2_searched": Kind(
+        _adac2_searched, "coded", "own", most_rows=_SEARCH_ROWS, dense=True, requires="optuna", sees_costs=True
+    ),
+    "csogd": Kind(_csogd, "scaled", "own", two_classes=True, sees_costs=True),
+    "arow": Kind(_arow, "scaled", "own", two_classes=True, sees_costs=True),
+    "online_costs": Kind(_online_costs, "scaled", "own", sees_costs=True),
+    "cs_svm": Kind(_cs_svm, "scaled", "own", most_rows=_KERNEL_ROWS, two_classes=True, sees_costs=True),
+    "cs_ldm": Kind(_cs_ldm, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True, sees_costs=True),
     "cs_ldm_balanced": Kind(_cs_ldm_balanced, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True),
-    "one_sided_svr": Kind(_one_sided_svr, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "filter_tree": Kind(_filter_tree, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "all_pairs": Kind(_all_pairs, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "threshold_logistic": Kind(_threshold_logistic, "scaled", two_classes=True),
-    "threshold_lightgbm": Kind(_threshold_lightgbm, "coded", two_classes=True),
+    "one_sided_svr": Kind(_one_sided_svr, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "filter_tree": Kind(_filter_tree, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "all_pairs": Kind(_all_pairs, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "threshold_logistic": Kind(_threshold_logistic, "scaled", two_classes=True, sees_costs=True),
+    "threshold_lightgbm": Kind(_threshold_lightgbm, "coded", two_classes=True, sees_costs=True),
     "balanced_forest": Kind(_balanced_forest, "scaled", requires="imblearn"),
     "smote_logistic": Kind(_smote_logistic, "scaled", most_rows=_TREE_ROWS, requires="imblearn", takes_weights=False),
 }

@@ -333,8 +333,8 @@ class Model:
             The same model, decided by these.
         """
         agreed = self._agreed(costs)
-        if not self.uses_row_costs and not self._is_constant():
-            self._warn_about_new_costs()
+        if (names := self._fitted_to_costs()) or (not self.uses_row_costs and not self._is_constant()):
+            self._warn_about_new_costs(names or [self.name])
         return replace(self, costs=agreed, repriced=True)
 
     # -- how ---------------------------------------------------------------------------------------------------------
@@ -376,12 +376,19 @@ class Model:
         if costs is None or isinstance(decider, ExpectedCostClassifier):
             return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
         if not self.repriced and not self._is_constant():
-            self._warn_about_new_costs()
+            self._warn_about_new_costs([self.name])
         return costs.decide(self._probabilities(rows))
 
-    def _warn_about_new_costs(self) -> None:
+    def _fitted_to_costs(self) -> list[str]:
+        """Names of the candidates in it that would have learned otherwise at other costs, by its card."""
+        members = self.card_.get("members")
+        known = [member for member in members if isinstance(member, dict)] if isinstance(members, list) else []
+        return [str(member.get("candidate")) for member in known if member.get("fitted_to_costs") is True]
+
+    def _warn_about_new_costs(self, names: Sequence[str]) -> None:
+        was = "was fitted to its" if len(names) == 1 else "were fitted to their"
         warnings.warn(
-            f"{self.name} was fitted to its costs; other costs are weighed with its probabilities instead.",
+            f"{'; '.join(names)} {was} costs; other costs are weighed with probabilities instead.",
             CostsWarning,
             stacklevel=4,
         )

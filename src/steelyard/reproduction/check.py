@@ -38,6 +38,7 @@ class CheckResult:
     different: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
+    without: dict[str, list[str]] = field(default_factory=dict)  # recipe -> learners that were left out of it
 
     def __str__(self) -> str:
         wrong = len(self.different)
@@ -92,9 +93,10 @@ def check_kept(
             result.left_out[recipe.name] = reason
             continue
         some = [run for run in chosen[recipe.name] if run.seconds <= limit]
-        long = [f"{run.learner} ({run.seconds:.0f} s)" for run in chosen[recipe.name] if run.seconds > limit]
+        long = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in chosen[recipe.name] if run not in some}
         if long:
-            result.left_out[recipe.name] = f"too long for --quick: {', '.join(long)}"
+            result.left_out[recipe.name] = f"too long for --quick: {', '.join(long.values())}"
+            result.without[recipe.name] = sorted(long.keys() - {run.learner for run in some})
         try:
             _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:
@@ -174,13 +176,18 @@ def _compare(result: CheckResult, where: str, before: float, now: float) -> None
 
 
 def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
-    """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are."""
+    """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are.
+
+    Of a recipe that passed in part the learners that were left out are named: ``without``.
+    """
     path = papers / "CHECKED.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     now = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
     mine = known.setdefault(paper, {})
     for name, cells in result.passed.items():
         mine[name] = {**now, "cells": cells}
+        if result.without.get(name):
+            mine[name]["without"] = ", ".join(result.without[name])
     lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]
     lines.append("# Written by: steelyard reproduce NNN --check --keep")
     for each in sorted(known):

@@ -56,8 +56,10 @@ def test_a_unit_that_ends_leaves_the_others_their_one_thread_and_their_silence()
             first_out.wait(60)
             seen.append(blas_threads())
             warnings.warn("an error outside", UserWarning, stacklevel=1)
+            warnings.resetwarnings()  # as scikit-learn's forests do for a moment, in whichever thread
+            warnings.warn("shown outside", UserWarning, stacklevel=1)
 
-    with warnings.catch_warnings(), ThreadPoolExecutor(2) as executor:
+    with warnings.catch_warnings(record=True) as shown, ThreadPoolExecutor(2) as executor:
         warnings.simplefilter("error")
         before = blas_threads(), list(warnings.filters)
         pool, _ = pool_of(executor)
@@ -67,6 +69,7 @@ def test_a_unit_that_ends_leaves_the_others_their_one_thread_and_their_silence()
         pool.close()
         assert (blas_threads(), list(warnings.filters)) == before
     assert seen == [{1}]
+    assert not shown
 
 
 def test_units_of_two_threads_are_not_charged_for_each_other() -> None:

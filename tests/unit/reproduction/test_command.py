@@ -26,7 +26,7 @@ from steelyard import (
     load_dataset,
     load_orders,
 )
-from steelyard.reproduction.check import check_kept, write_checked
+from steelyard.reproduction.check import CheckResult, check_kept, write_checked
 from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, signed
@@ -318,6 +318,10 @@ def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, m
     assert checked.cells == 0
     assert checked.left_out["table1-german"].startswith("too long for --quick: asks ")
     assert "asks nothing (0 s)" in checked.left_out["table1-german"]
+    assert checked.without == {"table1-german": ["asks at random", "asks nothing"]}
+    assert "table1-german" not in write_checked(kept.parent, "000", checked).read_text()
+    partly = CheckResult(passed={"table1-german": 2}, without={"table1-german": ["asks nothing"], "figure1-german": []})
+    assert 'cells = 2, without = "asks nothing" }' in write_checked(kept.parent, "000", partly).read_text()
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:

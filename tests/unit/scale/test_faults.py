@@ -23,6 +23,7 @@ from steelyard.scale.lanes import run_lane
 from steelyard.scale.progress import Progress
 from steelyard.scale.tasks import run_tasks
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(1)
 
 

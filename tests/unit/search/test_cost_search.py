@@ -1,4 +1,4 @@
-"""CostSearchCV: samplers, measures, protocols, storage, answers and complaints."""
+"""CostSearchCV: samplers, measures, protocols, storage, answers and errors."""
 
 import multiprocessing
 import subprocess

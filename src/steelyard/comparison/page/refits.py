@@ -65,6 +65,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
     columns = list(problem.columns.used[:_MOST_COLUMNS])
     found.columns_left = len(problem.columns.used) - len(columns)
     clock = _Clock(seconds)
+    least = min(_MOST_ROWS, len(evaluation.judged.fold) - int(np.bincount(evaluation.judged.fold).max()))
     for fold, fit_on, held_out in _folds(evaluation):
         held, fit = problem.subset(held_out), problem.subset(fit_on)
         done = found.sizes.setdefault(len(fit_on), {})
@@ -79,7 +80,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
             rise = _rise(model, held, column, done[fold].values)
             found.rises.setdefault(column, {})[fold] = HeldRows(rise, held.row_weights)
         for share in _SHARES:
-            part = fit_on[: int(share * len(fit_on))]
+            part = fit_on[: int(share * least)]  # the same size in every fold, though folds differ by a row
             if _too_few(problem.codes[part], len(problem.classes)) or not clock.allows(share):
                 continue
             with clock, single_threaded():

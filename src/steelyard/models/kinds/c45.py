@@ -23,7 +23,7 @@ from ...files import Fields, Node, plain_settings, write_labels
 from ...tree import C45Classifier
 from ...tree.encoding import Encoding
 from ...tree.model import Tree
-from .kind import Kind, State, Write, feature_params, fitted_features
+from .kind import Kind, State, Write, check_part, feature_params, fitted_features
 from .nodes import DEEPEST, depth_of
 
 __all__ = ["KINDS"]
@@ -204,6 +204,8 @@ def _check_boosting(fields: Fields, kind: type) -> State:
 
 def _build_boosting(state: State, parts: list[Any], kind: type) -> Any:
     classes = state["classes"]
+    for part in parts:
+        check_part(f"{kind.__name__}/1", part, "predict")
     if state["tree"] is not None:
         parts = [_tree_of(state, tree, state["tree"]) for tree in state["trees"]]
     elif any(not np.array_equal(getattr(part, "classes_", ()), classes) for part in parts):
