@@ -21,7 +21,7 @@ from steelyard import Trace, estimate, mean_cost
 from steelyard.costs import Costs
 from steelyard.evaluate import Estimate
 
-RESULTS = Path(__file__).parent / "results" / "cost_intervals.json"
+RESULTS = Path(__file__).parent / "results" / "cost_intervals.jsonl"
 LEAST_SIZE, LEAST_MISTAKES = 30, 6  # below, the service shows no number
 GROUPS = {"3-5": (3, 5), "6-9": (6, 9), "10-19": (10, 19), "20 and more": (20, 10**9)}
 
@@ -158,7 +158,8 @@ def main(projects: int, seed: int = 2) -> None:
             }
         results[name] = line
         print(name, {form: line[form]["holds"] for form in ("naive", "Student", "gamma")}, flush=True)
-    RESULTS.write_text(json.dumps({"seed": seed, "kinds": results}, indent=1) + "\n", encoding="utf-8")
+    lines = [json.dumps({"kind": name, "seed": seed} | line) for name, line in results.items()]
+    RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
