@@ -14,7 +14,7 @@ def completed(words: str, folder: Path) -> list[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     return done.stdout.split()
 

@@ -74,7 +74,7 @@ def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp], weight: Floats
 
 
 def _sigmoid(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[float, float]:
-    """Slope and offset by Newton's method with step halving; the slope never turns negative."""
+    """Slope and offset by Newton's method with step halving; the slope never turns negative: then the share is all."""
     point = np.array([1.0, 0.0])
     centre = point.copy()
 
@@ -96,7 +96,12 @@ def _sigmoid(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[fl
         if size <= 1e-6 or best - found < 1e-9 * max(best, 1.0):
             break
         point, best = point - size * step, found
-    return max(float(point[0]), 0.0), float(point[1])
+    return (float(point[0]), float(point[1])) if point[0] > 0 else (0.0, _log_odds_of(count @ truth / count.sum()))
+
+
+def _log_odds_of(share: float) -> float:
+    kept = min(max(float(share), LEAST), 1.0 - LEAST)
+    return float(np.log(kept / (1.0 - kept)))
 
 
 def _answer_rates(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[float, float]:
@@ -109,12 +114,11 @@ def _answer_rates(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tup
     rates = []
     for side in (score < 0, score >= 0):
         rows, found = float(count[side].sum()), float(count[side & truth].sum())
-        rates.append(np.clip((found + _PRIOR_ROWS * usual) / (rows + _PRIOR_ROWS), LEAST, 1.0 - LEAST))
-    low, high = (float(np.log(rate / (1.0 - rate))) for rate in rates)
-    certain = float(np.log((1.0 - LEAST) / LEAST))
+        rates.append((found + _PRIOR_ROWS * usual) / (rows + _PRIOR_ROWS))
+    low, high = (_log_odds_of(rate) for rate in rates)
     if high <= low:
-        return 0.0, float(np.log(usual / (1.0 - usual))) if 0.0 < usual < 1.0 else (low + high) / 2
-    return (high - low) / (2 * certain), (high + low) / 2
+        return 0.0, _log_odds_of(usual)
+    return (high - low) / (2 * _log_odds_of(1.0 - LEAST)), (high + low) / 2
 
 
 def _powered(clipped: Floats, power: float, offsets: Floats | float = 0.0) -> Floats:

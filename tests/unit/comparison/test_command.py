@@ -200,11 +200,6 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) ->
     code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv", "--typical-costs")
     assert code == 0
     assert plain != shown
-    code, said, _ = steelyard(
-        "compare", "data.csv", "--target", "y", *SETTINGS, *costs, "--keep-cost-columns", "--overwrite"
-    )
-    assert (code, "Not learned from" in said) == (0, False)
-    assert "amount" in load_model(tmp_path / "out" / "model.steelyard").feature_names_in_
     frame.drop(columns="amount").to_csv(tmp_path / "new.csv", index=False)
     code, _, complaint = steelyard("predict", "out/model.steelyard", "new.csv")
     assert code == 2
@@ -403,3 +398,11 @@ def test_a_column_that_holds_no_weights_is_a_sentence(steelyard, tmp_path: Path,
     code, _, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--weight", name)
     assert code == 2
     assert words in errors
+
+
+def test_kept_cost_columns_are_learned_from_and_nothing_is_said(steelyard, tmp_path: Path) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad", "--keep-cost-columns")
+    code, said, _ = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)
+    assert (code, "Not learned from" in said) == (0, False)
+    assert "amount" in load_model(tmp_path / "out" / "model.steelyard").feature_names_in_

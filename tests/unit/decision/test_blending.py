@@ -62,6 +62,16 @@ def test_a_few_lucky_answers_are_not_certain() -> None:
     assert np.ptp(fit_calibration(useless, codes).apply(useless)[:, 1]) == 0.0
 
 
+@pytest.mark.parametrize("bare", [True, False])
+def test_what_says_nothing_tells_the_share_of_the_class(bare: bool) -> None:
+    """A score that falls where the class is likelier has no curve; what is left is the share, not a half."""
+    codes = np.repeat([0, 1], [140, 60])
+    score = np.where(codes == 1, -1.0, 1.0) + np.random.default_rng(2).normal(size=200)
+    proba = np.eye(2)[np.ones(200, dtype=int)] if bare else np.column_stack([1 - expit(score), expit(score)])
+    found = fit_calibration(proba, codes).apply(proba)
+    assert found[:, 1] == pytest.approx(np.full(200, 0.3), abs=1e-3)
+
+
 def test_extreme_probabilities_stay_finite() -> None:
     proba = np.array([[0.0, 1.0], [1.0, 0.0]] * 60)
     codes = np.array([1, 0] * 60)
