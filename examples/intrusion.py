@@ -7,6 +7,8 @@ of 1999 published what every confusion costs. One online pass that estimates cos
 002, all pairs, one-vs-all (which does not know the prices) and the best constant. Needs the ``kdd99-10pct`` data.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/intrusion/intrusion.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import make_column_transformer

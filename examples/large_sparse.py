@@ -7,6 +7,8 @@ stop at a certified gap. Which comes to a good G-mean first? Times are this mach
 at. Needs the ``w8a``, ``ijcnn1``, ``a9a`` and ``reuters-money-fx`` data.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/large-sparse/large-sparse.png"
+
 import time
 import warnings
 

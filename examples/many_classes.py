@@ -8,6 +8,8 @@ learn and time to answer as K grows, on letters. Times are this machine's; their
 ``letter`` data, of which the first 5,000 rows.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/many-classes/many-classes.png"
+
 import time
 
 import matplotlib.pyplot as plt

@@ -7,6 +7,8 @@ moves between the two by rho; at its balance point both kinds are found equally 
 depends on the price of a missed case. Needs the ``wdbc`` and ``heart`` data.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/screening/screening.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse

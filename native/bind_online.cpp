@@ -106,6 +106,19 @@ struct OnStream {
         },
         names..., nb::arg("i"), nb::arg("positive"), nb::arg("add"), nb::arg("gain"), nb::arg("after"));
     cls.def(
+        "decide_rows",
+        [](Stream &stream, const Arrays &...arrays, const VectorOut<double> &score,
+           const VectorOut<double> &probability, const VectorOut<bool> &query) {
+          return with_rows(stream.weights.d, arrays..., [&](const auto &rows) {
+            require(score.shape(0) == rows.n && probability.shape(0) == rows.n && query.shape(0) == rows.n,
+                    "the columns do not have as many entries as there are rows");
+            nb::gil_scoped_release release;
+            return decide_rows(stream, rows, score.data(), probability.data(), query.data());
+          });
+        },
+        names..., nb::arg("score").noconvert(), nb::arg("probability").noconvert(), nb::arg("query").noconvert(),
+        "-1, or the first row that cannot be used, with nothing changed.");
+    cls.def(
         "decide_row",
         [](Stream &stream, const Arrays &...arrays) {
           return with_rows(stream.weights.d, arrays..., [&](const auto &rows) {

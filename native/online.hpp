@@ -321,4 +321,26 @@ template <class Rows> std::int64_t score_rows(const Stream &stream, const Rows &
   return finished;
 }
 
+// Decides row after row, as a live stream does; labels come later. Returns `finished`, or the first row that cannot be
+// used, and then nothing has changed.
+template <class Rows>
+std::int64_t decide_rows(Stream &stream, const Rows &rows, double *score, double *probability, bool *query) {
+  const bool fixed = !stream.weights.averaging(); // else the end of the budget changes the weights between two rows
+  if (const std::int64_t bad = score_rows(stream, rows, score); bad != finished)
+    return bad;
+  const Stream before = fixed ? Stream{{}, stream.config, Weights(0, false)} : stream;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    if (!fixed && !std::isfinite(score[i] = score_of(stream, rows, i))) {
+      stream = before;
+      return static_cast<std::int64_t>(i);
+    }
+    const QueryInput input{score[i], score[i] >= stream.config.threshold, stream.t};
+    const QueryDecision decision = stream.enter(input, nullptr);
+    stream.reserved += decision.query;
+    probability[i] = decision.probability;
+    query[i] = decision.query;
+  }
+  return finished;
+}
+
 } // namespace steelyard

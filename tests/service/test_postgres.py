@@ -1,6 +1,6 @@
-"""The same service on a real PostgreSQL: one leader ever, standbys that take over, nothing lost, no row by a stale leader.
+"""The same service on a real PostgreSQL: one leader ever, standbys that take over, and nothing lost.
 
-`STEELYARD_SERVICE_LEADER_KILLS=100 STEELYARD_SERVICE_RESTARTS=50 pytest tests/service/test_postgres.py` is the long run.
+The long run: STEELYARD_SERVICE_LEADER_KILLS=100 STEELYARD_SERVICE_RESTARTS=50 pytest tests/service/test_postgres.py
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from ..models.model import Model
 from ..models.storage import load_model, save_object
 from ..models.training import TrainingSummary, summarize
 from ..validation.docstrings import documented
+from ..validation.types import ArrayLike, Splitter
 from ..validation.values import check_count, check_number, invalid
 from .cache import open_cache
 from .candidates import Candidate
@@ -194,9 +195,9 @@ def compare(
     blend: bool = True,
     promise_rows: int | None = None,
     confidence: float = 0.95,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     groups: Any = None,
-    cv: Any = 5,
+    cv: int | Splitter = 5,
     n_jobs: int = 1,
     executor: Executor | None = None,
     random_state: int = 0,
@@ -286,19 +287,19 @@ def compare(
     data = read_data(
         X, y, costs, drop=tuple(drop), roles=roles, groups=groups, weights=sample_weight, seed=random_state
     )
-    cv, folds = read_folds(cv, data)
+    n_folds, folds = read_folds(cv, data)
     if folds is not None:
         data, plan = replace(data, folds=folds), replace(plan, repeats=0)
     parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
-    cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
-    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, cv)
+    cache = open_cache(None if out is None else Path(out), question_of(data, everyone, n_folds), resume)
+    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, n_folds)
     stop = interrupted or _never
     if check_executor(executor) is not None:
-        pool = ExecutorPool(data, cv, executor, interrupted=stop)  # type: ignore[arg-type]
+        pool = ExecutorPool(data, n_folds, executor, interrupted=stop)  # type: ignore[arg-type]
     elif n_jobs > 1 or isolate:
-        pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit), interrupted=stop)
-    runner = FoldRunner(data, cv)
+        pool = WorkerPool(data, n_folds, n_jobs, _unit_limit(time_limit), interrupted=stop)
+    runner = FoldRunner(data, n_folds)
     try:
         with ProgressBar(notebook_console() if console is None else console) as watch:
             work = Work(

@@ -231,7 +231,7 @@ def _read_weights(weights: Any, n: int) -> Floats | None:
 
 def read_folds(cv: Any, data: ComparisonData) -> tuple[int, NDArray[np.intp] | None]:
     """Number of folds, and the fold of each row where ``cv`` is a splitter that holds every row out once."""
-    if isinstance(cv, type) or not hasattr(cv, "get_n_splits"):
+    if isinstance(cv, type | str) or not hasattr(cv, "split"):
         return check_count("cv", cv, at_least=2), None
     times, fold = np.zeros(len(data.codes), dtype=np.intp), np.zeros(len(data.codes), dtype=np.intp)
     parts = list(cv.split(np.zeros((len(data.codes), 1)), data.codes, data.groups))

@@ -125,6 +125,23 @@ class RecordEncoder:
             raise invalid("numbers", f"be {self.width}, of columns that are all numbers", len(raw))
         return np.array(raw) if self.scale == "none" else self._scaler(unit_norm=True).one(raw)
 
+    def many_of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for many records, NaN where a cell is missing; each row is scaled by those before it.
+
+        Parameters
+        ----------
+        numbers : ndarray of shape (n, d)
+            A number for each record and column.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            The learner's rows.
+        """
+        if self.hashed or numbers.shape[1] != self.width:
+            raise invalid("numbers", f"be {self.width} a record, of columns that are all numbers", numbers.shape)
+        return self._scaled(numbers)  # type: ignore[no-any-return]
+
     def _numbers(self, record: dict[str, Any]) -> array[float]:
         numbers = array("d", self._blank)
         if not gather_numbers(record, self._numeric, numbers):

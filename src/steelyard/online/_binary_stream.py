@@ -194,6 +194,24 @@ class BinaryStream:
             self.stream.reserve()
         return t, score, answer, query_probability, query
 
+    def decide_many(self, rows: Rows) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Scores, chances and whether each label is asked for; if a row cannot be used, the stream stays as it was."""
+        n = rows.shape[0]
+        score, query_probability, query = np.empty(n), np.empty(n), np.empty(n, np.bool_)
+        if self.kernel is not None:
+            end = self.stream.decide_rows(*arrays_of(rows), score, query_probability, query)
+            if end != -1:
+                raise stream_error(rows, end)
+            return score, query_probability, query
+        before = copy.copy(self.stream)
+        try:
+            for i in range(n):
+                _, score[i], _, query_probability[i], query[i] = self.decide(rows[i : i + 1])
+        except BaseException:
+            self.stream = before
+            raise
+        return score, query_probability, query
+
     def learn(self, row: Rows, positive: bool, cost: float, absolute: bool) -> None:
         """Learn from a label that was asked for earlier; ``row`` has shape (1, d)."""
         arrays = arrays_of(row)

@@ -209,6 +209,28 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
 
+    def decide_many(self, X: MatrixLike) -> Decision:
+        """:meth:`decide` for rows that come one after another without a label between them; bit for bit the same.
+
+        If one of them cannot be used, nothing has changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        Decision
+            Whose fields are columns of n entries.
+        """
+        engine = getattr(self, "_stream", None) or self._running_from(X)
+        rows = check_stream_rows(self, X, reset=False)
+        t = engine.stream.t
+        score, query_probability, query = engine.decide_many(rows)
+        prediction = self.classes_[(score >= engine.setting.threshold).astype(np.intp)]
+        return Decision(np.arange(t, t + len(score)), score, prediction, query_probability, query)  # type: ignore[arg-type]
+
     def learn(self, x: ArrayLike, y: LabelsLike, *, cost: float | None = None, sample_weight: float = 1.0) -> None:
         """Learn from one label that was asked for, at once or much later.
 

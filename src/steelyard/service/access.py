@@ -103,18 +103,34 @@ class AccessBook:
     def __init__(self, store: SQLiteStore) -> None:
         self._store = store
         self._known: dict[str, tuple[float, Grant | None]] = {}
+        self._valid: dict[bytes, tuple[float, Grant]] = {}  # by the whole header
 
     def grant(self, header: bytes | None, now: int) -> Grant | None:
         """What the Authorization header allows; None if it is no valid token."""
-        found = None if header is None else _TOKEN.match(header.removeprefix(b"Bearer ").decode("latin-1"))
-        if found is None or header is None or not header.startswith(b"Bearer "):
+        if header is None:
+            return None
+        known = self._valid.get(header)
+        if known is None or time.monotonic() - known[0] >= FRESH:
+            known = self._checked(header)
+            if known is None:
+                return None
+            if len(self._valid) > 10_000:
+                self._valid.clear()
+            self._valid[header] = known
+        expires = known[1].expires
+        return None if expires is not None and expires <= now else known[1]
+
+    def _checked(self, header: bytes) -> tuple[float, Grant] | None:
+        """The grant of a token, if it is one, its secret is right and it was not revoked; and when that was so."""
+        found = _TOKEN.match(header.removeprefix(b"Bearer ").decode("latin-1"))
+        if found is None or not header.startswith(b"Bearer "):
             return None
         number, secret = found.groups()
         grant = self._look_up(number)
         kept = _SAME_TIME if grant is None else grant.secret
         if not hmac.compare_digest(kept, sha256(secret.encode()).digest()) or grant is None or grant.revoked:
             return None
-        return None if grant.expires is not None and grant.expires <= now else grant
+        return self._known[number][0], grant
 
     def _look_up(self, number: str) -> Grant | None:
         moment = time.monotonic()
@@ -143,7 +159,8 @@ class AccessBook:
         row = self._store.connection.execute(sql, (sha256(secret.encode("latin-1", "replace")).digest(),)).fetchone()
         if row is None:
             return None
-        found = Session(*row[:3], row[3].hex(), *row[4:])
+        number, person, name, csrf, created, seen = row
+        found = Session(number, person, name, csrf.hex(), created, seen)
         over = now - found.seen > IDLE or now - found.created > LONGEST
         return None if over else found
 

@@ -7,26 +7,28 @@ from typing import Any
 
 import msgspec
 
+from .access import Grant
+from .deadline import STATUS_LINE, WHOLE
 from .jobs import AnswerJob, DecideJob, Problem, RefusedError, RowToDecide
 from .runtime import (
     BATCH_BYTES,
     MOST_ANSWERS,
     MOST_ROWS,
     SINGLE_BYTES,
-    Headers,
     Runtime,
     SentAnswer,
     SentRow,
     body_digest,
+    checked_key,
     decoded,
-    header,
-    key_of,
 )
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Found = dict[bytes, bytes]  # the headers of a request by their names
+Said = tuple[Any, bool]  # the reply, and whether it was given before
 
 PRODUCER = ("producer", "owner")
 ANNOTATOR = ("annotator", "owner")
@@ -54,45 +56,42 @@ class Entrance:
 
     def __init__(self, runtime: Runtime, rest: App) -> None:
         self.runtime, self.rest = runtime, rest
+        self._routes = {"decide": self._decide, "decide/batch": self._decide_batch, "answers": self._answers}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             return None
-        headers: Headers = scope["headers"]
+        headers = dict(reversed(scope["headers"]))  # the first of each name
         try:
-            if header(headers, b"host") not in self.runtime.hosts:
+            if headers.get(b"host") not in self.runtime.hosts:
                 message = "Host must be a name of this service; it is not."
                 raise RefusedError(421, "wrong_host", message, "Host")
-            parts = scope["path"].split("/")
-            if scope["method"] == "POST" and len(parts) >= 4 and parts[1] == "v1":
-                tail = parts[3:]
-                if tail == ["decide"]:
-                    return await self._decide(scope, headers, parts[2], receive, send)
-                if tail == ["decide", "batch"]:
-                    return await self._decide_batch(scope, headers, parts[2], receive, send)
-                if tail == ["answers"]:
-                    return await self._answers(scope, headers, parts[2], receive, send)
+            _, *parts = scope["path"].split("/", 3)
+            route = self._routes.get(parts[2]) if len(parts) == 3 and parts[0] == "v1" else None
+            if route is None or scope["method"] != "POST":
+                return await self.rest(scope, receive, send)
+            status, reply, replayed = 200, *await route(scope, headers, parts[1], receive)
         except RefusedError as error:
-            return await self.refuse(send, error)
-        return await self.rest(scope, receive, send)
+            status, reply, replayed = error.status, _problem(error), False
+        return await self.reply(scope, send, status, _ENCODER.encode(reply), replayed)
 
-    async def _decide(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+    async def _decide(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
         runtime = self.runtime
-        grant = runtime.allow(headers, slug, PRODUCER)
+        grant = self._allow(scope, headers, slug, PRODUCER)
         body = await read_body(headers, receive, SINGLE_BYTES)
         sent = decoded(_ROW, body)
         await runtime.loaded(slug)
         row = runtime.row(slug, sent)
-        key = key_of(headers, needed=sent.id is None)
+        key = checked_key(headers.get(b"idempotency-key"), needed=sent.id is None)
         digest = body_digest(scope["path"], body) if key is not None else b""
         job = DecideJob(slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
         (reply,) = await runtime.run(job)
-        await self.reply(send, 200, _ENCODER.encode(reply), job.replayed)
+        return reply, job.replayed
 
-    async def _decide_batch(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+    async def _decide_batch(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
         runtime = self.runtime
-        grant = runtime.allow(headers, slug, PRODUCER)
+        grant = self._allow(scope, headers, slug, PRODUCER)
         body = await read_body(headers, receive, BATCH_BYTES)
         sent = decoded(_ROWS, body)
         if not 1 <= len(sent.rows) <= MOST_ROWS:
@@ -108,16 +107,15 @@ class Entrance:
                 rows.append(runtime.row(slug, one))
             except RefusedError as error:
                 rows.append(RefusedError(422, error.code, error.message, error.where))
-        key = key_of(headers, needed=not named)
+        key = checked_key(headers.get(b"idempotency-key"), needed=not named)
         job = DecideJob(slug, grant.person, key, body_digest(scope["path"], body), rows=rows)
         job.size, job.weight = len(rows), len(body)
         made = await runtime.run(job)
-        replies = [_problem(reply) if isinstance(reply, RefusedError) else reply for reply in made]
-        await self.reply(send, 200, _ENCODER.encode(replies), job.replayed)
+        return [_problem(reply) if isinstance(reply, RefusedError) else reply for reply in made], job.replayed
 
-    async def _answers(self, scope: Scope, headers: Headers, slug: str, receive: Receive, send: Send) -> None:
+    async def _answers(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
         runtime = self.runtime
-        grant = runtime.allow(headers, slug, ANNOTATOR)
+        grant = self._allow(scope, headers, slug, ANNOTATOR)
         body = await read_body(headers, receive, SINGLE_BYTES)
         sent = decoded(_ANSWERS, body)
         if not 1 <= len(sent) <= MOST_ANSWERS:
@@ -127,16 +125,22 @@ class Entrance:
                 where = f"[{position}]"
                 raise RefusedError(422, "bad_body", "item must be positive and seconds 0 to 1e9; they are not.", where)
         await runtime.loaded(slug)
-        key = key_of(headers)
+        key = checked_key(headers.get(b"idempotency-key"))
         job = AnswerJob(slug, grant.person, key, body_digest(scope["path"], body), size=len(sent), weight=len(body))
         job.answers = [(one.item, one.label, one.seconds) for one in sent]
         job.present = runtime.leases.present(slug) | {grant.person}
         made = await runtime.run(job)
         for one in sent:
             runtime.leases.drop(slug, one.item)
-        await self.reply(send, 200, _ENCODER.encode(made), job.replayed)
+        return made, job.replayed
 
-    async def reply(self, send: Send, status: int, body: bytes, replayed: bool = False) -> None:
+    def _allow(self, scope: Scope, headers: Found, slug: str, roles: tuple[str, ...]) -> Grant:
+        token = headers.get(b"authorization")
+        if token is not None:
+            return self.runtime.allow_token(token, slug, roles)
+        return self.runtime.allow(scope["headers"], slug, roles)
+
+    async def reply(self, scope: Scope, send: Send, status: int, body: bytes, replayed: bool) -> None:
         """Send an answer; the first time and again it is the same but for one header."""
         self.runtime.metrics.statuses[status] += 1
         headers = [*_FIXED, (b"content-length", b"%d" % len(body))]
@@ -146,25 +150,26 @@ class Entrance:
             headers.append((b"www-authenticate", b"Bearer"))
         if status in (429, 503):
             headers.append((b"retry-after", b"1"))
+        whole = scope["extensions"].get(WHOLE) if "extensions" in scope else None
+        if whole is not None:
+            head = b"".join([STATUS_LINE[status], *[b"%b: %b\r\n" % one for one in headers]])
+            if whole(head, body):
+                return
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
-
-    async def refuse(self, send: Send, error: RefusedError) -> None:
-        """Send a refusal."""
-        await self.reply(send, error.status, _ENCODER.encode(_problem(error)))
 
 
 def _problem(error: RefusedError) -> Problem:
     return Problem(error.code, error.message, error.where)
 
 
-async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+async def read_body(headers: Found, receive: Receive, limit: int) -> bytes:
     """The body of a request; refused before it is read if it is too long, of unknown length or no JSON."""
-    kind = header(headers, b"content-type") or b""
-    if kind.partition(b";")[0].strip().lower() != b"application/json":
+    kind = headers.get(b"content-type", b"")
+    if kind != b"application/json" and kind.partition(b";")[0].strip().lower() != b"application/json":
         message = "the body must be JSON. Send: Content-Type: application/json"
         raise RefusedError(415, "no_json", message, "Content-Type")
-    length = header(headers, b"content-length")
+    length = headers.get(b"content-length")
     if length is None or not length.isdigit():
         raise RefusedError(411, "no_length", "the request must say its length. Send: Content-Length", "Content-Length")
     if int(length) > limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shlex
@@ -41,6 +42,7 @@ from .writer import Writer, wait_for
 
 DAY = 86400 * 1_000_000
 IN_USE, BROKEN = 4, 3  # exit codes
+GARBAGE = 20_000  # new objects after which the collector looks for cycles
 
 
 def run_serve(
@@ -73,6 +75,7 @@ def run_serve(
 
 def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None) -> None:
     shown = service.url if proxy is None else proxy.rstrip("/")
+    _spare_collector()
     service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown))
 
 
@@ -94,6 +97,12 @@ def _serve_database(
         return 0
     _serve_now(Service(url, sock, store=store, **reached), tls, proxy)
     return 0
+
+
+def _spare_collector() -> None:
+    """Look for cycles less often and not among what was imported; that took a quarter of the time of a batch."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
 
 
 def run_demo(name: str, keep: Path | None, port: int) -> int:

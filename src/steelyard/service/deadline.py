@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+__all__ = ["STATUS_LINE", "WHOLE", "DeadlineProtocol"]
 
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a request, to the end of its head
 BODY_SECONDS = 30.0  # from there to the end of the body
 READER_SECONDS = 30.0  # for which a client may leave what it asked for unread
 MOST_HEADERS = 32
 MOST_HEADER_BYTES = 8192
+WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head and body in one piece
+
+
+def _send_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+    """Send a whole answer by one write, as uvicorn would by two; False if it must be sent the ordinary way.
+
+    ``head``: status line and headers, each with its line end.
+    """
+    if cycle.flow.write_paused or cycle.disconnected or cycle.response_started:
+        return False
+    cycle.response_started = cycle.response_complete = True
+    last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(head + last + body)
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 class DeadlineProtocol(HttpToolsProtocol):
@@ -62,6 +83,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._stop_sending()
         self._in_body = True
         super().on_headers_complete()
+        if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:
+            self.scope["extensions"] = {WHOLE: partial(_send_whole, self.cycle)}  # type: ignore[dict-item]
 
     def on_message_complete(self) -> None:
         """All of it is here."""

@@ -232,7 +232,7 @@ def _estimated(
 ) -> EstimateReply:
     try:
         found = estimated(measure, trace, rounds, matrix, shown)
-        band = found.interval(LEVEL)
+        band = found.interval(LEVEL, costliest=float(matrix.max()) if measure is mean_cost else None)
     except NotEstimableError as error:
         return EstimateReply(None, None, None, str(error))
     low, high = band.low, band.high

@@ -29,6 +29,10 @@ class Pace:
         """Remember the signed score of a row."""
         self.scores.append(score)
 
+    def rows_before_next(self, settings: ProjectSettings, t: int) -> int | None:
+        """How many rows from round ``t`` on are asked by the present rule, at least one; None: all."""
+        return max(1, self.due - t) if settings.pace else None
+
     def adjusted(self, settings: ProjectSettings, t: int, left: int) -> QueryRule | None:
         """The rule from round ``t`` on, if it is time for another one."""
         if not settings.pace or t < self.due:

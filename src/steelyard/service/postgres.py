@@ -76,7 +76,7 @@ class PostgresConnection:
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Run a statement."""
         try:
-            cursor = self.raw.execute(_translated(sql), tuple(values)) if values else self.raw.execute(sql)  # type: ignore[call-overload]
+            cursor = self.raw.execute(_translated(sql), tuple(values)) if values else self.raw.execute(sql)
         except psycopg.OperationalError:
             if self._lost is not None:
                 self._lost()
@@ -88,7 +88,7 @@ class PostgresConnection:
     def executemany(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement for each of some values."""
         with self.raw.cursor() as cursor:
-            cursor.executemany(_translated(sql), [tuple(one) for one in values])  # type: ignore[arg-type]
+            cursor.executemany(_translated(sql), [tuple(one) for one in values])
             self._note(sql, cursor.rowcount)
 
     def _note(self, sql: str, count: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -17,10 +18,10 @@ from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chai
 from .jobs import RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
-from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply, begin
+from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply_all, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
-from .store import Changes, ProjectHead
+from .store import Changes, ProjectHead, StoredRequest
 
 SAME_FIT = 1e-9
 CHECKED = 1000  # events at the end of a log whose chain is checked at each start
@@ -39,6 +40,7 @@ class Project:
         self.missing = self.unknown = 0
         self.new_ids: dict[str, int] = {}
         self.new_keys: set[tuple[int, str]] = set()
+        self.unused_keys: set[tuple[int, str]] = set()  # of those looked up before
 
     # -- adding ------------------------------------------------------------------------------------------------------
 
@@ -53,9 +55,19 @@ class Project:
 
     def decide(self, row: RowToDecide, actor: int) -> tuple[int, Decided]:
         """Decide a row and log it."""
-        state = self.state
-        seq = state.seq + 1
-        made = state.decide(seq, row.cells, self.at)
+        seq = self.state.seq + 1
+        made = self.state.decide(seq, row.cells, self.at)
+        self._log_decision(row, made, actor)
+        return seq, made
+
+    def decide_many(self, rows: Sequence[RowToDecide], actor: int) -> list[Decided]:
+        """Decide the first of some rows at once and log them; none if they must be decided one by one."""
+        made = self.state.decide_many(self.state.seq + 1, [row.payload for row in rows], [self.at] * len(rows))
+        for row, one in zip(rows, made, strict=False):
+            self._log_decision(row, one, actor)
+        return made
+
+    def _log_decision(self, row: RowToDecide, made: Decided, actor: int) -> None:
         t, model, score, answer, chance, sampled, ask = made
         body = Decide(
             t=t,
@@ -67,15 +79,15 @@ class Project:
             ask=ask,
             digest=payload_digest(row.payload),
         )
+        seq = self.state.seq + 1
         self.emit(body, item=seq, actor=actor)
         self.changes.items.append((seq, row.external, row.payload))
         self.missing += row.missing
         self.unknown += row.unknown
         if row.external is not None:
             self.new_ids[row.external] = seq
-        if made.ask:
+        if ask:
             self.touch(seq, opened_now=True)
-        return seq, made
 
     def touch(self, item: int, *, opened_now: bool = False) -> None:
         """A question has changed: its rows, and the budget, are written with the next commit."""
@@ -89,11 +101,30 @@ class Project:
             if row is not None:
                 self.changes.examples[item] = self.state.encoder.pack(row)
 
+    def look_up(self, keys: Iterable[tuple[int, str]]) -> None:
+        """Find out at once which of these keys were never used, before the requests that bring them."""
+        by_actor: dict[int, list[str]] = {}
+        for actor, key in keys:
+            by_actor.setdefault(actor, []).append(key)
+        self.unused_keys = set()
+        for actor, asked in by_actor.items():
+            used = self.store.used_keys(self.id, actor, asked)
+            self.unused_keys |= {(actor, key) for key in asked if key not in used}
+
+    def request(self, actor: int, key: str) -> StoredRequest | None:
+        """What was carried out under a key."""
+        if (actor, key) in self.new_keys:
+            self.flush()
+        elif (actor, key) in self.unused_keys:
+            return None
+        return self.store.request(self.id, actor, key)
+
     def flush(self) -> None:
         """Put what is pending into the open transaction, where it can be read."""
         self.store.add(self.changes)
         self.changes = Changes(self.id)
         self.new_ids.clear()
+        self.unused_keys -= self.new_keys
         self.new_keys.clear()
 
     def rows(self, item: int) -> Row:
@@ -173,8 +204,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
         state = first_state(store, head)
     state.training.start = _start(store, head)
     project = Project(store, head, state)
-    for event, payload in store.history(head.id, state.seq, head.head):
-        apply(state, event, payload, project.rows)
+    apply_all(state, store.history(head.id, state.seq, head.head), project.rows)
     last = store.event(head.id, head.head)
     project.at = 0 if last is None else last.at
     return project
@@ -209,11 +239,8 @@ def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
 
 def log_numerics(store: SQLiteStore, head: ProjectHead) -> int:
     """By which numerics the last decisions of a log were computed."""
-    numerics = int(unpack(first_event(store, head)).numerics)
-    for event in store.events(head.id, 1, head.head):
-        if event.kind == Kind.UPGRADE:
-            numerics = unpack(event).after
-    return numerics
+    last = store.event(head.id, store.last_of_kind(head.id, (Kind.UPGRADE,)))
+    return int(unpack(first_event(store, head)).numerics if last is None else unpack(last).after)
 
 
 def _upgraded(store: SQLiteStore, head: ProjectHead, numerics: int) -> Project:
@@ -268,8 +295,7 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
     That is the first one; or where a log was upgraded or rows were erased the last time that happened: what came before
     was computed otherwise, or cannot be computed any more.
     """
-    marks = (Kind.UPGRADE, Kind.ERASE)
-    begun = max((e.seq for e in store.events(head.id, 0) if e.kind in marks), default=0)
+    begun = store.last_of_kind(head.id, (Kind.UPGRADE, Kind.ERASE))
     rows: dict[int, Row] = {}
     if begun:
         kept = store.checkpoint(head.id, begun)
@@ -290,12 +316,14 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
 
 def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[int, Row]) -> None:
     """Every event behind a state; ``rows`` takes what is learned from."""
-    for event, payload in store.history(head.id, state.seq, head.head):
+
+    def look(event: Event) -> None:
         if event.kind in (Kind.ANSWER, Kind.ADJUDICATE) and event.item in state.open_rows:
             rows[event.item] = state.open_rows[event.item]
         if event.kind == Kind.FIT:
             _check_fit(state, event)
-        apply(state, event, payload, rows.__getitem__)
+
+    apply_all(state, store.history(head.id, state.seq, head.head), rows.__getitem__, look)
 
 
 def _check_fit(state: State, event: Event) -> None:

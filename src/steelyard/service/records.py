@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InvalidInputError, StateError
 from ..models.records import RecordEncoder
@@ -123,6 +125,22 @@ def unpack_cells(payload: bytes) -> list[Cell]:
         raise StateError(f"a stored row must be a list of cells; {error}.") from None
 
 
+def unpack_numbers(payloads: Sequence[bytes], width: int) -> NDArray[np.float64]:
+    """The cells of payloads that hold numbers alone, as a matrix; NaN where one is missing.
+
+    Where all are floating point numbers, as in most logs, every payload has the same form and none is parsed.
+    """
+    head = bytes([0x90 | width]) if width < 16 else b"\xdc" + width.to_bytes(2, "big")  # of a list in msgpack
+    first = SALT_BYTES + len(head)
+    size = first + 9 * width
+    if all(len(payload) == size for payload in payloads):
+        block = np.frombuffer(b"".join(payloads), np.uint8).reshape(-1, size)
+        cells = block[:, first:].reshape(-1, width, 9)
+        if (block[:, SALT_BYTES:first] == np.frombuffer(head, np.uint8)).all() and (cells[:, :, 0] == 0xCB).all():
+            return np.ascontiguousarray(cells[:, :, 1:]).view(">f8")[:, :, 0].astype(np.float64)
+    return np.array([unpack_cells(payload) for payload in payloads], dtype=np.float64)
+
+
 class RowEncoder:
     """From cells to the learner's row, prepared as ``steelyard stream`` does."""
 
@@ -134,7 +152,7 @@ class RowEncoder:
         self.records = RecordEncoder(settings.scale, settings.hash_bits, text=texts, url=urls)
         self.records.begin(learned, [name for name in learned if kinds[name] != "number"])
         self._sparse = self.records.hashed
-        self._all_numbers = not self._sparse and set(kinds.values()) == {"number"}
+        self.all_numbers = not self._sparse and set(kinds.values()) == {"number"}
 
     @property
     def width(self) -> int:
@@ -148,9 +166,13 @@ class RowEncoder:
 
     def one(self, cells: list[Cell]) -> Row:
         """The row of these cells; the scaler has then seen them."""
-        if self._all_numbers and None not in cells:
+        if self.all_numbers and None not in cells:
             return self.records.one_of_numbers(cells)
         return self.records.one(dict(zip(self._names, cells, strict=True)))
+
+    def many(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rows of a project whose columns are all numbers; the scaler has then seen them."""
+        return self.records.many_of_numbers(numbers)
 
     def mark(self) -> Any:
         """What :meth:`restore` needs to forget the rows since. The scaler replaces its sums, so no copy is made."""

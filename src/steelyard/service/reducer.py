@@ -5,8 +5,10 @@ The writer and the replay call the same functions; what they change depends on t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+import itertools
+from collections.abc import Callable, Container, Iterable, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +16,7 @@ import numpy as np
 
 from ..active import AskAtLeast, QueryRule
 from ..errors import StateError, SteelyardError
+from ..online import OnlineClassifier
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
 from .events import (
@@ -37,11 +40,12 @@ from .events import (
 from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
 from .pace import FIRST, Pace
 from .questions import ConflictError, Question, QuestionState
-from .records import Cell, Row, RowEncoder, unpack_cells
+from .records import Cell, Row, RowEncoder, unpack_cells, unpack_numbers
 from .settings import RELEARNED, Learner, ProjectSettings, changed_settings
 from .training import Training
 
 SECOND = 1_000_000  # in the units of an event's time
+BLOCK = 1000  # decisions that are computed again at once
 Rows = Callable[[int], Row]
 
 
@@ -115,13 +119,49 @@ class State:
         self.reach += chance > 0
         floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
         if ask:
-            self.budget.reserve()
             expires = at + self.settings.expire * SECOND
-            self.questions[item] = Question(item, expires, score, answer, chance, self.reach)
-            self.open_rows[item] = row
+            self._ask(Question(item, expires, score, answer, chance, self.reach), row)
         decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask)
         self._keep_pace(t + 1)
         return decided
+
+    @property
+    def decides_many(self) -> bool:
+        """Whether :meth:`decide_many` can be used at all."""
+        return self.encoder.all_numbers and isinstance(self.learner, OnlineClassifier)
+
+    def decide_many(self, item: int, payloads: Sequence[bytes], times: Sequence[int]) -> list[Decided]:
+        """:meth:`decide` for the first of many rows, as many as one call of the library can; bit for bit the same.
+
+        Those are the ones up to the next change of the query rule, of a project of two classes whose columns are all
+        numbers. None where that is not so, or one of them would be refused: then nothing has changed.
+        """
+        learner = self.learner
+        if not self.decides_many or not isinstance(learner, OnlineClassifier):
+            return []
+        count = self.pace.rows_before_next(self.settings, learner.n_rounds_)
+        mark = self.encoder.mark()
+        try:
+            rows = self.encoder.many(unpack_numbers(payloads[:count], self.encoder.width))
+            t, score, answer, chance, ask = (np.asarray(column).tolist() for column in learner.decide_many(rows))
+        except SteelyardError:
+            self.encoder.restore(mark)
+            return []
+        self.pace.scores.extend(score)
+        reach = list(itertools.accumulate((one > 0 for one in chance), initial=self.reach))
+        self.reach = reach[-1]
+        floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
+        for i in itertools.compress(range(len(ask)), ask):
+            expires = times[i] + self.settings.expire * SECOND
+            self._ask(Question(item + i, expires, score[i], answer[i], chance[i], reach[i + 1]), rows[i].copy())
+        sampled = [0 < one <= floor for one in chance]
+        self._keep_pace(t[-1] + 1)
+        return list(map(Decided, t, itertools.repeat(self.model), score, answer, chance, sampled, ask))
+
+    def _ask(self, question: Question, row: Row) -> None:
+        self.budget.reserve()
+        self.questions[question.item] = question
+        self.open_rows[question.item] = row
 
     def _keep_pace(self, rounds: int) -> None:
         query = self.pace.adjusted(self.settings, rounds, self.budget.left)
@@ -426,15 +466,69 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
     state.seq = event.seq
 
 
+def apply_all(
+    state: State,
+    history: Iterable[tuple[Event, bytes | None]],
+    rows: Rows,
+    look: Callable[[Event], None] | None = None,
+) -> None:
+    """Events of a log in their order; ``look`` sees each that is no decision before it is applied.
+
+    Decisions that follow each other are computed and compared together: between two labels the weights stay.
+    """
+    waiting: list[tuple[Event, bytes]] = []
+    for event, payload in history:
+        if event.kind == Kind.DECIDE and payload is not None:
+            waiting.append((event, payload))
+            if len(waiting) == BLOCK:
+                _replay_decisions(state, waiting, rows)
+                waiting = []
+            continue
+        _replay_decisions(state, waiting, rows)
+        waiting = []
+        if look is not None:
+            look(event)
+        apply(state, event, payload, rows)
+    _replay_decisions(state, waiting, rows)
+
+
+_OUTCOME = attrgetter(*Decided._fields)
+
+
+def _replay_decisions(state: State, decisions: Sequence[tuple[Event, bytes]], rows: Rows) -> None:
+    """The same as :func:`apply` of each."""
+    while decisions:
+        first = decisions[0][0].seq
+        whole = first == state.seq + 1 and decisions[-1][0].seq == state.seq + len(decisions)
+        payloads = [payload for _, payload in decisions]
+        found = state.decide_many(first, payloads, [event.at for event, _ in decisions]) if whole else []
+        if not found:
+            for event, payload in decisions:
+                apply(state, event, payload, rows)
+            return
+        count = len(found)
+        bodies = [unpack(event) for event, _ in decisions[:count]]
+        digests = [payload_digest(payload) for payload in payloads[:count]]
+        if [body.digest for body in bodies] != digests or list(map(_OUTCOME, bodies)) != found:
+            for seq, body, digest, computed in zip(itertools.count(first), bodies, digests, found, strict=False):
+                _compare_decision(seq, body, digest, computed)
+        state.seq += count
+        decisions = decisions[count:]
+
+
+def _compare_decision(seq: int, logged: Decide, digest: bytes, found: Decided) -> None:
+    if digest != logged.digest:
+        raise DivergedReplayError(seq, "the digest of the row", logged.digest.hex(), digest.hex())
+    _compare(seq, Decided._fields, _OUTCOME(logged), found)
+
+
 def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | None) -> None:
     if payload is None:
         raise ErasedRowError(f"event {event.seq} must have its row; it is not there.")
-    if payload_digest(payload) != body.digest:
-        raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), payload_digest(payload).hex())
-    found = state.decide(event.seq, unpack_cells(payload), event.at)
-    logged = (body.t, body.model, body.score, body.answer, body.chance, body.sampled, body.ask)
-    if logged != found:
-        _compare(event.seq, Decided._fields, logged, found)
+    digest = payload_digest(payload)
+    if digest != body.digest:
+        raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), digest.hex())
+    _compare_decision(event.seq, body, digest, state.decide(event.seq, unpack_cells(payload), event.at))
 
 
 def _compare(seq: int, names: tuple[str, ...], logged: tuple[Any, ...], computed: tuple[Any, ...]) -> None:

@@ -79,6 +79,7 @@ class Runtime:
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
         self._disk = (0.0, 0)
+        self._salt = Salts()
         self._seen: dict[bytes, int] = {}
         self._committed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -136,6 +137,10 @@ class Runtime:
         session = self.session(headers) if sent is None else None
         if session is not None:
             return self.allow_session(headers, session, slug, roles, method)
+        return self.allow_token(sent, slug, roles)
+
+    def allow_token(self, sent: bytes | None, slug: str, roles: tuple[str, ...]) -> Grant:
+        """The same for the value of an Authorization header."""
         grant = self.access.grant(sent, self.clock.now())
         if grant is None:
             message = "the request must carry a valid token; it does not. Send: Authorization: Bearer sy_..."
@@ -249,7 +254,7 @@ class Runtime:
             raise RefusedError(422, "bad_id", "id must be 1 to 200 printable characters; it is not.", "id")
         try:
             cells, missing, unknown = self.reader(slug).read(sent.row)
-            payload = pack_cells(os.urandom(SALT_BYTES), cells)
+            payload = pack_cells(self._salt(), cells)
         except BadRecordError as error:
             raise RefusedError(422, "bad_row", str(error), error.where) from None
         return RowToDecide(cells, payload, external, missing, unknown)
@@ -264,6 +269,20 @@ def open_reader(place: Place) -> SQLiteStore:
     return open_place(place, readonly=True, lost=give_up)
 
 
+class Salts:
+    """Random bytes for payloads, fetched from the system for many at once."""
+
+    def __init__(self) -> None:
+        self._bytes, self._used = b"", 0
+
+    def __call__(self) -> bytes:
+        """Bytes that nobody else was given."""
+        if self._used == len(self._bytes):
+            self._bytes, self._used = os.urandom(256 * SALT_BYTES), 0
+        self._used += SALT_BYTES
+        return self._bytes[self._used - SALT_BYTES : self._used]
+
+
 def header(headers: Headers, name: bytes) -> bytes | None:
     """The value of a header; None if it is not there."""
     for key, value in headers:
@@ -274,7 +293,11 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 
 def key_of(headers: Headers, *, needed: bool = True) -> str | None:
     """The Idempotency-Key; raises if it is needed and missing."""
-    found = header(headers, b"idempotency-key")
+    return checked_key(header(headers, b"idempotency-key"), needed=needed)
+
+
+def checked_key(found: bytes | None, *, needed: bool = True) -> str | None:
+    """The same for the value of the header."""
     if found is None:
         if needed:
             message = "the request must have a key, or every row its id. Send: Idempotency-Key: <a new random text>"

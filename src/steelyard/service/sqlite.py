@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ SCHEMA = 2
 FORMAT = 1  # of checkpoints
 BUSY_MS = 5000
 DATABASE = "service.sqlite"
+MOST_AT_ONCE = 128  # rows inserted by one statement
 _KEPT = 3  # checkpoints
 
 
@@ -144,10 +146,7 @@ class SQLiteStore:
         project, run = changes.project, self.connection
         if changes.events:
             last = changes.events[-1]
-            run.executemany(
-                "INSERT INTO event (project, seq, kind, at, item, actor, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                ((project, *event) for event in changes.events),
-            )
+            insert_rows(run, "event (project, seq, kind, at, item, actor, body, chain)", project, changes.events)
             first = changes.events[0].seq - 1
             run.execute(
                 "UPDATE project SET head = ?, chain = ? WHERE id = ? AND head = ?",
@@ -156,15 +155,14 @@ class SQLiteStore:
             if run.changes() != 1:
                 raise StateError(f"the log of project {project} must end at event {first}; another writer went on.")
         if changes.items:
-            run.executemany(
-                "INSERT INTO item (project, id, external, payload) VALUES (?, ?, ?, ?)",
-                ((project, *item) for item in changes.items),
-            )
+            insert_rows(run, "item (project, id, external, payload)", project, changes.items)
         if changes.requests:
-            run.executemany(
-                "INSERT INTO request (project, actor, key, digest, first, count, refused, reply, at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                ((project, actor, key, *kept, at) for actor, key, kept, at in changes.requests),
+            kept_requests = [(actor, key, *kept, at) for actor, key, kept, at in changes.requests]
+            insert_rows(
+                run,
+                "request (project, actor, key, digest, first, count, refused, reply, at)",
+                project,
+                kept_requests,
             )
         if changes.questions:
             self._add_questions(project, changes)
@@ -177,29 +175,35 @@ class SQLiteStore:
 
     def _add_questions(self, project: int, changes: Changes) -> None:
         run, touched = self.connection, changes.questions.values()
-        run.executemany(
-            "INSERT INTO question (project, item, state, expires, paid, label, reach) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (project, item) DO UPDATE SET state = excluded.state, paid = excluded.paid,"
+        insert_rows(
+            run,
+            "question (project, item, state, expires, paid, label, reach)",
+            project,
+            [question_row(q) for q in touched],
+            "ON CONFLICT (project, item) DO UPDATE SET state = excluded.state, paid = excluded.paid,"
             " label = excluded.label",
-            ((project, *question_row(q)) for q in touched),
         )
         answered = [q for q in touched if q.item in changes.answered]
-        if not answered:
-            return
-        run.executemany("DELETE FROM answer WHERE project = ? AND item = ?", ((project, q.item) for q in answered))
-        run.executemany(
-            "INSERT INTO answer (project, item, person, label, seq) VALUES (?, ?, ?, ?, ?)",
-            ((project, q.item, person, *vote) for q in answered for person, vote in q.votes.items()),
+        for count, first in _sizes(len(answered)):
+            places = ", ".join("?" * count)
+            items = [q.item for q in answered[first : first + count]]
+            run.execute(f"DELETE FROM answer WHERE project = ? AND item IN ({places})", (project, *items))
+        insert_rows(
+            run,
+            "answer (project, item, person, label, seq)",
+            project,
+            [(q.item, person, *vote) for q in answered for person, vote in q.votes.items()],
         )
-        run.executemany(
-            "INSERT INTO training_example (project, n, item, y, x, score, answer, chance)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (project, item) DO UPDATE SET n = excluded.n, y = excluded.y",
-            (
-                (project, q.n, q.item, q.label, changes.examples.get(q.item), q.score, q.answer, q.chance)
+        insert_rows(
+            run,
+            "training_example (project, n, item, y, x, score, answer, chance)",
+            project,
+            [
+                (q.n, q.item, q.label, changes.examples.get(q.item), q.score, q.answer, q.chance)
                 for q in answered
                 if q.n is not None
-            ),
+            ],
+            "ON CONFLICT (project, item) DO UPDATE SET n = excluded.n, y = excluded.y",
         )
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -216,14 +220,19 @@ class SQLiteStore:
 
     def history(self, project: int, after: int, upto: int | None = None) -> Iterator[tuple[Event, bytes | None]]:
         """Events in their order, each with the stored row of a decision."""
-        sql = (
-            "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.payload FROM event e"
-            " LEFT JOIN item i ON e.kind = 3 AND i.project = e.project AND i.id = e.seq"
-            " WHERE e.project = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq"
-        )
-        last = 2**62 if upto is None else upto
-        for *event, payload in self.connection.execute(sql, (project, after, last)):
-            yield Event(*event), payload
+        sql = "SELECT id, payload FROM item WHERE project = ? AND id > ? AND id <= ? ORDER BY id"
+        items = iter(self.connection.execute(sql, (project, after, 2**62 if upto is None else upto)))
+        item, payload = 0, None
+        for event in self.events(project, after, upto):  # both in the order of their keys: no row is searched for
+            while event.kind == 3 and item < event.seq:
+                item, payload = next(items, (2**62, None))
+            yield event, payload if item == event.seq else None
+
+    def last_of_kind(self, project: int, kinds: tuple[int, ...]) -> int:
+        """The last event of some kinds that come after decisions; 0 if there is none."""
+        places = ", ".join("?" * len(kinds))
+        sql = f"SELECT coalesce(max(seq), 0) FROM event WHERE project = ? AND kind > 3 AND kind IN ({places})"
+        return int(self.connection.execute(sql, (project, *map(int, kinds))).get)
 
     def event(self, project: int, seq: int) -> Event | None:
         """One event."""
@@ -250,6 +259,15 @@ class SQLiteStore:
         sql = "SELECT digest, first, count, refused, reply FROM request WHERE project = ? AND actor = ? AND key = ?"
         row = self.connection.execute(sql, (project, actor, key)).fetchone()
         return None if row is None else StoredRequest(*row)
+
+    def used_keys(self, project: int, actor: int, keys: Sequence[str]) -> set[str]:
+        """Those of some keys under which a request was carried out."""
+        found: set[str] = set()
+        for count, first in _sizes(len(keys)):
+            places = ", ".join("?" * count)
+            sql = f"SELECT key FROM request WHERE project = ? AND actor = ? AND key IN ({places})"
+            found.update(row[0] for row in self.connection.execute(sql, (project, actor, *keys[first : first + count])))
+        return found
 
     def forget_requests(self, before: int) -> None:
         """Forget keys older than this."""
@@ -381,6 +399,25 @@ class SQLiteStore:
             name: sorted(self.connection.execute(f"SELECT {sql} WHERE project = ?", (project,)).fetchall())
             for name, sql in selected.items()
         }
+
+
+def insert_rows(
+    run: apsw.Connection, table: str, project: int, rows: Sequence[tuple[Any, ...]], conflict: str = ""
+) -> None:
+    """Insert rows of a project, many by each statement: a step of one lets go of the interpreter and waits for it."""
+    for count, first in _sizes(len(rows)):
+        row = f"({project:d}" + ", ?" * len(rows[0]) + ")"
+        sql = f"INSERT INTO {table} VALUES {', '.join([row] * count)} {conflict}"
+        run.execute(sql, tuple(chain.from_iterable(rows[first : first + count])))
+
+
+def _sizes(total: int) -> Iterator[tuple[int, int]]:
+    """Sizes and beginnings of parts of so many rows; only powers of two, so that few statements are prepared."""
+    first = 0
+    while first < total:
+        count = min(MOST_AT_ONCE, 1 << ((total - first).bit_length() - 1))
+        yield count, first
+        first += count
 
 
 def question_row(question: Question) -> tuple[int, int, int, int, int | None, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -56,9 +57,7 @@ _MESSAGES = {
 def carry_out(project: Project, job: Job) -> Any:
     """Do it once; raises RefusedError if it cannot be done, and then nothing has changed."""
     if job.key is not None:
-        if (job.actor, job.key) in project.new_keys:
-            project.flush()
-        stored = project.store.request(project.id, job.actor, job.key)
+        stored = project.request(job.actor, job.key)
         if stored is not None:
             if stored.digest != job.digest:
                 hint = "Make a new key for each request."
@@ -101,9 +100,18 @@ def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedErr
     first = project.state.seq + 1
     replies: list[DecisionReply | RefusedError] = []
     refused: Refusals = []
-    for position, row in enumerate(job.rows):
+    alone = 0 if project.state.decides_many and len(job.rows) > 1 else len(job.rows)  # up to here one by one
+    while len(replies) < len(job.rows):
+        position = len(replies)
+        if position >= alone:
+            together = _new_rows(project, job.rows[position:])
+            made = project.decide_many(together, job.actor) if len(together) > 1 else []
+            item = project.state.seq + 1 - len(made)
+            replies += [_reply(project, item + n, one) for n, one in enumerate(made)]
+            alone = position + max(1, len(together)) if not made else 0
+            continue
         try:
-            replies.append(_decide_row(project, row, job.actor))
+            replies.append(_decide_row(project, job.rows[position], job.actor))
         except RefusedError as error:
             if job.single:
                 raise
@@ -111,6 +119,21 @@ def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedErr
             replies.append(error)
     _keep(project, job, first, project.state.seq + 1 - first, refused)
     return replies
+
+
+def _new_rows(project: Project, rows: Sequence[RowToDecide | RefusedError]) -> list[RowToDecide]:
+    """The first of some rows that are neither refused nor known by their id."""
+    found: list[RowToDecide] = []
+    ids: set[str] = set()
+    for row in rows:
+        if isinstance(row, RefusedError):
+            break
+        if row.external is not None:
+            if row.external in ids or _known_item(project, row.external) is not None:
+                break
+            ids.add(row.external)
+        found.append(row)
+    return found
 
 
 def _decide_row(project: Project, row: RowToDecide | RefusedError, actor: int) -> DecisionReply:

@@ -138,6 +138,7 @@ class Writer:
         self.store.begin()
         touched: dict[str, Project] = {}
         outcomes: list[tuple[Job, Outcome]] = []
+        self._look_up_keys(batch)
         for job in batch:
             if isinstance(job, StoreJob):
                 outcomes.append((job, self._act(job)))
@@ -167,6 +168,14 @@ class Writer:
         if self.store.unclean:
             self.store.clean()  # if somebody is reading, the next commit tries again
         self.deliver(outcomes)
+
+    def _look_up_keys(self, batch: list[Job]) -> None:
+        keys: dict[str, list[tuple[int, str]]] = {}
+        for job in batch:
+            if job.key is not None and job.project in self.projects:
+                keys.setdefault(job.project, []).append((job.actor, job.key))
+        for slug, asked in keys.items():
+            self.projects[slug].look_up(asked)
 
     def _act(self, job: StoreJob) -> Outcome:
         """What it answers, or why it is refused; then nothing of it is in the transaction."""

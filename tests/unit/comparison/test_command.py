@@ -182,7 +182,9 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) ->
     frame = table()
     frame.to_csv(tmp_path / "data.csv", index=False)
     costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
-    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)[0] == 0
+    code, said, _ = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)
+    assert code == 0
+    assert "Not learned from, since they hold costs: amount. --keep-cost-columns" in " ".join(said.split())
     code, shown, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--fn-cost-column", "amount")
     assert code == 0, complaint
     model = load_model(tmp_path / "out" / "model.steelyard")
@@ -198,6 +200,11 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) ->
     code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv", "--typical-costs")
     assert code == 0
     assert plain != shown
+    code, said, _ = steelyard(
+        "compare", "data.csv", "--target", "y", *SETTINGS, *costs, "--keep-cost-columns", "--overwrite"
+    )
+    assert (code, "Not learned from" in said) == (0, False)
+    assert "amount" in load_model(tmp_path / "out" / "model.steelyard").feature_names_in_
     frame.drop(columns="amount").to_csv(tmp_path / "new.csv", index=False)
     code, _, complaint = steelyard("predict", "out/model.steelyard", "new.csv")
     assert code == 2

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import steelyard
-from steelyard import Costs, CostsWarning
+from steelyard import Costs
+from steelyard.errors import CostsWarning
 from steelyard.models.prediction import PredictOptions, run_predict
 
 

@@ -309,3 +309,33 @@ def test_a_first_part_with_one_class_takes_the_classes_of_the_constructor() -> N
     model = OnlineClassifier(classes=[0, 1]).partial_fit(np.ones((2, 3)), [1, 1])
     assert model.classes_.tolist() == [0, 1]
     assert model.predict(np.ones((1, 3))).tolist() == [1]
+
+
+@pytest.mark.parametrize("after_budget", ["last", "average"])
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_decide_many_is_decide_of_each(after_budget, as_csr):
+    rows = np.random.default_rng(0).normal(size=(300, 5))
+
+    def begun():
+        learner = OnlineClassifier(query=AskAsymmetric(0.3, 0.3), budget=20, after_budget=after_budget, seed=3)
+        learner.start(5, [0, 1])
+        for row in rows[:20]:
+            if learner.decide(row).query:
+                learner.learn(row, int(row[0] > 0))
+        return learner
+
+    singly, together = begun(), begun()
+    given = sparse.csr_matrix(rows) if as_csr else rows
+    each = [singly.decide(given[n : n + 1]) for n in range(len(rows))]
+    found = together.decide_many(given)
+    assert [column.tolist() for column in found] == [list(column) for column in zip(*each, strict=True)]
+    assert together.state()["counts"] == singly.state()["counts"]
+
+
+def test_decide_many_that_fails_changes_nothing():
+    learner = OnlineClassifier(query=AskAsymmetric(0.3, 0.3), budget=20).start(2, [0, 1])
+    rows = np.ones((4, 2))
+    rows[2, 1] = np.inf
+    with pytest.raises(InvalidInputError):
+        learner.decide_many(rows)
+    assert (learner.n_rounds_, learner.n_reserved_) == (0, 0)
