@@ -37,13 +37,13 @@ def workers_of(executor: Any) -> int:
 
 
 @contextmanager
-def naming_loss(executor: Executor, doing: str, advice: str) -> Iterator[None]:
+def naming_loss(executor: Executor, doing: str, hint: str) -> Iterator[None]:
     """Raise ClusterLost, which says where and at what, if the executor goes away while a result is waited for."""
     try:
         yield
     except (CancelledError, BrokenProcessPool, OSError) as error:
         where = getattr(executor, "address", "the executor")
-        raise ClusterLost(f"the cluster at {where} went away during {doing}. {advice}") from error
+        raise ClusterLost(f"the cluster at {where} went away during {doing}. {hint}") from error
 
 
 @contextmanager

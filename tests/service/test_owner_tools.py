@@ -176,13 +176,13 @@ def test_lights_say_which_column_has_changed_and_when_there_are_too_few_rows(fol
     rows(RECENT, 0.0)
     calm, found = lights()
     assert (found.reference, found.recent) == (REFERENCE, RECENT)
-    assert (calm["inputs"].light, calm["inputs"].advice) == ("calm", "")
+    assert (calm["inputs"].light, calm["inputs"].hint) == ("calm", "")
     rows(RECENT, 3.0)
     changed, found = lights()
     assert changed["inputs"].light == "act"
     assert changed["inputs"].what == "most in y"
     assert found.columns["x"] < 0.1 < 0.25 < found.columns["y"]
-    assert changed["inputs"].advice
+    assert changed["inputs"].hint
 
 
 def test_the_light_of_the_cost_sees_labels_that_became_others(folder):

@@ -37,7 +37,7 @@ class LightReply(msgspec.Struct, frozen=True):
     light: str
     value: float | None
     what: str
-    advice: str
+    hint: str
 
 
 class DriftReply(msgspec.Struct, frozen=True):

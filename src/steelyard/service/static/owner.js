@@ -141,7 +141,7 @@ if (form) {
 async function look() {
   try {
     const found = await send("GET", `/v1/${slug}/drift`);
-    fill("lights", found.lights.map((one) => [one.name, make("span", { class: `light ${one.light}` }, one.light), one.value === null ? "–" : one.value.toFixed(2), `${one.what}${one.advice ? `. ${one.advice}` : ""}`]), ["", "", "num", ""]);
+    fill("lights", found.lights.map((one) => [one.name, make("span", { class: `light ${one.light}` }, one.light), one.value === null ? "–" : one.value.toFixed(2), `${one.what}${one.hint ? `. ${one.hint}` : ""}`]), ["", "", "num", ""]);
   } catch {
     return; // the line above says that there is no connection
   }
