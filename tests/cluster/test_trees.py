@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": True}
+    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
     with distributed.LocalCluster(host="127.0.0.1", **options) as cluster, distributed.Client(cluster) as made:
         yield made
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,10 @@ def test_no_cell_is_told_twice() -> None:
             for learner in {str(spec["name"]) for spec in recipe.learners}:
                 cell = (recipe.paper, recipe.item_of(measure), recipe.data_name, learner, measure)
                 assert told.setdefault(cell, recipe.name) == recipe.name, cell
+
+
+def test_recorded_checks_are_of_the_recipes_as_they_are() -> None:
+    digests = {(recipe.paper, recipe.name): recipe.digest for recipe in RECIPES}
+    recorded = tomllib.loads((ROOT / "papers" / "CHECKED.toml").read_text(encoding="utf-8"))
+    found = {(paper, name): entry["recipe"] for paper, entries in recorded.items() for name, entry in entries.items()}
+    assert found.items() <= digests.items(), "run: steelyard reproduce all --check --keep"

@@ -380,3 +380,26 @@ def test_numbers_alone_are_encoded_as_records_are(scale):
     for x in range(5):
         np.testing.assert_array_equal(quick.one([float(x), 2.0]), plain.one([float(x), 2.0]))
         np.testing.assert_array_equal(quick.one([None, x]), plain.one([None, x]))
+
+
+def test_a_key_sent_thrice_in_one_commit_acts_once(tmp_path):
+    store, clock = SQLiteStore(tmp_path), HandClock()
+    create_project(store, "p", settings_of(), at=clock.now())
+    said: list = []
+    writer = Writer(store, clock, deliver=lambda outcomes: said.extend(outcome for _, outcome in outcomes))
+    cells = [1.0, 2.0]
+    row = RowToDecide(cells, pack_cells(bytes(16), cells))
+    writer._carry_out([DecideJob("p", 1, "k", b"d", rows=[row], single=True) for _ in range(3)])
+    assert said[0] == said[1] == said[2]
+    assert writer.projects["p"].state.learner.n_rounds_ == 1
+    store.close()
+
+
+def test_rounds_count_every_decision_once(tmp_path):
+    bench = Bench(tmp_path, settings_of())
+    source = random.Random(0)
+    said = bench.decide(*(made_up(source, False) for _ in range(30)))
+    bench.run(SetJob("p", 1, changes={"costs": {"fn": 3, "fp": 1}}, expected=1))
+    assert bench.state.model == 2
+    said += bench.decide(*(made_up(source, False) for _ in range(30)))
+    assert [one.t for one in said] == list(range(60))

@@ -39,6 +39,7 @@ class CheckResult:
     left_out: dict[str, str] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
     without: dict[str, list[str]] = field(default_factory=dict)  # recipe -> learners that were left out of it
+    digests: dict[str, str] = field(default_factory=dict)  # of the recipes as they are now
 
     def __str__(self) -> str:
         wrong = len(self.different)
@@ -86,6 +87,7 @@ def check_kept(
     console, result = console or Console(), CheckResult()
     deadline = None if hours is None else time.monotonic() + hours * 3600
     recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
+    result.digests = {recipe.name: recipe.digest for recipe in recipes}
     chosen = {r.name: _chosen(r, Results.committed(r).runs(r), taken) for r in recipes if _why_not(r, quick) is None}
     limit = _limit([run.seconds for runs in chosen.values() for run in runs]) if quick else math.inf
     for recipe in recipes:
@@ -178,14 +180,18 @@ def _compare(result: CheckResult, where: str, before: float, now: float) -> None
 def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
     """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are.
 
-    Of a recipe that passed in part the learners that were left out are named: ``without``.
+    Of a recipe that passed in part the learners that were left out are named: ``without``. What was recorded of a
+    recipe that has changed since is dropped: its runs are others.
     """
     path = papers / "CHECKED.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     now = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
     mine = known.setdefault(paper, {})
+    for name, digest in result.digests.items():
+        if name in mine and mine[name].get("recipe") != digest:
+            del mine[name]
     for name, cells in result.passed.items():
-        mine[name] = {**now, "cells": cells}
+        mine[name] = {"recipe": result.digests[name], **now, "cells": cells}
         if result.without.get(name):
             mine[name]["without"] = ", ".join(result.without[name])
     lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]

@@ -36,11 +36,10 @@ class ClusterExecutor(Executor):
         Not scattered: Dask thins scattered copies out to one, and cannot make them again when its worker dies, so that
         tasks wait for ever. The result of a task is made again, from bytes that the scheduler keeps.
         """
-        import dask
-        from distributed.protocol.pickle import dumps
-
+        dask = require("dask", extra="scale", why="A Dask cluster")
+        by_value = require("distributed.protocol.pickle", extra="scale", why="A Dask cluster")
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-            return self.client.submit(pickle.loads, dumps(value), pure=False)
+            return self.client.submit(pickle.loads, by_value.dumps(value), pure=False)
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Hand a task to the cluster."""

@@ -221,7 +221,7 @@ class SQLiteStore:
     def history(self, project: int, after: int, upto: int | None = None) -> Iterator[tuple[Event, bytes | None]]:
         """Events in their order, each with the stored row of a decision."""
         sql = "SELECT id, payload FROM item WHERE project = ? AND id > ? AND id <= ? ORDER BY id"
-        items = self.connection.execute(sql, (project, after, 2**62 if upto is None else upto))
+        items = iter(self.connection.execute(sql, (project, after, 2**62 if upto is None else upto)))
         item, payload = 0, None
         for event in self.events(project, after, upto):  # both in the order of their keys: no row is searched for
             while event.kind == 3 and item < event.seq:

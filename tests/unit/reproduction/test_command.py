@@ -294,7 +294,7 @@ def test_check_compares_every_digit_and_records_what_passed(kept: Path, console:
     assert f"{checked.cells:,} of {checked.cells:,} cells equal" in console.export_text()
     assert checked.left_out == {"table2-lost": "the data are lost"}
     text = write_checked(kept.parent, "000", checked).read_text()
-    assert "table1-german = { commit = " in text
+    assert f'table1-german = {{ recipe = "{checked.digests["table1-german"]}", commit = ' in text
     assert write_checked(kept.parent, "000", checked).read_text() == text
 
 
@@ -320,8 +320,11 @@ def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, m
     assert "asks nothing (0 s)" in checked.left_out["table1-german"]
     assert checked.without == {"table1-german": ["asks at random", "asks nothing"]}
     assert "table1-german" not in write_checked(kept.parent, "000", checked).read_text()
-    partly = CheckResult(passed={"table1-german": 2}, without={"table1-german": ["asks nothing"], "figure1-german": []})
+    left_out, digests = {"table1-german": ["asks nothing"], "figure1-german": []}, {"table1-german": "d"}
+    partly = CheckResult(passed={"table1-german": 2}, without=left_out, digests=digests)
     assert 'cells = 2, without = "asks nothing" }' in write_checked(kept.parent, "000", partly).read_text()
+    other = CheckResult(digests={"table1-german": "of another recipe"})
+    assert "table1-german" not in write_checked(kept.parent, "000", other).read_text()
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:
