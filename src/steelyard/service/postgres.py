@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
@@ -44,12 +44,19 @@ class Rows:
         self._rows = cursor.fetchall() if cursor.description is not None else []
         self._next = 0
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
 
     def fetchall(self) -> list[Any]:
-        """All rows."""
-        return self._rows
+        """The rows that are left."""
+        left, self._next = self._rows[self._next :], len(self._rows)
+        return left
 
     def fetchone(self) -> Any:
         """The next row; None if there is none."""
