@@ -101,7 +101,7 @@ def _check_versions(client: Any) -> None:
         workers = client.run(versions)
     except OSError as error:
         raise ClusterLost(
-            f"the cluster at {client.scheduler.address} went away while its versions were asked. Run the same call again."
+            f"the cluster at {client.scheduler.address} went away while versions were asked. Run the same call again."
         ) from error
     except Exception as error:  # what a worker cannot import comes back as a bare Exception
         raise StateError(
