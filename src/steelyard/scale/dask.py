@@ -99,7 +99,11 @@ def _check_versions(client: Any) -> None:
     ours = versions()
     try:
         workers = client.run(versions)
-    except (ImportError, AttributeError) as error:
+    except OSError as error:
+        raise ClusterLost(
+            f"the cluster at {client.scheduler.address} went away while versions were asked. Run the same call again."
+        ) from error
+    except Exception as error:  # what a worker cannot import comes back as a bare Exception
         raise StateError(
             f"workers must have steelyard {ours['steelyard']}; got {error}. Install it on each."
         ) from error
