@@ -93,26 +93,28 @@ def kernels(native: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "LIBSVM parser, 2 cells a line", parse
 
 
-def work(module: str, marks: str) -> None:
-    """All kernels of one module, each between two marks."""
+def work(module: str, marks: str, only: str) -> None:
+    """The kernels of one module whose names hold ``only``, each between two marks."""
     spec = importlib.util.spec_from_file_location("_native", module)
     native = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     spec.loader.exec_module(native)  # type: ignore[union-attr]
     mark = ctypes.CDLL(marks)
     for name, run in kernels(native):
+        if only not in name:
+            continue
         mark.begin()
         run()
         mark.end(name.encode())
 
 
-def counted(module: Path, folder: Path) -> dict[str, int]:
+def counted(module: Path, folder: Path, only: str) -> dict[str, int]:
     """Instructions of each kernel."""
     folder.mkdir()
     marks = folder / "marks.so"
     (folder / "marks.c").write_text(MARKS, encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", marks, folder / "marks.c"], check=True)
     command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts"]
-    command += [sys.executable, __file__, "--work", str(module), str(marks)]
+    command += [sys.executable, __file__, "--work", str(module), str(marks), only]
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONMALLOC": "malloc"}
     subprocess.run(command, env={**os.environ, **one_thread}, check=True, capture_output=True)
     found = {}
@@ -152,7 +154,8 @@ def built_without(folder: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--without", type=Path, metavar="FILE", help="a module built with an empty spend()")
-    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose names hold it; the others stay kept")
+    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
         work(*given.work)
@@ -161,7 +164,8 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="pulse-") as folder:
         without = given.without or built_without(Path(folder))
-        ours, bare = (counted(path, Path(folder, name)) for name, path in (("a", _native.__file__), ("b", without)))
+        modules = (("a", _native.__file__), ("b", without))
+        ours, bare = (counted(path, Path(folder, name), given.only) for name, path in modules)
     if not ours or ours.keys() != bare.keys():
         sys.exit("callgrind left no counts")
     keep(ours, bare)
@@ -173,8 +177,8 @@ def keep(ours: dict[str, int], bare: dict[str, int]) -> None:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     about = {"commit": commit, "python": platform.python_version(), "machine": platform.machine()}
-    goals = [
-        {
+    goals = {
+        name: {
             "workload": name,
             "ours": f"{count:,} instructions",
             "against": f"{bare[name]:,} without a look",
@@ -183,12 +187,15 @@ def keep(ours: dict[str, int], bare: dict[str, int]) -> None:
             "reached": count <= GOAL * bare[name],
         }
         for name, count in ours.items()
-    ]
-    body = {"about": about, "script": "python bench/pulse/count.py", "goals": goals}
-    (RESULTS / "pulse.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-    lines = ["## pulse", "", "| kernel | instructions | without a look | ratio |", "|---|---|---|---|"]
-    lines += [f"| {name} | {count:,} | {bare[name]:,} | {count / bare[name]:.4f} |" for name, count in ours.items()]
-    (RESULTS / "pulse.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    }
+    path = RESULTS / "pulse.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))["goals"] if path.exists() else []
+    rows = list(({row["workload"]: row for row in kept} | goals).values())
+    body = {"about": about, "script": "python bench/pulse/count.py", "goals": rows}
+    path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    lines = ["## pulse", "", "| kernel | ours | against | ratio |", "|---|---|---|---|"]
+    lines += [f"| {row['workload']} | {row['ours']} | {row['against']} | {row['ratio']} |" for row in rows]
+    path.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 

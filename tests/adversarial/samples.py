@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -251,8 +252,9 @@ MAKERS: dict[str, tuple[Callable[[], Any], Any]] = {
 }
 
 
+@cache
 def made(name: str) -> Any:
-    """The object of this name, fitted."""
+    """The object of this name, fitted once: no test may change it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return MAKERS[name][0]()

@@ -248,3 +248,12 @@ def test_memory_that_is_short_is_said_of_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(container, "read_tensors", fail)
     with pytest.raises(StateError, match="MemoryError"):
         read_container(path)
+
+
+def test_true_and_false_are_one_and_zero():
+    """Any other byte is neither, and native code that was promised a truth value would branch on it."""
+    data = bytearray(save({"a": np.array([True, False])}))
+    assert read_tensors(data)["a"].tolist() == [True, False]
+    data[-1] = 2
+    with pytest.raises(StateError, match="0 and 1 alone in array 'a'"):
+        read_tensors(data)
