@@ -1,6 +1,6 @@
 """Fifty rounds of boosting on nursery (12,960 x 8 nominal), and a genetic search of class costs on car.
 
-All contenders do AdaBoost.M1 with weights: ours and Weka's on C4.5, scikit-learn's on one-hot columns with trees that,
+All candidates do AdaBoost.M1 with weights: ours and Weka's on C4.5, scikit-learn's on one-hot columns with trees that,
 like C4.5's, need two objects in a leaf. Our data are category numbers, encoded and sorted within the clock. The bare
 histogram pass is what any tree grower must do at least: weighted counts of attribute x value x class, for eight levels.
 """
@@ -17,7 +17,7 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from harness import Goal, Round, contender
+from harness import Goal, Round, candidate
 from steelyard import AdaBoostM1Classifier, AdaC2M1Classifier, C45Classifier, CostSearchCV, load_dataset
 
 JAR = Path("/usr/share/java/weka.jar")
@@ -45,19 +45,19 @@ def our_tree(X: np.ndarray) -> C45Classifier:
     return C45Classifier(nominal=list(range(X.shape[1])))
 
 
-@contender(NURSERY, OURS)
+@candidate(NURSERY, OURS)
 def _() -> Round:
     X, y = coded("nursery")
     return lambda: AdaBoostM1Classifier(our_tree(X), ROUNDS).fit(X, y)
 
 
-@contender(NURSERY, COSTS)
+@candidate(NURSERY, COSTS)
 def _() -> Round:
     X, y = coded("nursery")
     return lambda: AdaC2M1Classifier(our_tree(X), ROUNDS).fit(X, y)
 
 
-@contender(NURSERY, WEKA)
+@candidate(NURSERY, WEKA)
 def _() -> Round:
     if not JAR.exists() or shutil.which("java") is None:
         raise FileNotFoundError("Weka or Java is not installed")
@@ -84,7 +84,7 @@ def _() -> Round:
     return run
 
 
-@contender(NURSERY, SKLEARN, rounds=3)
+@candidate(NURSERY, SKLEARN, rounds=3)
 def _() -> Round:
     X, y = coded("nursery")
     hot = np.asfortranarray(OneHotEncoder(sparse_output=False).fit_transform(X), dtype=np.float32)
@@ -92,7 +92,7 @@ def _() -> Round:
     return lambda: AdaBoostClassifier(tree, n_estimators=ROUNDS, random_state=0).fit(hot, y)
 
 
-@contender(NURSERY, BARE)
+@candidate(NURSERY, BARE)
 def _() -> Round:
     X, y = coded("nursery")
     n_classes = int(y.max()) + 1
@@ -107,7 +107,7 @@ def _() -> Round:
     return run
 
 
-@contender(CAR, "steelyard CostSearchCV, genetic", rounds=1)
+@candidate(CAR, "steelyard CostSearchCV, genetic", rounds=1)
 def _() -> Round:
     X, y = coded("car")
     model = AdaC2M1Classifier(our_tree(X), 10)

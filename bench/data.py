@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import Goal, Round, contender
+from harness import Goal, Round, candidate
 
 LIBSVM = "LIBSVM text, 100 MB"
 CSV = "CSV, 100 MB"
@@ -82,7 +82,7 @@ print("goal: at most 1.5 times,", "reached" if taken <= 1.5 * size else "not rea
 """
 
 
-@contender(LIBSVM, OURS, rounds=5)
+@candidate(LIBSVM, OURS, rounds=5)
 def _() -> Round:
     from steelyard import read_libsvm
 
@@ -92,7 +92,7 @@ def _() -> Round:
     return lambda: read_libsvm(path)
 
 
-@contender(LIBSVM, "steelyard read_libsvm, float32", rounds=5)
+@candidate(LIBSVM, "steelyard read_libsvm, float32", rounds=5)
 def _() -> Round:
     from steelyard import read_libsvm
 
@@ -100,7 +100,7 @@ def _() -> Round:
     return lambda: read_libsvm(path, dtype=np.float32)
 
 
-@contender(LIBSVM, "scikit-learn load_svmlight_file", rounds=3)
+@candidate(LIBSVM, "scikit-learn load_svmlight_file", rounds=3)
 def _() -> Round:
     from sklearn.datasets import load_svmlight_file
 
@@ -108,7 +108,7 @@ def _() -> Round:
     return lambda: load_svmlight_file(path)
 
 
-@contender(CSV, "steelyard read_csv", rounds=3)
+@candidate(CSV, "steelyard read_csv", rounds=3)
 def _() -> Round:
     from steelyard import read_csv
 
@@ -116,7 +116,7 @@ def _() -> Round:
     return lambda: read_csv(path, target="label")
 
 
-@contender(CSV, "pandas read_csv", rounds=3)
+@candidate(CSV, "pandas read_csv", rounds=3)
 def _() -> Round:
     import pandas as pd
 

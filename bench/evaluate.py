@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness import Goal, Round, contender
+from harness import Goal, Round, candidate
 
 N, RESAMPLES = 20_000, 2000
 INTERVAL, COSTS, STREAM, MEASURE = "BCa interval of F1", "BCa interval of mean cost", "F1 at 200 rounds", "one F1"
@@ -16,7 +16,7 @@ def answers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return y, np.where(draw.random(N) < 0.85, y, 1 - y), draw.gamma(1.0, 5.0, N)
 
 
-@contender(INTERVAL, "steelyard")
+@candidate(INTERVAL, "steelyard")
 def _() -> Round:
     import steelyard as sy
 
@@ -24,7 +24,7 @@ def _() -> Round:
     return lambda: sy.bootstrap_interval(sy.f_score, y, p, n_resamples=RESAMPLES, random_state=0)
 
 
-@contender(INTERVAL, "scipy, stratified", rounds=2)
+@candidate(INTERVAL, "scipy, stratified", rounds=2)
 def _() -> Round:
     from scipy import stats
 
@@ -38,7 +38,7 @@ def _() -> Round:
     return lambda: stats.bootstrap(strata, f1, n_resamples=RESAMPLES, method="BCa", vectorized=True, batch=50, rng=0)
 
 
-@contender(COSTS, "steelyard")
+@candidate(COSTS, "steelyard")
 def _() -> Round:
     import steelyard as sy
 
@@ -47,7 +47,7 @@ def _() -> Round:
     return lambda: sy.bootstrap_interval(sy.mean_cost, y, p, costs=costs, n_resamples=RESAMPLES, random_state=0)
 
 
-@contender(COSTS, "scipy, stratified", rounds=2)
+@candidate(COSTS, "scipy, stratified", rounds=2)
 def _() -> Round:
     from scipy import stats
 
@@ -61,7 +61,7 @@ def _() -> Round:
     return lambda: stats.bootstrap(strata, mean, n_resamples=RESAMPLES, method="BCa", vectorized=True, batch=50, rng=0)
 
 
-@contender(STREAM, "steelyard")
+@candidate(STREAM, "steelyard")
 def _() -> Round:
     import steelyard as sy
 
@@ -71,7 +71,7 @@ def _() -> Round:
     return lambda: sy.prequential_curve(sy.f_score, trace, at=rounds)
 
 
-@contender(STREAM, "scikit-learn, prefix by prefix")
+@candidate(STREAM, "scikit-learn, prefix by prefix")
 def _() -> Round:
     from sklearn.metrics import f1_score
 
@@ -80,7 +80,7 @@ def _() -> Round:
     return lambda: [f1_score(y[:t], p[:t], zero_division=0) for t in rounds]
 
 
-@contender(MEASURE, "steelyard")
+@candidate(MEASURE, "steelyard")
 def _() -> Round:
     import steelyard as sy
 
@@ -88,7 +88,7 @@ def _() -> Round:
     return lambda: sy.f_score(y, p)
 
 
-@contender(MEASURE, "scikit-learn")
+@candidate(MEASURE, "scikit-learn")
 def _() -> Round:
     from sklearn.metrics import f1_score
 

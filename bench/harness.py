@@ -1,8 +1,8 @@
-"""Contenders side by side: one process each, round-robin, the minimum of several rounds, ratios within one run.
+"""Candidates side by side: one process each, round-robin, the minimum of several rounds, ratios within one run.
 
-A topic module (``bench/online.py``, ...) registers contenders and states its goals:
+A topic module (``bench/online.py``, ...) registers candidates and states its goals:
 
-    @contender("covtype dense", "steelyard CSOGD2")
+    @candidate("covtype dense", "steelyard CSOGD2")
     def _():
         X, y = load()                     # set-up, not timed
         return lambda: learn(X, y)        # one timed round
@@ -28,7 +28,7 @@ Round = Callable[[], object]
 
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     workload: str
     name: str
     setup: Callable[[], Round]
@@ -53,28 +53,28 @@ class Measured:
     seconds: float
 
 
-CONTENDERS: list[Contender] = []
+CANDIDATES: list[Candidate] = []
 
 
-def contender(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
-    """Register a set-up function; an ImportError or OSError in it skips the contender by name."""
+def candidate(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
+    """Register a set-up function; an ImportError or OSError in it skips the candidate by name."""
 
     def register(setup: Callable[[], Round]) -> Callable[[], Round]:
-        CONTENDERS.append(Contender(workload, name, setup, rounds))
+        CANDIDATES.append(Candidate(workload, name, setup, rounds))
         return setup
 
     return register
 
 
 def worker(topic: str, index: int) -> None:
-    """Set up one contender, then run a round for every line on standard input and answer with its seconds.
+    """Set up one candidate, then run a round for every line on standard input and answer with its seconds.
 
     A peer that fails on the data is named with its reason and left out; our own failure is an error.
     """
     importlib.import_module(topic)
     answers, sys.stdout = sys.stdout, sys.stderr  # peers that print must not disturb the protocol
     try:
-        run = CONTENDERS[index].setup()
+        run = CANDIDATES[index].setup()
     except (ImportError, OSError) as error:
         print(json.dumps({"skip": str(error).splitlines()[0]}), file=answers, flush=True)
         return
@@ -84,7 +84,7 @@ def worker(topic: str, index: int) -> None:
         try:
             found = run()
         except Exception as error:
-            if CONTENDERS[index].name.startswith("steelyard"):
+            if CANDIDATES[index].name.startswith("steelyard"):
                 raise
             print(json.dumps({"skip": f"{type(error).__name__}, {error}"}), file=answers, flush=True)
             return
@@ -93,18 +93,18 @@ def worker(topic: str, index: int) -> None:
 
 
 def measure(topic: str, only: str | None = None) -> dict[str, dict[str, float | str]]:
-    """Seconds of every contender of a topic by workload: {workload: {name: seconds or reason for skipping}}."""
+    """Seconds of every candidate of a topic by workload: {workload: {name: seconds or reason for skipping}}."""
     module = importlib.import_module(topic)
     results: dict[str, dict[str, float | str]] = {}
-    for workload in dict.fromkeys(c.workload for c in CONTENDERS):
+    for workload in dict.fromkeys(c.workload for c in CANDIDATES):
         if only is None or only in workload:
-            entries = [(i, c) for i, c in enumerate(CONTENDERS) if c.workload == workload]
-            results[workload] = _race(topic, entries)
+            entries = [(i, c) for i, c in enumerate(CANDIDATES) if c.workload == workload]
+            results[workload] = _measure_alternately(topic, entries)
             report({workload: results[workload]}, [g for g in module.GOALS if g.workload == workload])
     return results
 
 
-def _race(topic: str, entries: list[tuple[int, Contender]]) -> dict[str, float | str]:
+def _measure_alternately(topic: str, entries: list[tuple[int, Candidate]]) -> dict[str, float | str]:
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     outcome: dict[str, float | str] = {}
     running = []
@@ -169,7 +169,7 @@ def report(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> Non
 def markdown(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> str:
     lines = []
     for workload, entries in results.items():
-        lines += [f"### {workload}", "", "| contender | seconds |", "|---|---|"]
+        lines += [f"### {workload}", "", "| candidate | seconds |", "|---|---|"]
         lines += [f"| {n} | {s if isinstance(s, str) else format(s, '.4g')} |" for n, s in entries.items()]
         lines.append("")
     lines += ["| ours | against | ratio | goal | reached |", "|---|---|---|---|---|"]
@@ -188,7 +188,7 @@ def keep(topic: str, results: dict[str, dict[str, float | str]], goals: list[Goa
     kept = folder / f"{topic}.json"
     if kept.exists():
         before = json.loads(kept.read_text())["seconds"]
-        known = {c.workload for c in CONTENDERS}
+        known = {c.workload for c in CANDIDATES}
         results = {**{name: seconds for name, seconds in before.items() if name in known}, **results}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=HERE, check=False

@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
-from harness import Goal, contender
+from harness import Goal, candidate
 from steelyard import CSLDMClassifier, CSLDMClassifierCV
 from steelyard._native import ldm_algorithm1_sweep
 from steelyard.margin.ldm.cross_validation import solve_boxes
@@ -50,7 +50,7 @@ def kernel_data(m: int = 1155, d: int = 20):
 KERNEL = "kernel, m = 1155, 36 (lambda2, C)"
 
 
-@contender(KERNEL, "steelyard, one eigendecomposition", rounds=3)
+@candidate(KERNEL, "steelyard, one eigendecomposition", rounds=3)
 def _() -> Run:
     X, examples = kernel_data()
 
@@ -62,7 +62,7 @@ def _() -> Run:
     return run
 
 
-@contender(KERNEL, "Algorithm 1 with Q^-1 a point", rounds=1)
+@candidate(KERNEL, "Algorithm 1 with Q^-1 a point", rounds=1)
 def _() -> Run:
     X, examples = kernel_data()
     y, m = examples.sign, len(X)
@@ -88,7 +88,7 @@ def _linear(name: str) -> None:
     workload = f"linear, {name}, relative gap 1e-3"
 
     def one(label: str, make: Callable[[], object], rounds: int = 5) -> None:
-        @contender(workload, label, rounds=rounds)
+        @candidate(workload, label, rounds=rounds)
         def _() -> Run:
             X, y = rows_of(name)
             return lambda: make().fit(X, y)
@@ -104,7 +104,7 @@ for _name in FILES:
     _linear(_name)
 
 
-@contender("RBF cross-validation of the paper's grid, m = 384", "steelyard", rounds=1)
+@candidate("RBF cross-validation of the paper's grid, m = 384", "steelyard", rounds=1)
 def _() -> Run:
     X, examples = kernel_data(384, 8)
 
@@ -117,7 +117,7 @@ def _() -> Run:
 
 
 def _growth(workload: str, label: str, m: int, d: int, **settings: object) -> None:
-    @contender(workload, label, rounds=3)
+    @candidate(workload, label, rounds=3)
     def _() -> Run:
         X, examples = kernel_data(m, d)
         return lambda: CSLDMClassifier(tol=GAP, **settings).fit(X, examples.sign)

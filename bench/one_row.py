@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Goal, contender
+from harness import Goal, candidate
 from steelyard import AROW, OnlineClassifier, RecordHasher, StreamScaler
 from steelyard.models.records import RecordEncoder
 
@@ -42,48 +42,48 @@ def sparse() -> OnlineClassifier:
     return OnlineClassifier(AROW()).start(2**18, [0, 1])
 
 
-@contender("one row", "dense decide", rounds=ROUNDS)
+@candidate("one row", "dense decide", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(dense().decide, DENSE)
 
 
-@contender("one row", "dense learn", rounds=ROUNDS)
+@candidate("one row", "dense learn", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(dense().learn, DENSE, 1)
 
 
-@contender("one row", "SparseRow decide", rounds=ROUNDS)
+@candidate("one row", "SparseRow decide", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(sparse().decide, RecordHasher().one(RECORD))
 
 
-@contender("one row", "SparseRow learn", rounds=ROUNDS)
+@candidate("one row", "SparseRow learn", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(sparse().learn, RecordHasher().one(RECORD), 1)
 
 
-@contender("one row", "CSR matrix decide", rounds=ROUNDS)
+@candidate("one row", "CSR matrix decide", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(sparse().decide, RecordHasher().one(RECORD).to_csr())
 
 
-@contender("one row", "CSR matrix learn", rounds=ROUNDS)
+@candidate("one row", "CSR matrix learn", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(sparse().learn, RecordHasher().one(RECORD).to_csr(), 1)
 
 
-@contender("one row", "scaler", rounds=ROUNDS)
+@candidate("one row", "scaler", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     scaler = StreamScaler(unit_norm=True).fit(RNG.normal(size=(10, 24)))
     return many(scaler.one, DENSE)
 
 
-@contender("one row", "hasher", rounds=ROUNDS)
+@candidate("one row", "hasher", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     return many(RecordHasher().one, RECORD)
 
 
-@contender("one row", "mixed record, scaled, hashed, decided", rounds=ROUNDS)
+@candidate("one row", "mixed record, scaled, hashed, decided", rounds=ROUNDS)
 def _() -> Callable[[], None]:
     encoder, learner = RecordEncoder().begin(list(RECORD), CATEGORIES), sparse()
     encoder.one(dict.fromkeys(RECORD))

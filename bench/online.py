@@ -1,6 +1,6 @@
 """One pass over a stream: CSOGD-II through the public API against a plain read of the data and against peers.
 
-Every contender learns the same linear hinge model with the dear class weighted, in file order, on one thread. Peers
+Every candidate learns the same linear hinge model with the dear class weighted, in file order, on one thread. Peers
 that are slow on dense rows get the first rows of covtype, and so do we in that comparison. river's dictionaries of the
 whole hashed stream take gigabytes.
 """
@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from harness import Goal, contender
+from harness import Goal, candidate
 from steelyard import CSOGD2, AskAsymmetric, Costs, OnlineClassifier, load_dataset
 
 RHO = 2.0
@@ -71,7 +71,7 @@ def _repeated(indices: np.ndarray) -> np.ndarray:
     return np.hstack([np.zeros((len(indices), 1), bool), indices[:, 1:] == indices[:, :-1]])
 
 
-# -- contenders -----------------------------------------------------------------------------------------------------
+# -- candidates -----------------------------------------------------------------------------------------------------
 
 
 def ours(stream: Stream, **params: Any) -> Callable[[], object]:
@@ -201,28 +201,28 @@ SKLEARN, SGD_VW, CSOAA_VW, RIVER = (
 VW_SGD = "--sgd --loss_function hinge -l 0.1 --power_t 0"
 VW_CSOAA = "--csoaa 2"
 
-contender(DENSE, OURS, rounds=60)(lambda: ours(covtype()))
-contender(DENSE, ASKING, rounds=60)(lambda: ours(covtype(), query=AskAsymmetric(0.01, 0.1)))
-contender(DENSE, READ, rounds=60)(lambda: read(covtype()))
-contender(DENSE, SKLEARN, rounds=15)(lambda: scikit_learn(covtype()))
-contender(DENSE_FIRST, OURS, rounds=15)(lambda: ours(first(covtype())))
-contender(DENSE_FIRST, SGD_VW, rounds=3)(lambda: vowpal_wabbit(first(covtype()), VW_SGD))
-contender(DENSE_FIRST, RIVER, rounds=2)(lambda: river(first(covtype())))
-contender(W8A, OURS, rounds=60)(lambda: ours(w8a()))
-contender(W8A, READ, rounds=60)(lambda: read(w8a()))
-contender(W8A, FASTEST_READ, rounds=60)(lambda: fastest_read(w8a()))
-contender(W8A, SKLEARN, rounds=60)(lambda: scikit_learn(w8a()))
-contender(W8A, SGD_VW, rounds=3)(lambda: vowpal_wabbit(w8a(), VW_SGD))
-contender(HASHED, OURS, rounds=15)(lambda: ours(hashed()))
-contender(HASHED, READ, rounds=15)(lambda: read(hashed()))
-contender(HASHED, FASTEST_READ, rounds=15)(lambda: fastest_read(hashed()))
-contender(HASHED, SKLEARN, rounds=15)(lambda: scikit_learn(hashed()))
-contender(HASHED, SGD_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_SGD))
-contender(HASHED, CSOAA_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_CSOAA))
-contender(HASHED, RIVER, rounds=3)(lambda: river(hashed()))
-contender(SINGLE, "steelyard decide + learn", rounds=15)(one_by_one)
-contender(SINGLE, RIVER, rounds=5)(lambda: river(first(covtype(), ONE_BY_ONE)))
-contender(SINGLE, "scikit-learn partial_fit", rounds=3)(scikit_learn_one_by_one)
+candidate(DENSE, OURS, rounds=60)(lambda: ours(covtype()))
+candidate(DENSE, ASKING, rounds=60)(lambda: ours(covtype(), query=AskAsymmetric(0.01, 0.1)))
+candidate(DENSE, READ, rounds=60)(lambda: read(covtype()))
+candidate(DENSE, SKLEARN, rounds=15)(lambda: scikit_learn(covtype()))
+candidate(DENSE_FIRST, OURS, rounds=15)(lambda: ours(first(covtype())))
+candidate(DENSE_FIRST, SGD_VW, rounds=3)(lambda: vowpal_wabbit(first(covtype()), VW_SGD))
+candidate(DENSE_FIRST, RIVER, rounds=2)(lambda: river(first(covtype())))
+candidate(W8A, OURS, rounds=60)(lambda: ours(w8a()))
+candidate(W8A, READ, rounds=60)(lambda: read(w8a()))
+candidate(W8A, FASTEST_READ, rounds=60)(lambda: fastest_read(w8a()))
+candidate(W8A, SKLEARN, rounds=60)(lambda: scikit_learn(w8a()))
+candidate(W8A, SGD_VW, rounds=3)(lambda: vowpal_wabbit(w8a(), VW_SGD))
+candidate(HASHED, OURS, rounds=15)(lambda: ours(hashed()))
+candidate(HASHED, READ, rounds=15)(lambda: read(hashed()))
+candidate(HASHED, FASTEST_READ, rounds=15)(lambda: fastest_read(hashed()))
+candidate(HASHED, SKLEARN, rounds=15)(lambda: scikit_learn(hashed()))
+candidate(HASHED, SGD_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_SGD))
+candidate(HASHED, CSOAA_VW, rounds=3)(lambda: vowpal_wabbit(hashed(), VW_CSOAA))
+candidate(HASHED, RIVER, rounds=3)(lambda: river(hashed()))
+candidate(SINGLE, "steelyard decide + learn", rounds=15)(one_by_one)
+candidate(SINGLE, RIVER, rounds=5)(lambda: river(first(covtype(), ONE_BY_ONE)))
+candidate(SINGLE, "scikit-learn partial_fit", rounds=3)(scikit_learn_one_by_one)
 
 GOALS = [
     Goal(DENSE, OURS, against=READ, at_most=1.4),

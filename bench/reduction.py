@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import Goal, contender
+from harness import Goal, candidate
 
 LAMS = [2.0**k for k in (4, 1, -2, -5)]
 FOLDS = 3
@@ -80,8 +80,8 @@ GOALS = []
 for data in DATA:
     for reduction in ("FilterTree", "WeightedAllPairs"):
         workload = f"{reduction}, {data}"
-        contender(workload, "steelyard")(lambda d=data, r=reduction: ours(d, r))
+        candidate(workload, "steelyard")(lambda d=data, r=reduction: ours(d, r))
         for kind in ("precomputed", "rbf"):
             label = f"costsensitive + SVC({kind})"
-            contender(workload, label, rounds=2)(lambda d=data, r=reduction, k=kind: peer(d, r, k))
+            candidate(workload, label, rounds=2)(lambda d=data, r=reduction, k=kind: peer(d, r, k))
             GOALS.append(Goal(workload, "steelyard", against=label, at_least=3))

@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> None:
     if unknown:
         sys.exit(f"unknown topic {', '.join(sorted(unknown))}; there are: {', '.join(TOPICS)}")
     for topic in arguments or TOPICS:
-        harness.CONTENDERS.clear()
+        harness.CANDIDATES.clear()
         results = harness.measure(topic, only)
         harness.keep(topic, results, importlib.import_module(topic).GOALS)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from harness import Goal, contender
+from harness import Goal, candidate
 from steelyard import ACOG, AROW, CSOGD2, Costs, OnlineClassifier, UpdateRule, load_dataset
 
 FIRST = 50_000
@@ -102,10 +102,10 @@ def river(data: Callable[[], Stream]) -> Callable[[], Callable[[], object]]:
 for workload, data in DATA.items():
     for name, rule in RULES.items():
         if "whole" not in name or data is dense:
-            contender(workload, name)(ours(rule, data))
-    contender(workload, "steelyard AROW, 5,000 rows")(ours(AROW(), data, FEW))
-    contender(workload, "VW adaptive, from cache", rounds=3)(vowpal_wabbit(data))
-    contender(workload, "river AdaGrad, 5,000 rows", rounds=1)(river(data))
+            candidate(workload, name)(ours(rule, data))
+    candidate(workload, "steelyard AROW, 5,000 rows")(ours(AROW(), data, FEW))
+    candidate(workload, "VW adaptive, from cache", rounds=3)(vowpal_wabbit(data))
+    candidate(workload, "river AdaGrad, 5,000 rows", rounds=1)(river(data))
 
 GOALS = [
     goal

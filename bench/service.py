@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import Goal, Measured, contender
+from harness import Goal, Measured, candidate
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "tools"))
@@ -129,7 +129,7 @@ def record(source: random.Random, columns: dict[str, str]) -> dict[str, object]:
     return {n: source.gauss(0, 1) if k == "number" else source.choice("abcdefgh") for n, k in columns.items()}
 
 
-@contender(WORK, FLOOR, rounds=ROUNDS)
+@candidate(WORK, FLOOR, rounds=ROUNDS)
 def _():
     server = Server(BARE)
     body = {"row": record(random.Random(0), NUMBERS)}
@@ -151,17 +151,17 @@ def deciding(columns: dict[str, str]):
     return once
 
 
-@contender(WORK, "steelyard decide, 24 numbers", rounds=ROUNDS)
+@candidate(WORK, "steelyard decide, 24 numbers", rounds=ROUNDS)
 def _():
     return deciding(NUMBERS)
 
 
-@contender(WORK, "steelyard decide, 24 mixed fields", rounds=ROUNDS)
+@candidate(WORK, "steelyard decide, 24 mixed fields", rounds=ROUNDS)
 def _():
     return deciding(MIXED)
 
 
-@contender(WORK, "steelyard answer", rounds=ROUNDS)
+@candidate(WORK, "steelyard answer", rounds=ROUNDS)
 def _():
     server, tokens, _ = service(NUMBERS, budget=10**6, query="AskAll", pace=False)
     source, keys = random.Random(0), iter(range(10**9))
@@ -185,7 +185,7 @@ def batches(server: Server, rows: list[dict[str, object]], tokens: dict[str, str
     return [post(server, "/v1/p/decide/batch", {"rows": rows}, tokens["producer"], f"k{key}") for key in keys]
 
 
-@contender(WORK, "steelyard batch of 1,000, a row", rounds=ROUNDS)
+@candidate(WORK, "steelyard batch of 1,000, a row", rounds=ROUNDS)
 def _():
     server, tokens, _ = service(NUMBERS)
     source, keys = random.Random(0), iter(range(10**9))
@@ -200,7 +200,7 @@ def _():
     return once
 
 
-@contender(WORK, "steelyard replay, an event", rounds=ROUNDS)
+@candidate(WORK, "steelyard replay, an event", rounds=ROUNDS)
 def _():
     from steelyard.service.projects import replayed
     from steelyard.service.sqlite import SQLiteStore
@@ -225,7 +225,7 @@ def _():
     return once
 
 
-@contender(WORK, "FastAPI + sqlite3, a commit a request", rounds=2)
+@candidate(WORK, "FastAPI + sqlite3, a commit a request", rounds=2)
 def _():
     import fastapi  # noqa: F401
 

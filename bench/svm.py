@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
-from harness import Goal, contender
+from harness import Goal, candidate
 from steelyard import CSSVMClassifier, load_dataset
 from steelyard.margin import LazyGram, SVMProblem, gram, solve_path
 
@@ -124,10 +124,10 @@ OURS, PRECOMPUTED = "steelyard solve_path", "scikit-learn SVC(kernel='precompute
 OWN, LIBSVM = "scikit-learn SVC, kernel computed each fit", "libsvm, precomputed"
 GOALS = []
 for name in TASKS:
-    contender(name, OURS, rounds=3)(lambda name=name: ours(name))
-    contender(name, PRECOMPUTED, rounds=2)(lambda name=name: svc_precomputed(name))
-    contender(name, OWN, rounds=1)(lambda name=name: svc_own_kernel(name))
-    contender(name, LIBSVM, rounds=1)(lambda name=name: libsvm_precomputed(name))
+    candidate(name, OURS, rounds=3)(lambda name=name: ours(name))
+    candidate(name, PRECOMPUTED, rounds=2)(lambda name=name: svc_precomputed(name))
+    candidate(name, OWN, rounds=1)(lambda name=name: svc_own_kernel(name))
+    candidate(name, LIBSVM, rounds=1)(lambda name=name: libsvm_precomputed(name))
     GOALS += [
         Goal(name, OURS, against=PRECOMPUTED, at_least=10),
         Goal(name, OURS, against=OWN, at_least=12),
@@ -158,7 +158,7 @@ def rbf_each(make: Callable[[float], object]) -> Callable[[], object]:
     return run
 
 
-@contender(RBF, OURS, rounds=3)
+@candidate(RBF, OURS, rounds=3)
 def _() -> Callable[[], object]:
     X, train, labels = rbf_tasks()
 
@@ -171,12 +171,12 @@ def _() -> Callable[[], object]:
     return run
 
 
-@contender(RBF, SVC_RBF, rounds=1)
+@candidate(RBF, SVC_RBF, rounds=1)
 def _() -> Callable[[], object]:
     return rbf_each(lambda C: SVC(kernel="rbf", gamma=GAMMA, C=C, tol=TOL, cache_size=CACHE_MB))
 
 
-@contender(RBF, THUNDER, rounds=1)
+@candidate(RBF, THUNDER, rounds=1)
 def _() -> Callable[[], object]:
     import thundersvm
 
@@ -195,13 +195,13 @@ def many_rows() -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(found.X[:50_000], dtype=np.float32), np.asarray(found.y[:50_000])
 
 
-@contender(MANY, "steelyard CSSVMClassifier", rounds=2)
+@candidate(MANY, "steelyard CSSVMClassifier", rounds=2)
 def _() -> Callable[[], object]:
     X, y = many_rows()
     return lambda: CSSVMClassifier(kernel="rbf", gamma=GAMMA, tol=TOL, cache_mb=SMALL_CACHE_MB).fit(X, y)
 
 
-@contender(MANY, SVC_RBF, rounds=1)
+@candidate(MANY, SVC_RBF, rounds=1)
 def _() -> Callable[[], object]:
     X, y = many_rows()
     return lambda: SVC(kernel="rbf", gamma=GAMMA, tol=TOL, cache_size=SMALL_CACHE_MB).fit(X, y)
@@ -220,7 +220,7 @@ def paths_only(n_jobs: int) -> Callable[[], object]:
 
 
 for jobs in (1, 2):
-    contender(THREADS, f"steelyard, {jobs} threads" if jobs > 1 else "steelyard, 1 thread")(
+    candidate(THREADS, f"steelyard, {jobs} threads" if jobs > 1 else "steelyard, 1 thread")(
         lambda jobs=jobs: paths_only(jobs)
     )
 GOALS.append(Goal(THREADS, "steelyard, 2 threads", against="steelyard, 1 thread", at_least=1.7))
@@ -234,13 +234,13 @@ def points() -> np.ndarray:
     return np.random.default_rng(0).random((20_000, 16), dtype=np.float32)
 
 
-@contender(DISTANCES, "steelyard gram", rounds=3)
+@candidate(DISTANCES, "steelyard gram", rounds=3)
 def _() -> Callable[[], object]:
     X = points()
     return lambda: gram(X)
 
 
-@contender(DISTANCES, "scipy cdist", rounds=3)
+@candidate(DISTANCES, "scipy cdist", rounds=3)
 def _() -> Callable[[], object]:
     from scipy.spatial.distance import cdist
 
@@ -248,7 +248,7 @@ def _() -> Callable[[], object]:
     return lambda: cdist(X, X)
 
 
-@contender(DISTANCES, "scikit-learn euclidean_distances", rounds=3)
+@candidate(DISTANCES, "scikit-learn euclidean_distances", rounds=3)
 def _() -> Callable[[], object]:
     from sklearn.metrics.pairwise import euclidean_distances
 

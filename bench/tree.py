@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from harness import Goal, Round, contender
+from harness import Goal, Round, candidate
 from steelyard import C45Classifier, load_dataset
 
 DATASETS = ("car", "german", "vehicle", "nursery")
@@ -100,4 +100,4 @@ def as_arff(X: np.ndarray, y: np.ndarray, nominal: set[int]) -> str:
 
 for dataset in DATASETS:
     for title, learner in ((OURS, ours), (OURS_PREPARED, ours_prepared), (SKLEARN, sklearn_tree), (WEKA, j48)):
-        contender(f"{dataset}, {FITS} fits", title)(lambda name=dataset, learner=learner: learner(name))
+        candidate(f"{dataset}, {FITS} fits", title)(lambda name=dataset, learner=learner: learner(name))

@@ -37,6 +37,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # the generators are functions, which a cache cannot hold
 default_role = "literal"  # docstrings write `name` for code
+highlight_language = "none"  # a block that names no language is a command line; doctests are Python all the same
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -76,7 +77,10 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "changelog": [], "contributing": []}
+# Pages without pages below them: an empty list of sections helps nobody.
+html_sidebars = {
+    name: [] for name in ("index", "changelog", "contributing", "generated/benchmarks", "generated/commands", "search")
+}
 
 
 def generate(app: object) -> None:

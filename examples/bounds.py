@@ -8,6 +8,8 @@ by the very experiment of its Table II: the dashed line of the first picture lie
 be proven holds. The data come with the library.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/bounds/bounds.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize

@@ -7,6 +7,8 @@ of that credit. Everything a bank might use is compared on the same folds, with 
 learners of paper 000, which see each applicant once. The german credit data come with the library.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/credit/credit.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression

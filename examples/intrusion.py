@@ -7,6 +7,8 @@ of 1999 published what every confusion costs. One online pass that estimates cos
 002, all pairs, one-vs-all (which does not know the prices) and the best constant. Needs the ``kdd99-10pct`` data.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/intrusion/intrusion.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.compose import make_column_transformer
@@ -71,6 +73,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         numbers["mean cost"][name] = [round(part, 5) for part in (found.value, found.low, found.high)]
     left.set_yticks(range(len(answers)), list(answers))
     left.set(xscale="log", xlabel="cost per connection, with 95% intervals", title="what each costs")
+    left.tick_params(axis="x", which="minor", labelbottom=False)
     best = min(numbers["mean cost"], key=lambda name: numbers["mean cost"][name][0])
     paid = confusion_table(y[test], answers[best], costs=COSTS)
     drawn = right.imshow(np.log1p(paid.costs), cmap="Reds")

@@ -10,6 +10,8 @@ The addresses are generated (``make_urls``) and their tokens hashed, so there is
 The settings were chosen by looking at such streams: the order of the rules here illustrates, it proves nothing.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/malicious-urls/malicious-urls.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer

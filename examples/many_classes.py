@@ -8,6 +8,8 @@ learn and time to answer as K grows, on letters. Times are this machine's; their
 ``letter`` data, of which the first 5,000 rows.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/many-classes/many-classes.png"
+
 import time
 
 import matplotlib.pyplot as plt
@@ -59,9 +61,9 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         costs_ax.plot(counts, values["mean cost"], marker="o", label=name)
         fit_ax.plot(counts, values["fit"], marker="o", label=name)
         answer_ax.plot(counts, np.array(values["answer"]) * 1e6, marker="o", label=name)
-    costs_ax.set(title="cost", xlabel="classes", ylabel="mean cost of held-out letters")
-    fit_ax.set(title="time to learn", xlabel="classes", ylabel="seconds", yscale="log")
-    answer_ax.set(title="time to answer", xlabel="classes", ylabel="microseconds a row", yscale="log")
+    costs_ax.set(title="cost", xlabel="classes", xticks=counts, ylabel="mean cost of held-out letters")
+    fit_ax.set(title="time to learn", xlabel="classes", xticks=counts, ylabel="seconds", yscale="log")
+    answer_ax.set(title="time to answer", xlabel="classes", xticks=counts, ylabel="microseconds a row", yscale="log")
     costs_ax.legend(frameon=False, fontsize="small")
     base = found["one-sided (RED)"]
     numbers = {

@@ -8,6 +8,8 @@ which is why paper 001 counts twice: what was pushed, and what was pushed or ask
 data. The learner has the settings of the paper's recipe for them, taken after others did worse: an illustration.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/news-desk/news-desk.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.preprocessing import normalize

@@ -8,6 +8,8 @@ formula. Who is right can only be seen on rows that no search has seen. Needs th
 Optuna.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/rare-grades/rare-grades.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split

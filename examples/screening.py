@@ -7,6 +7,8 @@ moves between the two by rho; at its balance point both kinds are found equally 
 depends on the price of a missed case. Needs the ``wdbc`` and ``heart`` data.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/screening/screening.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse
@@ -29,7 +31,7 @@ ILL = {"wdbc": 0, "heart": 1}  # the label of the ill
 PRICES = np.array([1, 2, 5, 10, 20, 50])
 
 
-def halves(name: str) -> list[np.ndarray]:
+def split_in_two(name: str) -> list[np.ndarray]:
     """Rows on [0, 1] and 1 for the ill, one half to fit and one to test."""
     X, y = load_dataset(name)
     X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
@@ -45,7 +47,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     numbers: dict = {}
     rhos = np.linspace(-0.5, 1.5, 9 if quick else 41)
     for (over_rho, margins, prices), name in zip(axes, ILL, strict=True):
-        X_fit, X_test, y_fit, y_test = halves(name)
+        X_fit, X_test, y_fit, y_test = split_in_two(name)
         curves = rho_curves(CSLDMClassifier(), X_fit, y_fit, X_test=X_test, y_test=y_test, rhos=rhos.tolist())
         over_rho.plot(rhos, curves.test.tpr, color="C3", label="ill found")
         over_rho.plot(rhos, curves.test.tnr, color="C0", label="well left alone")

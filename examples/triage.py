@@ -8,6 +8,8 @@ thyroid patients and needs the ``new-thyroid`` data (the short form leaves it ou
 in one line.
 """
 
+# sphinx_gallery_thumbnail_path = "stories/triage/triage.png"
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split

@@ -1,4 +1,4 @@
-"""``python -m bench.quality.measure --folder F [--portion S]``: every setting of the long list on the choosing half.
+"""``python -m bench.quality.measure --folder F [--portfolio] [--portion S]``: settings on the choosing half.
 
 Each pair of table and setting is one file of the folder: probabilities out of fold and of a fit on all rows for the
 held-out ones, as they come from the learner. ``portfolio`` and ``variants`` work on these files; nothing of the
@@ -21,6 +21,7 @@ from steelyard.comparison.candidates import Candidate
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.fold import FoldRunner, as_rows, single_threaded
 from steelyard.comparison.registry import KINDS
+from steelyard.comparison.registry import everyone as registered
 from steelyard.comparison.schedule import Unit
 from steelyard.decision.blending import code_probabilities
 
@@ -73,6 +74,9 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--tables", default="", help="of the choosing half, comma between them; else all")
     parser.add_argument("--without", default="", help="kinds or names to leave out, semicolon between them")
+    parser.add_argument(
+        "--portfolio", action="store_true", help="only what `compare` knows: its portfolio, and what joins"
+    )
     parser.add_argument("--portion", type=float, default=float("inf"), help="start nothing after so many seconds")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +86,8 @@ def main() -> None:
     chosen = [name for name in given.tables.split(",") if name in names] if given.tables else names
     left_out = given.without.split(";")
     kinds = [KINDS[kind] for kind in left_out if kind in KINDS]
-    everyone = [c for c in settings() if c.kind not in kinds and c.name not in left_out]
+    known = {c.name for c in (registered() if given.portfolio else settings())}
+    everyone = [c for c in settings() if c.kind not in kinds and c.name not in left_out and c.name in known]
     for table in chosen:
         todo = [c for c in everyone if not path_of(given.folder, table, c.name).exists()]
         if not todo:

@@ -39,7 +39,7 @@ def _decided(cut: Cut, proba: np.ndarray) -> dict[str, Any]:
     return {"codes": np.asarray(costs.expected(proba)).argmin(axis=1)}
 
 
-def _encoded(cut: Cut, *, linear: bool) -> tuple[Any, Any]:
+def encoded(cut: Cut, *, linear: bool) -> tuple[Any, Any]:
     words = [c for c in cut.X if cut.X[c].dtype.kind not in "biuf"]
     numbers = [c for c in cut.X if c not in words]
     if linear:
@@ -57,7 +57,7 @@ def _encoded(cut: Cut, *, linear: bool) -> tuple[Any, Any]:
 def _tuned(cut: Cut, seconds: float, seed: int, make: Callable[[np.random.Generator], Any], *, linear: bool) -> Any:
     """Random settings by 3-fold log loss within the CPU time, the best one fitted on all rows."""
     start, rng = time.process_time(), np.random.default_rng(seed)
-    X, new = _encoded(cut, linear=linear)
+    X, new = encoded(cut, linear=linear)
     classes, y = np.unique(cut.y, return_inverse=True)
     folds = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y))
     best, best_loss = None, np.inf
@@ -149,7 +149,7 @@ def flaml(cut: Cut, seconds: float, seed: int) -> dict[str, Any]:
     """Its budget is of wall time; its clock is made to show CPU time instead."""
     from flaml import AutoML
 
-    X, new = (pd.DataFrame(rows) for rows in _encoded(cut, linear=False))  # of arrays it takes no missing cells
+    X, new = (pd.DataFrame(rows) for rows in encoded(cut, linear=False))  # of arrays it takes no missing cells
     y = np.unique(cut.y, return_inverse=True)[1]
     model = AutoML()
     settings = {"time_budget": seconds, "metric": "log_loss", "n_jobs": 1, "seed": seed, "verbose": 0}

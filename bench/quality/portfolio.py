@@ -20,14 +20,14 @@ from steelyard.decision.blending import greedy_blend
 from steelyard.decision.calibration import LEAST
 
 from .measure import SETTINGS
-from .variants import Floats, Table, calibrated, read_tables
+from .variants import Floats, Table, calibrate, read_tables
 
 PORTFOLIO = Path(steelyard.comparison.__file__).parent / "portfolio.toml"
 _STEPS = 12
 _LEAST_GAIN = 0.0003  # of the share of log loss that a further setting must bring
 
 
-class Judge:
+class Objective:
     """What each setting tells of the truth on one table: out of fold, and on held-out rows."""
 
     def __init__(self, table: Table) -> None:
@@ -35,10 +35,10 @@ class Judge:
         codes, new = table.data.codes, table.cut.new_y
         self.inside: dict[str, Floats] = {}
         self.outside: dict[str, Floats] = {}
-        for name in table.told:
-            told, told_new = calibrated(table, name)
-            self.inside[name] = told[np.arange(len(codes)), codes]
-            self.outside[name] = told_new[np.arange(len(new)), new]
+        for name in table.proba:
+            proba, proba_new = calibrate(table, name)
+            self.inside[name] = proba[np.arange(len(codes)), codes]
+            self.outside[name] = proba_new[np.arange(len(new)), new]
         shares = np.bincount(codes) / len(codes)
         self.prior = float(-np.log(shares[new]).mean())
 
@@ -52,13 +52,13 @@ class Judge:
         return float(-np.log(np.maximum(mean, LEAST)).mean()) / self.prior
 
 
-def build(judges: list[Judge], names: list[str], size: int) -> list[str]:
+def build(objectives: list[Objective], names: list[str], size: int) -> list[str]:
     """The settings in the order in which they help."""
     chosen: list[str] = []
     before = np.inf
     while len(chosen) < size:
         left = [name for name in names if name not in chosen]
-        means = {name: float(np.mean([judge.loss([*chosen, name]) for judge in judges])) for name in left}
+        means = {name: float(np.mean([objective.loss([*chosen, name]) for objective in objectives])) for name in left}
         best = min(left, key=lambda name: (means[name], names.index(name)))
         if means[best] > before - _LEAST_GAIN:
             break
@@ -113,14 +113,14 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=18)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    judges = [Judge(table) for table in read_tables(given.folder)]
-    print(f"{len(judges)} tables: {', '.join(judge.name for judge in judges)}")
+    objectives = [Objective(table) for table in read_tables(given.folder)]
+    print(f"{len(objectives)} tables: {', '.join(objective.name for objective in objectives)}")
     before = [s["name"] for s in tomllib.loads(PORTFOLIO.read_text())["setting"]]
-    print(f"portfolio as it stands: {np.mean([judge.loss(before) for judge in judges]):.4f}")
+    print(f"portfolio as it stands: {np.mean([objective.loss(before) for objective in objectives]):.4f}")
     listed = tomllib.loads(SETTINGS.read_text())["setting"]
-    names = [s["name"] for s in listed if any(s["name"] in judge.inside for judge in judges)]
-    chosen = build(judges, names, given.size)
-    print(f"built: {np.mean([judge.loss(chosen) for judge in judges]):.4f}")
+    names = [s["name"] for s in listed if any(s["name"] in objective.inside for objective in objectives)]
+    chosen = build(objectives, names, given.size)
+    print(f"built: {np.mean([objective.loss(chosen) for objective in objectives]):.4f}")
     measured = {s["kind"] for s in listed if s["name"] in names}
     if given.write:
         PORTFOLIO.write_text(written(chosen, measured))

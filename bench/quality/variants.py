@@ -35,7 +35,7 @@ class Table:
     cut: tables.Cut
     data: ComparisonData
     fold: NDArray[np.intp]
-    told: dict[str, tuple[NDArray[np.float32], NDArray[np.float32], float]]  # out of fold, new rows, CPU seconds
+    proba: dict[str, tuple[NDArray[np.float32], NDArray[np.float32], float]]  # out of fold, new rows, CPU seconds
 
     def cost(self, proba: Floats) -> float:
         """Mean cost of the decisions on the held-out rows."""
@@ -60,18 +60,18 @@ def read_tables(folder: Path) -> list[Table]:
     for name in begun:
         paths = {setting: path for setting, path in every[name].items() if setting in common}
         cut, data = problem_of(name)
-        told = {}
+        proba = {}
         for setting, path in paths.items():
             with np.load(path) as file:
                 if "why_not" not in file:
-                    told[setting] = (file["out_of_fold"], file["new"], float(file["cpu"]))
-        found.append(Table(cut, data, Judged(data, len(data.codes), FOLDS).fold, told))
+                    proba[setting] = (file["out_of_fold"], file["new"], float(file["cpu"]))
+        found.append(Table(cut, data, Judged(data, len(data.codes), FOLDS).fold, proba))
     return found
 
 
-def calibrated(table: Table, name: str) -> tuple[Floats, Floats]:
+def calibrate(table: Table, name: str) -> tuple[Floats, Floats]:
     """Out-of-fold probabilities calibrated across folds, and those of the new rows."""
-    raw, new, _ = table.told[name]
+    raw, new, _ = table.proba[name]
     codes = table.data.codes
     found = np.empty(raw.shape)
     for k in range(FOLDS):
@@ -83,7 +83,7 @@ def calibrated(table: Table, name: str) -> tuple[Floats, Floats]:
 def blended(table: Table, members: dict[str, tuple[Floats, Floats]]) -> Floats:
     """Probabilities of the greedy blend for the new rows."""
     at = np.arange(len(table.data.codes))
-    weights = greedy_blend(np.column_stack([told[at, table.data.codes] for told, _ in members.values()]))
+    weights = greedy_blend(np.column_stack([proba[at, table.data.codes] for proba, _ in members.values()]))
     return np.asarray(sum(w * new for w, (_, new) in zip(weights, members.values(), strict=True) if w > 0))
 
 
@@ -100,7 +100,7 @@ def with_limit(limit: int) -> Callable[[Table, list[str]], float]:
         before = calibration.FEWEST_FOR_SIGMOID
         calibration.FEWEST_FOR_SIGMOID = limit
         try:
-            return table.cost(blended(table, {name: calibrated(table, name) for name in names}))
+            return table.cost(blended(table, {name: calibrate(table, name) for name in names}))
         finally:
             calibration.FEWEST_FOR_SIGMOID = before
 
@@ -109,29 +109,29 @@ def with_limit(limit: int) -> Callable[[Table, list[str]], float]:
 
 def raw_blend(table: Table, names: list[str]) -> float:
     """The blend of what the learners say themselves."""
-    told: dict[str, Any] = {name: table.told[name][:2] for name in names}
-    return table.cost(blended(table, told))
+    proba: dict[str, Any] = {name: table.proba[name][:2] for name in names}
+    return table.cost(blended(table, proba))
 
 
 def best_single(table: Table, names: list[str]) -> float:
     """The single setting of least cost out of fold, calibrated."""
     costs = {}
     for name in names:
-        told, _ = calibrated(table, name)
-        costs[name] = float(table.data.paid(table.data.decide(told)).mean())
-    return table.cost(calibrated(table, min(costs, key=lambda n: costs[n]))[1])
+        proba, _ = calibrate(table, name)
+        costs[name] = float(table.data.paid(table.data.decide(proba)).mean())
+    return table.cost(calibrate(table, min(costs, key=lambda n: costs[n]))[1])
 
 
 def _blend_out_of_fold(table: Table, names: list[str], draws: int = 0) -> tuple[Floats, Floats]:
     """The blend's probabilities out of fold and for new rows; weights are means over ``draws`` resamples, if any."""
-    members = [calibrated(table, name) for name in names]
+    members = [calibrate(table, name) for name in names]
     codes = table.data.codes
-    truth = np.column_stack([told[np.arange(len(codes)), codes] for told, _ in members])
+    truth = np.column_stack([proba[np.arange(len(codes)), codes] for proba, _ in members])
     rng = np.random.default_rng(0)
     counts = [np.bincount(rng.integers(0, len(codes), len(codes)), minlength=len(codes)) for _ in range(draws)]
     weights = np.mean([greedy_blend(truth, count) for count in counts or [None]], axis=0)
     inside, outside = (
-        np.asarray(sum(w * told[which] for w, told in zip(weights, members, strict=True) if w > 0)) for which in (0, 1)
+        np.asarray(sum(w * pair[which] for w, pair in zip(weights, members, strict=True) if w > 0)) for which in (0, 1)
     )
     return inside, outside
 
@@ -145,11 +145,11 @@ def _blend_or_single(table: Table, names: list[str], *, clearly: bool) -> float:
     inside, outside = _blend_out_of_fold(table, names)
     data = table.data
     blend = data.paid(data.decide(inside))
-    paid = np.column_stack([data.paid(data.decide(calibrated(table, name)[0])) for name in names])
+    paid = np.column_stack([data.paid(data.decide(calibrate(table, name)[0])) for name in names])
     best = clearly_cheaper(paid, blend) if clearly else int(paid.mean(axis=0).argmin())
     if best is None or paid[:, best].mean() >= blend.mean():
         return table.cost(outside)
-    return table.cost(calibrated(table, names[best])[1])
+    return table.cost(calibrate(table, names[best])[1])
 
 
 def single_if_cheaper(table: Table, names: list[str]) -> float:
@@ -195,7 +195,7 @@ def main() -> None:
     found = read_tables(parser.parse_args().folder)
     base: list[float] = []
     for name, variant in VARIANTS.items():
-        costs = [variant(table, list(table.told)) for table in found]
+        costs = [variant(table, list(table.proba)) for table in found]
         base = base or costs
         logs = [ratio(t, cost, other) for t, cost, other in zip(found, costs, base, strict=True)]
         error = np.std(logs, ddof=1) / np.sqrt(len(logs)) if len(logs) > 1 else np.nan

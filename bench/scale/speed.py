@@ -2,7 +2,7 @@
 
 Thirty float32 columns, uncompressed Parquet; ``python bench/scale/speed.py [ROWS]``. Each way in turn, three times; the
 median is told, in nanoseconds a row, and its ratio. CPU seconds of all threads, so that other work beside it matters
-little.
+little. ``--flat`` has ``fit_parts`` alone, on one part and on ten copies of it in turn.
 """
 
 from __future__ import annotations
@@ -59,7 +59,28 @@ def parts(folder: Path) -> Any:
     return fit_parts(OnlineClassifier(AROW()), folder, target="y", classes=[0, 1], rows=CHUNK, progress=False)
 
 
+def flat(rows: int) -> None:
+    """Nanoseconds a row of one part, and of ten times as many rows."""
+    found: dict[int, list[float]] = {1: [], 10: []}
+    with tempfile.TemporaryDirectory() as made:
+        for count in found:
+            (Path(made) / str(count)).mkdir()
+        write(Path(made) / "1" / "part-0.parquet", rows)
+        for i in range(10):
+            (Path(made) / "10" / f"part-{i}.parquet").hardlink_to(Path(made) / "1" / "part-0.parquet")
+        for _ in range(3):
+            for count, times in found.items():
+                began = time.process_time()
+                parts(Path(made) / str(count))
+                times.append((time.process_time() - began) / (count * rows) * 1e9)
+    for count, times in found.items():
+        print(f"{count * rows:>12,} rows: {statistics.median(times):.0f} ns a row")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--flat"]:
+        flat(1_000_000)
+        return
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     ways = {"fit_parts": parts, "bare": bare, "iter_chunks": chunked}
     seconds: dict[str, list[float]] = {name: [] for name in ways}

@@ -12,6 +12,7 @@ TITLES = {
     "ldm": "Large margin distribution machines",
     "one_row": "One row at a time",
     "online": "One pass over a stream",
+    "pulse": "What being ready for Ctrl-C costs",
     "reduction": "Many classes by reduction",
     "second_order": "Second-order online learners",
     "service": "The service, one request",
@@ -35,7 +36,7 @@ def pages(root: Path) -> dict[str, str]:
         parts.append(f"## {TITLES.get(path.stem, path.stem.replace('_', ' ').capitalize())}\n\n{goals(kept['goals'])}")
         about = kept.get("about", {})
         text = ", ".join(f"{name} {about[name]}" for name in ("commit", "python", "machine") if about.get(name))
-        parts.append(f"Run: {text}. `scripts/bench {path.stem}`.\n")
+        parts.append(f"Run: {text}. `{kept.get('script', f'scripts/bench {path.stem}')}`.\n")
     parts += quality(root / "bench" / "quality" / "results")
     return {"benchmarks.md": "\n".join(parts)}
 

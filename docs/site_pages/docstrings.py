@@ -27,7 +27,7 @@ CODES = {
 OPTIONAL = {"fit", "partial_fit", "predict", "predict_proba", "decision_function"}  # as everywhere in scikit-learn
 
 
-def complaints(names: list[str]) -> dict[str, list[str]]:
+def missing_sections(names: list[str]) -> dict[str, list[str]]:
     """What the docstring of a public name or member lacks, by the name it is defined under."""
     found: dict[str, list[str]] = {}
     for name in names:
@@ -72,7 +72,7 @@ def takes_parameters(cls: type, member: str) -> bool:
 
 def main() -> None:
     """Print what is missing; exit code 1 if anything is."""
-    found = complaints(sys.argv[1:] or public_names())
+    found = missing_sections(sys.argv[1:] or public_names())
     print(*(f"{path}: {error}" for path, errors in found.items() for error in errors), sep="\n")
     print(f"{len(found)} public docstrings lack a section")
     sys.exit(bool(found))

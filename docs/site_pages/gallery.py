@@ -24,6 +24,7 @@ def configuration(here: Path) -> dict[str, Any]:
         "inspect_global_variables": True,
         "download_all_examples": False,
         "remove_config_comments": True,
+        "default_thumb_file": str(here / "images" / "compare-top.png"),  # of examples that only print
         "show_memory": False,
         "show_signature": False,
         "abort_on_example_error": True,

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from .api import public_names
 from .forest import forest
 from .headlines import headlines
 
@@ -34,8 +35,8 @@ FOREST = (
 def pages(root: Path) -> dict[str, str]:
     """The overview and one page per paper."""
     folders = sorted((root / "papers").glob("[0-9]*-*"))
-    checked = checks(root)
-    found = {f"papers/{folder.name[:3]}.md": paper(folder, checked.get(folder.name[:3], {})) for folder in folders}
+    checks_of = checks(root)
+    found = {f"papers/{folder.name[:3]}.md": paper(folder, checks_of.get(folder.name[:3], {})) for folder in folders}
     found["papers/index.md"] = overview(folders)
     return found
 
@@ -53,14 +54,14 @@ def overview(folders: list[Path]) -> str:
     lines = ["# Papers\n", f"{CALLS}\n"]
     lines += [f"- [{title_of(folder)}]({folder.name[:3]}.md)" for folder in folders]
     lines += ["", "## What holds", "", "In this experiment: would more runs change the sign?\n"]
-    lines += counted(folders, "verdict", WORDS)
+    lines += verdict_counts(folders, "verdict", WORDS)
     lines += ["", "On other samples of this size, where the protocol says anything about them:\n"]
-    lines += counted(folders, "on other samples", WORDS[:3])
+    lines += verdict_counts(folders, "on other samples", WORDS[:3])
     lines += ["", "## Some numbers", "", "Means ± their standard errors.", "", headlines(folders[0].parent)]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *[folder.name[:3] for folder in folders], "```", ""])
 
 
-def counted(folders: list[Path], column: str, words: tuple[str, ...]) -> list[str]:
+def verdict_counts(folders: list[Path], column: str, words: tuple[str, ...]) -> list[str]:
     """A table of how often each word stands in a column, paper by paper and in all."""
     lines = [f"| paper | {' | '.join(words)} |", "|---|" + "---|" * len(words)]
     total = dict.fromkeys(words, 0)
@@ -77,7 +78,7 @@ def plain(word: str) -> str:
     return word.partition(" (")[0]
 
 
-def paper(folder: Path, checked: dict[str, Row]) -> str:
+def paper(folder: Path, checks_of: dict[str, Row]) -> str:
     """Everything about one paper."""
     text = links_as_code((folder / "README.md").read_text(encoding="utf-8").strip())
     opening, _, readings = text.partition("## What we read into the paper")
@@ -85,9 +86,10 @@ def paper(folder: Path, checked: dict[str, Row]) -> str:
     words = [plain(row["verdict"]) for row in judged]
     summary = ", ".join(f"{words.count(word)} {SAID.get(word, word)}" for word in WORDS if word in words)
     intro, _, rest = opening.partition("## What it says")
-    parts = [intro.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checked)}", ""]
-    parts += ["## What it says", rest.rstrip(), ""]
-    parts += ["## What holds", "", FOREST, "", *claims(folder, judged), "## Numbers", "", NUMBERS, ""]
+    parts = [intro.strip(), "", f"**{len(judged)} claims: {summary}.** {age(folder, checks_of)}", ""]
+    parts += ["## What it says", rest.rstrip(), "", code_links(folder), ""]
+    parts += ["## What holds", "", *both_columns(judged), "", FOREST, "", *claims(folder, judged)]
+    parts += ["## Numbers", "", NUMBERS, ""]
     cells_of = rows_of(folder / "results" / "summary.csv")
     for item in dict.fromkeys(row["item"] for row in cells_of):
         parts += [f"### {item}", "", *item_pictures(folder, item)]
@@ -104,15 +106,43 @@ def paper(folder: Path, checked: dict[str, Row]) -> str:
     return "\n".join(parts)
 
 
-def age(folder: Path, checked: dict[str, Row]) -> str:
+def both_columns(judged: list[Row]) -> list[str]:
+    """How often each word stands in each of the two columns; of most claims a protocol says nothing elsewhere."""
+    columns = [[plain(row[name]) for row in judged] for name in ("verdict", "on other samples")]
+    lines = ["| | in this experiment | on other samples of this size |", "|---|---|---|"]
+    for word in WORDS:
+        here, elsewhere = (str(column.count(word) or "") for column in columns)
+        lines += [f"| {word} | {here} | {elsewhere} |"] if here or elsewhere else []
+    return [*lines, f"| nothing said | | {columns[1].count('') or ''} |"]
+
+
+def code_links(folder: Path) -> str:
+    """Links to the reference, and from there to the source, of everything that the recipes of a paper use."""
+    public, used = set(public_names()), set[str]()
+
+    def collect(value: object) -> None:
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            collect(each)
+        if isinstance(value, dict) and value.get("use") in public:
+            used.add(str(value["use"]))
+
+    for path in folder.glob("*.toml"):
+        collect(tomllib.loads(path.read_text(encoding="utf-8")))
+    links = ", ".join(f"{{py:obj}}`{name} <steelyard.{name}>`" for name in sorted(used, key=str.lower))
+    return f"What its recipes use, with the source of each: {links}."
+
+
+def age(folder: Path, checks_of: dict[str, Row]) -> str:
     """When kept runs were last computed again, oldest recipe first."""
     kept = [path.stem for path in sorted(folder.glob("*.toml")) if (folder / "results" / f"{path.stem}.csv").exists()]
-    never = [name for name in kept if name not in checked]
-    dates = sorted({date_of(folder, row["commit"]) for name, row in checked.items() if name in kept})
+    never = [name for name in kept if name not in checks_of]
+    dates = sorted({date_of(folder, row["commit"]) for name, row in checks_of.items() if name in kept})
     if not dates:
         return "Kept runs were not computed again yet."
     since = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
+    partly = [f"`{name}` ({checks_of[name]['without']})" for name in kept if "without" in checks_of.get(name, {})]
+    also += f"; without some learners: {', '.join(partly)}" if partly else ""
     done = f"{len(kept) - len(never)} of {len(kept)} recipes"
     return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
 

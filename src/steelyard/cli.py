@@ -48,11 +48,16 @@ def _complete_column(incomplete: str) -> list[str]:
 
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
-        file = next(word for word in shlex.split(line)[2:] if Path(word).is_file())
-        names = next(iter(iter_chunks(Path(file), rows=1))).features
-    except Exception:  # completion must print no errors
+        files = [Path(word) for word in shlex.split(line)[2:] if Path(word).is_file()]
+    except ValueError:  # a quote that is still open
         return []
-    return [str(name) for name in names if str(name).startswith(incomplete)]
+    for file in files:
+        try:
+            names = next(iter(iter_chunks(file, rows=1))).features
+        except Exception:  # a model, say; completion must print no errors
+            continue
+        return [str(name) for name in names if str(name).startswith(incomplete)]
+    return []
 
 
 @app.callback()
@@ -117,12 +122,19 @@ def _stream(
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
@@ -143,10 +155,14 @@ def _stream(
         ),
     ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="A column of texts to read word by word; may be repeated.")
+        list[str] | None,
+        typer.Option(help="A column of texts to read word by word; may be repeated.", autocompletion=_complete_column),
     ] = None,
     url: Annotated[
-        list[str] | None, typer.Option(help="A column of addresses to read part by part; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A column of addresses to read part by part; may be repeated.", autocompletion=_complete_column
+        ),
     ] = None,
     format: Annotated[
         str | None,
@@ -310,6 +326,7 @@ def _reproduce(
     ] = None,
     table: Annotated[str | None, typer.Option(help="Only this table, e.g. 2 or II.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure, e.g. 3.")] = None,
+    item: Annotated[str | None, typer.Option(help="Only this item by its name, e.g. 'Option II'.")] = None,
     data: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
     learner: Annotated[list[str] | None, typer.Option(help="Only this learner; may be repeated.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Another number of runs than the recipe's.")] = None,
@@ -332,11 +349,10 @@ def _reproduce(
     ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    from .reproduction.command import Mode, run_reproduce
+    from .reproduction.command import Mode, one_item, run_reproduce
 
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)
-    item = f"Table {table}" if table else f"Figure {figure}" if figure else None
-    part = {"item": item, "data": data}
+    part = {"item": one_item(table, figure, item), "data": data}
     wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
     run_reproduce(papers, part, wish, how)
@@ -357,12 +373,19 @@ def _compare(
         str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
     ] = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     keep_cost_columns: Annotated[
         bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
     ] = False,
@@ -386,7 +409,15 @@ def _compare(
         int | None, typer.Option(min=1, help="New rows that the promised cost is for; else as many as given.")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the promised interval.")] = 0.95,
-    groups: Annotated[str | None, typer.Option(help="Column whose equal cells stay in one fold.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column whose equal cells stay in one fold.", autocompletion=_complete_column)
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says how much each row counts; not learned from.", autocompletion=_complete_column
+        ),
+    ] = None,
     segment: Annotated[
         list[str] | None,
         typer.Option(
@@ -394,15 +425,25 @@ def _compare(
         ),
     ] = None,
     current: Annotated[
-        str | None, typer.Option(help="Column with the decisions of today's rule, to compare with; not learned from.")
+        str | None,
+        typer.Option(
+            help="Column with the decisions of today's rule, to compare with; not learned from.",
+            autocompletion=_complete_column,
+        ),
     ] = None,
     show_rows: Annotated[
         bool,
         typer.Option("--show-rows", help="Show the cells of the costliest mistakes on the page, not their rows only."),
     ] = False,
-    text: Annotated[list[str] | None, typer.Option(help="A column of texts; may be repeated.")] = None,
-    category: Annotated[list[str] | None, typer.Option(help="A column of categories; may be repeated.")] = None,
-    date: Annotated[list[str] | None, typer.Option(help="A column of dates; may be repeated.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    date: Annotated[
+        list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=_complete_column)
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
     cluster: Annotated[str | None, typer.Option(help="A Dask scheduler where units run instead.")] = None,
@@ -436,6 +477,7 @@ def _compare(
     settings: dict[str, Any] = {"drop": drop or [], "time_limit": time, "cv": folds, "n_jobs": jobs}
     settings |= {"resume": resume, "effort": effort, "candidates": candidates, "blend": not no_blend, "roles": roles}
     settings |= {"random_state": seed, "promise_rows": promise_rows, "confidence": confidence, "groups": groups}
+    settings |= {"weight": weight}
     settings |= {"segments": segment or [], "current": current, "show_rows": show_rows, "quiet": quiet}
     settings |= {"out": out, "as_json": as_json, "overwrite": overwrite, "keep_cost_columns": keep_cost_columns}
     settings |= {"cluster": cluster, "sample": sample, "lanes": lanes, "work": work, "format": format}
@@ -451,8 +493,14 @@ def _predict(
         Path | None,
         typer.Option(help="Where to write: .csv, .tsv, .jsonl, .parquet or .arrow; otherwise to standard output."),
     ] = None,
-    id: Annotated[str | None, typer.Option(help="A column that names the rows; it is written first.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A column to write as well; may be repeated.")] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(help="A column that names the rows; it is written first.", autocompletion=_complete_column),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to write as well; may be repeated.", autocompletion=_complete_column),
+    ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Write the probability of every class.")] = False,
     explain: Annotated[
         int | None, typer.Option(min=1, help="Write so many columns that moved the probability most.")
@@ -460,12 +508,19 @@ def _predict(
     costs: Annotated[
         str | None, typer.Option(help="Other prices: fn=5,fp=1 (a name stands for a column), 5:1, or a file.")
     ] = None,
-    fn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of missing each row.")] = None,
-    fp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a false alarm on each row.")
+    fn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
     ] = None,
-    tp_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.")] = None,
-    tn_cost_column: Annotated[str | None, typer.Option(help="Column with the cost of a correct pass.")] = None,
+    fp_cost_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
+    ] = None,
+    tp_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
+    ] = None,
+    tn_cost_column: Annotated[
+        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
+    ] = None,
     typical_costs: Annotated[
         bool, typer.Option("--typical-costs", help="Mean costs of training instead of the columns compared with.")
     ] = False,
@@ -556,6 +611,10 @@ def _serve(
         str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
     ] = None,
     data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
+    database: Annotated[
+        str | None,
+        typer.Option(help="A PostgreSQL database instead: postgresql://...; a second process waits as standby."),
+    ] = None,
     bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
         "127.0.0.1"
     ),
@@ -580,7 +639,7 @@ def _serve(
         from .validation.values import invalid
 
         raise invalid("--demo", "be given together with a sample or --keep", False)
-    raise typer.Exit(run_serve(data, bind, port, host_name or [], tls, behind_proxy))
+    raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy))
 
 
 def _need_serve() -> None:
@@ -595,16 +654,29 @@ service_app = typer.Typer(
 )
 app.add_typer(service_app)
 _DATA = typer.Option(help="The folder of the projects.")
+_DATABASE = typer.Option(help="A PostgreSQL database instead of the folder: postgresql://...")
+
+
+def _place(data: Path, database: str | None) -> Any:
+    from .service.places import place_of
+
+    return place_of(data, database)
 
 
 @service_app.command("new")
 def _service_new(
     project: Annotated[str, typer.Argument(help="Small letters, digits and hyphens.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     settings: Annotated[Path | None, typer.Option(help="A JSON file with all settings.")] = None,
     sample: Annotated[Path | None, typer.Option(help="A CSV file whose columns are guessed instead.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    shown: Annotated[list[str] | None, typer.Option(help="A column to show, not to learn from; repeatable.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column)
+    ] = None,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to show, not to learn from; repeatable.", autocompletion=_complete_column),
+    ] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, the negative one first.")] = None,
     costs: Annotated[str | None, typer.Option(help="fn=10,fp=1 or 10:1.")] = None,
     budget: Annotated[int | None, typer.Option(min=0, help="Labels that may be asked for in all.")] = None,
@@ -629,7 +701,7 @@ def _service_new(
     ignored = [*(ignore or []), *([target] if target else [])]
     columns = sample or (history if settings is None else None)
     made = settings_from(settings, columns, ignored, shown or [], given)
-    run_new(data, project, made, as_json, history, target)
+    run_new(_place(data, database), project, made, as_json, history, target)
 
 
 @service_app.command("push")
@@ -638,9 +710,14 @@ def _service_push(
     project: Annotated[str, typer.Option(help="The project.")],
     url: Annotated[str, typer.Option(help="Address of the service.")] = "http://127.0.0.1:8321",
     token: Annotated[str | None, typer.Option(help="A producer's token; else STEELYARD_TOKEN.")] = None,
-    id: Annotated[str | None, typer.Option(help="A column that names the rows.")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="A column that names the rows.", autocompletion=_complete_column)
+    ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="A column whose numbers are names, such as 007; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="A column whose numbers are names, such as 007; may be repeated.", autocompletion=_complete_column
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where decisions go, as JSON lines; else standard output.")] = None,
     patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that is away.")] = 60.0,
@@ -667,6 +744,7 @@ def _service_token(
     project: Annotated[str, typer.Option(help="The project; _service for metrics.")] = "_service",
     role: Annotated[str, typer.Option(help="owner, annotator, producer or reader.")] = "reader",
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; for ever otherwise.")] = None,
     revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
 ) -> None:
@@ -674,7 +752,7 @@ def _service_token(
     _need_serve()
     from .service.command import run_token
 
-    run_token(data, project, role, days, revoke)
+    run_token(_place(data, database), project, role, days, revoke)
 
 
 @service_app.command("person")
@@ -685,18 +763,20 @@ def _service_person(
     take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
     active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
 ) -> None:
     """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
     _need_serve()
     from .service.command import run_person
 
-    run_person(data, name, project, role, take=take, active=active, url=url)
+    run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
 
 
 @service_app.command("verify")
 def _service_verify(
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
     head: Annotated[str | None, typer.Option(help="A head SEQ:CHAIN that was noted elsewhere.")] = None,
 ) -> None:
@@ -704,55 +784,76 @@ def _service_verify(
     _need_serve()
     from .service.command import run_verify
 
-    raise typer.Exit(run_verify(data, project, head))
+    raise typer.Exit(run_verify(_place(data, database), project, head))
+
+
+@service_app.command("erase")
+def _service_erase(
+    project: Annotated[str, typer.Option(help="The project.")],
+    items: Annotated[list[int] | None, typer.Argument(help="Rows to erase, by the number of their decision.")] = None,
+    name: Annotated[list[str] | None, typer.Option("--id", help="A row by the id it was sent with.")] = None,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
+    url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
+    token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
+) -> None:
+    """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
+    _need_serve()
+    from .service.command import run_erase
+
+    raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
 
 @service_app.command("backup")
 def _service_backup(
     file: Annotated[Path, typer.Argument(help="A new file.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Copy the database, also while the service runs, and verify the copy."""
     _need_serve()
     from .service.command import run_backup
 
-    raise typer.Exit(run_backup(data, file))
+    raise typer.Exit(run_backup(_place(data, database), file))
 
 
 @service_app.command("restore")
 def _service_restore(
     file: Annotated[Path, typer.Argument(help="A file that `backup` wrote.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Put a backup into an empty folder, and verify it."""
     _need_serve()
     from .service.command import run_restore
 
-    raise typer.Exit(run_restore(file, data))
+    raise typer.Exit(run_restore(file, _place(data, database)))
 
 
 @service_app.command("export")
 def _service_export(
     project: Annotated[str, typer.Option(help="The project.")],
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Write every decision with its row and label as JSON lines."""
     _need_serve()
     from .service.command import run_export
 
-    run_export(data, project, sys.stdout)
+    run_export(_place(data, database), project, sys.stdout)
 
 
 @service_app.command("unit")
 def _service_unit(
     data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = 8321,
 ) -> None:
     """Print a systemd unit that restarts the service whenever it ends."""
     _need_serve()
     from .service.command import unit_text
 
-    typer.echo(unit_text(data, port))
+    typer.echo(unit_text(_place(data, database), port))
 
 
 def main() -> None:

@@ -206,6 +206,46 @@ class Client:
         """
         return self._post(f"answers/{int(answer)}/retract", None, key)  # type: ignore[no-any-return]
 
+    # -- owning ------------------------------------------------------------------------------------------------------
+
+    def adjudicate(self, item: int, label: str, *, key: str | None = None) -> dict[str, Any]:
+        """Decide a question as its owner, whatever the answers say.
+
+        Parameters
+        ----------
+        item : int
+            The number of the decision.
+        label : str
+            One of the classes.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The number of the event, and the labels left.
+        """
+        return self._post(f"questions/{item}/adjudicate", {"label": label}, key)  # type: ignore[no-any-return]
+
+    def erase(self, *, items: Iterable[int] = (), ids: Iterable[str] = (), key: str | None = None) -> dict[str, Any]:
+        """Erase rows for good; the model is learned again without them.
+
+        Parameters
+        ----------
+        items : iterable of int
+            Numbers of decisions.
+        ids : iterable of str
+            The ids that rows were sent with.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The items whose rows were erased, and the event that says so.
+        """
+        return self._post("erase", {"items": list(items), "ids": list(ids)}, key)  # type: ignore[no-any-return]
+
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""One value for many tasks of an executor: sent once, not with each task."""
+"""One value for many tasks of an executor: sent once, not with each task; and an error where the executor is gone."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import shared_memory
 from typing import Any, NamedTuple
 
+from .errors import ClusterLost
 from .validation.values import invalid
 
 _loaded: dict[str, Any] = {}  # the value that this process read last
@@ -35,10 +37,20 @@ def workers_of(executor: Any) -> int:
 
 
 @contextmanager
+def naming_loss(executor: Executor, doing: str, advice: str) -> Iterator[None]:
+    """Raise ClusterLost, which says where and at what, if the executor goes away while a result is waited for."""
+    try:
+        yield
+    except (CancelledError, BrokenProcessPool, OSError) as error:
+        where = getattr(executor, "address", "the executor")
+        raise ClusterLost(f"the cluster at {where} went away during {doing}. {advice}") from error
+
+
+@contextmanager
 def shared(executor: Executor, value: Any) -> Iterator[Any]:
     """What to give to tasks in place of a large value; :func:`unwrap` makes it the value again, where they run.
 
-    A cluster scatters it to its workers, threads take it as it is, and processes of this machine find it in memory
+    A cluster sends it to its workers, threads take it as it is, and processes of this machine find it in memory
     that they share. It is there for the length of the block.
 
     Parameters

@@ -37,7 +37,7 @@ def start(folder: Path, *more: str, **environment: str) -> subprocess.Popen[byte
     )
 
 
-def told(process: subprocess.Popen[bytes]) -> bytes:
+def output_of(process: subprocess.Popen[bytes]) -> bytes:
     shown, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors.decode()
     return shown
@@ -46,7 +46,7 @@ def told(process: subprocess.Popen[bytes]) -> bytes:
 @pytest.mark.skipif(os.name != "posix", reason="kills with a signal")
 def test_killed_at_random_moments_then_resumed_is_the_run_that_was_left_alone(folder: Path) -> None:
     """Moments are counted in finished units, from none to all of them, and a little time: load does not move them."""
-    alone = told(start(folder, "--out", "alone"))
+    alone = output_of(start(folder, "--out", "alone"))
     moments = random.Random(KILLS)
     state = folder / "killed" / "state"
     killed = 0
@@ -59,14 +59,14 @@ def test_killed_at_random_moments_then_resumed_is_the_run_that_was_left_alone(fo
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
     assert killed > 0
-    assert told(start(folder, "--out", "killed", "--resume")) == alone
+    assert output_of(start(folder, "--out", "killed", "--resume")) == alone
 
 
 def test_load_jobs_and_hash_seeds_change_no_byte(folder: Path) -> None:
-    alone = told(start(folder, "--out", "one", "--jobs", "1", PYTHONHASHSEED="1"))
+    alone = output_of(start(folder, "--out", "one", "--jobs", "1", PYTHONHASHSEED="1"))
     load: list[Any] = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
-        loaded = told(start(folder, "--out", "two", "--jobs", "3", PYTHONHASHSEED="2"))
+        loaded = output_of(start(folder, "--out", "two", "--jobs", "3", PYTHONHASHSEED="2"))
     finally:
         for process in load:
             process.kill()

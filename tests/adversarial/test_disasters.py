@@ -125,11 +125,11 @@ class FailingLayer:
         os.fdopen = lambda handle, mode="r", *rest: Writer(io.FileIO(handle, "wb"))  # type: ignore[assignment,misc]
 
     def failing(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any, **named: Any) -> Any:
+        def counting(*given: Any, **named: Any) -> Any:
             self.count()
             return call(*given, **named)
 
-        return counted
+        return counting
 
 
 @pytest.mark.parametrize("forever", [False, True])

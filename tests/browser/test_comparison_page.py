@@ -35,7 +35,7 @@ def made(path: Path, costs: Any, *, classes: tuple[str, ...] = ("good", "bad"), 
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     rng = np.random.default_rng(1)
-    amount = rng.lognormal(3, 1, 400)
+    amount, weights = rng.lognormal(3, 1, 400), rng.lognormal(0, 1, 400)
     two = {"classes": ["good", "bad"], "positive": "bad", "currency": "EUR"}
     three = np.array([[0.0, 1, 4], [2, 0, 1], [9, 3, 0]])
     evil = Costs.binary(fn=5, fp=1, classes=["good", EVIL], positive=EVIL)
@@ -43,6 +43,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "two": made(folder / "two.html", Costs.binary(fn=5, fp=1, **two)),
         "rows": made(folder / "rows.html", Costs.binary(fn=amount, fp=10.0, **two)),
+        "weights": made(folder / "weights.html", Costs.binary(fn=5, fp=1, **two), sample_weight=weights),
+        "both": made(folder / "both.html", Costs.binary(fn=amount, fp=10.0, **two), sample_weight=weights),
         "three": made(
             folder / "three.html",
             Costs.from_matrix(three[np.ix_(turned, turned)], classes=("top", "low", "middle")),
@@ -122,6 +124,10 @@ SETTINGS: list[tuple[str, dict[str, str], float | None, int | None]] = [
     ("rows", {}, None, None),
     ("rows", {"price-1-0": "2.5", "capacity": "80"}, None, 80),
     ("rows", {"price-0-1": "3", "abstain": "4"}, 4.0, None),
+    ("weights", {}, None, None),
+    ("weights", {"price-1-0": "3", "abstain": "0.3", "capacity": "50"}, 0.3, 50),
+    ("both", {}, None, None),
+    ("both", {"price-1-0": "2.5", "abstain": "4", "capacity": "80"}, 4.0, 80),
     ("three", {}, None, None),
     ("three", {"price-2-0": "30", "price-0-2": "0.5", "abstain": "1.25"}, 1.25, None),
     ("evil", {"price-1-0": "9"}, None, None),

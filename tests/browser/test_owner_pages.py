@@ -20,6 +20,7 @@ from service_server import ThreadedServer, code_for, make_person, make_service  
 
 from steelyard.service.clock import Clock  # noqa: E402
 from steelyard.service.jobs import AnswerJob  # noqa: E402
+from steelyard.service.sqlite import SQLiteStore  # noqa: E402
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LIVE = "document.getElementById('state').textContent === 'live'"
@@ -139,6 +140,31 @@ def test_settings_are_changed_by_keyboard_and_refusals_are_said(visit_pages, fol
         while server.service.runtime.snapshot("p").limit != 70:
             assert time.monotonic() < end
             time.sleep(0.05)
+
+
+def test_an_owner_asks_what_if_judges_and_erases(visit_pages, folder):
+    fill(folder, 300)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    store = SQLiteStore(folder)
+    asked = store.tables(1)["question"][0][0]
+    store.close()
+    submit = "document.querySelector('%s').requestSubmit(%s), true"
+    said = "document.querySelector('%s').textContent.includes('%s')"
+    steps = [["goto", "/p/p"], ["wait", "document.getElementById('lights').textContent.includes('needs 3,000 rows')"]]
+    steps += [["eval", "document.querySelector('#what-if [name=fn]').value = '20', true"]]
+    steps += [["eval", submit % ("#what-if", "")], ["wait", said % ("#if-said", "learning unchanged")], ["axe"]]
+    steps += [["goto", f"/p/p/decisions/{asked}"]]
+    steps += [["eval", submit % ("form.judge", "document.querySelector('form.judge button[value=good]')")]]
+    steps += [["wait", said % ("form.judge [role=status]", "Decided: good")], ["axe"]]
+    steps += [["eval", "document.querySelector('form.erase input[type=checkbox]').click(), true"]]
+    steps += [["eval", submit % ("form.erase", "")], ["wait", said % ("form.erase [role=status]", f"Erased: {asked}")]]
+    steps += [["axe"], ["goto", f"/p/p/decisions/{asked}"], ["wait", said % ("main", "It was erased")], ["axe"]]
+    with ThreadedServer(folder) as server:
+        visit = {"code": code_for(folder, person), "width": 390, "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
+        assert (found["said"], found["foreign"], found["violations"]) == ([], [], [])
+        assert all(result in (None, [], True) for result in found["results"]), found["results"]
+        assert found["wide"] <= 390
 
 
 def test_without_a_connection_the_page_says_so(visit_pages, folder):

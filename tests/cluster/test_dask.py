@@ -1,5 +1,7 @@
 """The same bits on a pool and on a cluster of any size, also while workers and the scheduler are killed."""
 
+import itertools
+import json
 import os
 import signal
 import socket
@@ -15,27 +17,38 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from steelyard import (
     AROW,
     SCW1,
     AdaC2M1Classifier,
     ClusterLost,
+    Costs,
     CostSearchCV,
     InvalidInputError,
     OnlineClassifier,
     StateError,
+    cli,
     compare,
+    load_model,
+    mean_cost,
 )
 from steelyard.scale import dask as dask_module
-from steelyard.scale import fit_parts, on_dask
+from steelyard.scale import fit_parts, on_dask, score_parts
 from steelyard.scale.tasks import run_tasks, say_nothing
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(3)
 LANES = 8
-CASES = {1: [("AROW", 3), ("SCW1", 1)], 3: [("AROW", 1), ("SCW1", 3)]}  # by workers: rule and passes
+HASHED = 6  # bits, so that some columns share a feature with another's
+CASES = {  # by workers: rule, passes and bits of hashing
+    1: [("AROW", 3, None), ("SCW1", 1, None), ("SCW1", 3, HASHED)],
+    3: [("AROW", 1, None), ("SCW1", 3, None), ("AROW", 3, HASHED)],
+}
+RULES: dict[str, Any] = {"AROW": AROW, "SCW1": SCW1}
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +65,12 @@ def weights(model: Any) -> bytes:
     return bytes(model.coef_.tobytes() + model.intercept_.tobytes())
 
 
-def fit(folder: Path, work: Path, executor: Any, rule: Any = None, passes: int = 1) -> bytes:
-    model = OnlineClassifier(AROW() if rule is None else rule, fit_intercept=True)
+def fit(
+    folder: Path, work: Path, executor: Any, rule: str = "AROW", passes: int = 1, hash_bits: int | None = None
+) -> bytes:
+    model = OnlineClassifier(RULES[rule](), fit_intercept=True)
     given: Any = {"target": "y", "lanes": LANES, "passes": passes, "work": work, "progress": False}
-    return weights(fit_parts(model, folder, executor=executor, **given))
+    return weights(fit_parts(model, folder, executor=executor, hash_bits=hash_bits, **given))
 
 
 def free_port() -> int:
@@ -67,21 +82,30 @@ def free_port() -> int:
 class Cluster:
     """A scheduler and workers in processes of their own, on the loopback interface, without dashboards."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self) -> None:
         self.address = f"tcp://127.0.0.1:{free_port()}"
         port = self.address.rpartition(":")[2]
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
-        self.workers = [self.add_worker() for _ in range(workers)]
-        try:
-            with distributed.Client(self.address, timeout=300, set_as_default=False) as client:
-                client.wait_for_workers(workers, timeout=300)
-        except BaseException:
-            self.close()
-            raise
+        self.workers: list[Any] = []
 
-    def add_worker(self) -> Any:
+    def add_worker(self) -> None:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "300"]
-        return self._start("worker", self.address, "--host", "127.0.0.1", *options)
+        self.workers.append(self._start("worker", self.address, "--host", "127.0.0.1", *options))
+
+    def have(self, count: int) -> None:
+        """See to it that so many workers run: those of the test before, and new ones."""
+        running = [process for process in self.workers if process.poll() is None]
+        for process in running[count:]:
+            end(process)
+        self.workers = running[:count]
+        while len(self.workers) < count:
+            self.add_worker()
+        with distributed.Client(self.address, timeout=300, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=300)
+            until = time.monotonic() + 300
+            while len(client.nthreads()) > count and time.monotonic() < until:
+                time.sleep(0.02)
+            assert len(client.nthreads()) == count
 
     def _start(self, *command: str) -> Any:
         run = "import sys; from distributed.cli import dask_scheduler, dask_worker; "
@@ -91,13 +115,17 @@ class Cluster:
 
     def close(self) -> None:
         for process in [*self.workers, self.scheduler]:
-            process.kill()
-            process.wait()
+            end(process)
+
+
+def end(process: Any) -> None:
+    process.kill()
+    process.wait()
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[Cluster]:
-    made = Cluster(workers)
+def new_cluster() -> Iterator[Cluster]:
+    made = Cluster()
     try:
         yield made
     finally:
@@ -105,39 +133,77 @@ def cluster(workers: int) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], bytes]:
-    found = {}
+def running() -> Iterator[Cluster]:
+    """One cluster for all tests but the one that kills its scheduler; each test says how many workers it needs."""
+    with new_cluster() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], bytes]:
     with ThreadPoolExecutor(2) as pool:
-        for rule in (AROW(), SCW1()):
-            for passes in (1, 3):
-                work = tmp_path_factory.mktemp("work")
-                found[type(rule).__name__, passes] = fit(folder, work, pool, rule, passes)
-    return found
+        cases = [case for cases in CASES.values() for case in cases]
+        return {case: fit(folder, tmp_path_factory.mktemp("work"), pool, *case) for case in cases}
 
 
 def test_the_same_bits_on_a_pool_of_processes(folder: Path, tmp_path: Path, expected: Any) -> None:
-    assert fit(folder, tmp_path, None) == expected["AROW", 1]
+    assert fit(folder, tmp_path, None) == expected["AROW", 1, None]
 
 
-def test_the_same_bits_on_one_worker_and_on_three(folder: Path, tmp_path: Path, expected: Any) -> None:
-    with cluster(1) as running:
-        for workers in (1, 3):
-            if workers == 3:
-                running.workers += [running.add_worker(), running.add_worker()]
-            with on_dask(running.address) as executor:
-                for rule, passes in CASES[workers]:
-                    bits = expected[rule, passes]
-                    work = tmp_path / f"{rule}-{passes}-{workers}"
-                    assert fit(folder, work, executor, {"AROW": AROW, "SCW1": SCW1}[rule](), passes) == bits
-        with distributed.Client(running.address, set_as_default=False) as client, on_dask(client) as executor:
-            with pytest.raises(InvalidInputError, match="work must be a folder that all workers share"):
-                fit_parts(OnlineClassifier(AROW()), folder, target="y", lanes=2, executor=executor)
-            monkey = pytest.MonkeyPatch()
-            real = dask_module.versions()
-            with monkey.context() as patched:
-                patched.setattr(dask_module, "versions", OtherVersions(real))
-                with pytest.raises(StateError, match=r"numpy must be 0\.1 on every worker; got"), on_dask(client):
-                    pass
+def test_a_wrong_address_is_named() -> None:
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 8 s"), on_dask(address):
+        pass
+
+
+CLIENT = """
+import sys
+from steelyard import AROW, OnlineClassifier
+from steelyard.scale import fit_parts, on_dask
+with on_dask(sys.argv[1]) as executor:
+    print("begun", flush=True)
+    fit_parts(OnlineClassifier(AROW(), fit_intercept=True), sys.argv[2], target="y", lanes=8, work=sys.argv[3],
+              executor=executor, progress=False)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_or_stopped_client_takes_its_tasks_along(
+    running: Cluster, folder: Path, tmp_path: Path, expected: Any, number: int
+) -> None:
+    work = tmp_path / "w"
+    running.have(1)
+    arguments = [running.address, str(folder), str(work)]
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert client.stdout is not None
+    client.stdout.readline()
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not list(work.glob("pass-000-lane-*.steelyard")):
+        time.sleep(0.002)
+    client.send_signal(number)
+    client.communicate(timeout=60)
+    with distributed.Client(running.address, set_as_default=False) as watching:
+        while time.monotonic() < until and any(watching.processing().values()):
+            time.sleep(0.02)
+        assert not any(watching.processing().values())  # nobody works for a client that is gone
+    done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
+    with on_dask(running.address) as executor:
+        assert fit(folder, work, executor) == expected["AROW", 1, None]
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+
+
+def test_a_cluster_that_would_give_other_bits_is_refused(
+    running: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running.have(1)
+    with distributed.Client(running.address, set_as_default=False) as client, on_dask(client) as executor:
+        with pytest.raises(InvalidInputError, match="work must be a folder that all workers share"):
+            fit_parts(OnlineClassifier(AROW()), folder, target="y", lanes=2, executor=executor)
+        monkeypatch.setattr(dask_module, "versions", OtherVersions(dask_module.versions()))
+        with pytest.raises(StateError, match=r"numpy must be 0\.1 on every worker; got"), on_dask(client):
+            pass
 
 
 class OtherVersions:
@@ -150,11 +216,104 @@ class OtherVersions:
         return {**self.real, "numpy": "0.1"} if os.getpid() == self.here else self.real
 
 
-def test_two_of_four_workers_killed_in_mid_lane(folder: Path, tmp_path: Path, expected: Any) -> None:
-    with cluster(4) as running, on_dask(running.address) as executor:
+def run(*arguments: Any) -> Any:
+    told = CliRunner().invoke(cli.app, [*map(str, arguments)], catch_exceptions=False)
+    assert told.exit_code == 0
+    return told.stdout
+
+
+def test_the_commands_on_a_cluster(running: Cluster, folder: Path, tmp_path: Path, expected: Any) -> None:
+    running.have(1)
+    there = ["--cluster", running.address]
+    asked, model = ["--target", "y", "--costs", "fn=1,fp=1"], tmp_path / "m.steelyard"
+    fitting = [
+        "--update",
+        "AROW",
+        "--fit-intercept",
+        "--lanes",
+        LANES,
+        "--work",
+        tmp_path / "w",
+        "--out",
+        model,
+        "--quiet",
+    ]
+    run("fit", folder, *asked, *fitting, *there)
+    fitted: Any = load_model(model)
+    assert weights(fitted.learner) == expected["AROW", 1, None]
+    found = json.loads(run("score", model, folder, *asked, "--json", *there))
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "costs": Costs.binary(fn=1, fp=1), "executor": pool}
+        here = score_parts(model, folder, [mean_cost], **given)["mean_cost"]
+    assert found["mean_cost"] == {"value": here.value, "low": here.low, "high": here.high}
+    run("predict", model, folder, "--out", tmp_path / "decided", "--quiet", *there)
+    assert len(json.loads((tmp_path / "decided" / "_manifest.json").read_text())["parts"]) == 12
+    candidates = ["--candidates", "logistic regression, C=1", "--candidates", "arow", "--effort", 4, "--folds", 2]
+    sampled = ["--sample", 200, "--no-blend", "--lanes", 2, "--work", tmp_path / "v", "--out", tmp_path / "r"]
+    lines = json.loads(run("compare", folder, *asked, *sampled, *candidates, "--json", "--quiet", *there))["lines"]
+    assert {line["sampled"] for line in lines} == {True, False}
+
+
+def test_a_large_value_is_sent_without_a_warning(running: Cluster) -> None:
+    running.have(1)
+    with on_dask(running.address) as executor:
+        assert executor.submit(len, executor.share(bytes(11 << 20))).result() == 11 << 20  # Dask warns from 10 MB on
+
+
+def worker_replaced_at(task: int, running: Cluster, executor: Any) -> Any:
+    """The executor's submit, which at one task adds a worker and kills the only one so far, which holds the data."""
+    real, calls, before = executor.submit, itertools.count(1), running.workers[-1]
+
+    def submit(*given: Any) -> Any:
+        if next(calls) == task:
+            running.add_worker()
+            executor.client.wait_for_workers(2, timeout=300)
+            end(before)
+        return real(*given)
+
+    return submit
+
+
+def test_a_comparison_and_a_search_outlive_the_worker_that_holds_the_data(
+    running: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = RNG.normal(size=(150, 3))
+    y = (X[:, 0] + RNG.normal(size=150) > 0.3).astype(int)
+    given: Any = {"costs": [[0, 1], [5, 0]], "effort": 6, "cv": 3, "candidates": ["logistic regression, C=1", "arow"]}
+    running.have(1)
+    with on_dask(running.address) as executor:
+        with monkeypatch.context() as patched:
+            patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
+            found = compare(X, y, executor=executor, **given)
+        assert running.workers[0].poll() is not None
+        assert found.to_json() == compare(X, y, **given).to_json()
+        one = AdaC2M1Classifier(n_estimators=3)
+        search: Any = {"sampler": "power_grid", "cv": 2, "random_state": 0}
+        with monkeypatch.context() as patched:
+            patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
+            there = CostSearchCV(one, executor=executor, **search).fit(X, y)
+        assert running.workers[1].poll() is not None
+        here = CostSearchCV(one, **search).fit(X, y)
+    assert there.validation_fitness_ == here.validation_fitness_
+
+
+def test_the_same_bits_on_one_worker_and_on_three(
+    running: Cluster, folder: Path, tmp_path: Path, expected: Any
+) -> None:
+    for workers in (1, 3):
+        running.have(workers)
+        with on_dask(running.address) as executor:
+            assert executor.workers == workers
+            for i, case in enumerate(CASES[workers]):
+                assert fit(folder, tmp_path / f"{workers}-{i}", executor, *case) == expected[case]
+
+
+def test_two_of_four_workers_killed_in_mid_lane(running: Cluster, folder: Path, tmp_path: Path, expected: Any) -> None:
+    running.have(4)
+    with on_dask(running.address) as executor:
         killed = KilledAfter(running.workers[:2], tmp_path / "w")
         killed.start()
-        assert fit(folder, tmp_path / "w", executor) == expected["AROW", 1]
+        assert fit(folder, tmp_path / "w", executor) == expected["AROW", 1, None]
         killed.join()
         assert all(process.poll() is not None for process in running.workers[:2])
 
@@ -181,86 +340,28 @@ class KilledAfter:
             process.wait()
 
 
-def test_a_lost_scheduler_is_said_and_another_cluster_goes_on(folder: Path, tmp_path: Path, expected: Any) -> None:
-    work = tmp_path / "w"
-    with cluster(1) as running, on_dask(running.address) as executor:
-        killed = KilledAfter([running.scheduler, *running.workers], work)
-        killed.start()
-        with pytest.raises(
-            ClusterLost, match=r"the cluster at tcp://.* went away after \d of 8 lanes\. Run the same call"
-        ):
-            fit(folder, work, executor)
-        killed.join()
-    done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
-    assert 1 <= len(done) < LANES
-    with ThreadPoolExecutor(1) as pool:
-        assert fit(folder, work, pool) == expected["AROW", 1]
-    assert {path: path.stat().st_mtime_ns for path in done} == done
-
-
-def test_a_wrong_address_is_named() -> None:
-    address = f"tcp://127.0.0.1:{free_port()}"
-    with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 8 s"), on_dask(address):
-        pass
-
-
-def test_a_task_that_ends_four_workers_is_named(tmp_path: Path) -> None:
+def test_a_task_that_ends_four_workers_is_named(running: Cluster) -> None:
     deadly = eval("lambda i: __import__('os').kill(__import__('os').getpid(), 9) if i else i")  # sent by value
-    with cluster(4) as running, on_dask(running.address) as executor:
-        assert executor.workers == 4
+    running.have(4)
+    with on_dask(running.address) as executor:
         given: Any = {"names": ["lane 0 (a)", "lane 1 (b)"], "kind": "lanes", "work": "w", "on_done": say_nothing}
         words = r"workers ended at lane 1 \(b\).*more memory than a worker has \([\d.]+ GB\)"
         with pytest.raises(ClusterLost, match=words):
             run_tasks(executor, deadly, [(0,), (1,)], **given)
 
 
-CLIENT = """
-import sys
-from steelyard import AROW, OnlineClassifier
-from steelyard.scale import fit_parts, on_dask
-with on_dask(sys.argv[1]) as executor:
-    print("begun", flush=True)
-    fit_parts(OnlineClassifier(AROW(), fit_intercept=True), sys.argv[2], target="y", lanes=8, work=sys.argv[3],
-              executor=executor, progress=False)
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_or_stopped_client_takes_its_tasks_along(
-    folder: Path, tmp_path: Path, expected: Any, number: int
-) -> None:
+def test_a_lost_scheduler_is_said_and_another_cluster_goes_on(folder: Path, tmp_path: Path, expected: Any) -> None:
     work = tmp_path / "w"
-    with cluster(1) as running:
-        arguments = [running.address, str(folder), str(work)]
-        client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert client.stdout is not None
-        client.stdout.readline()
-        until = time.monotonic() + 60
-        while time.monotonic() < until and not list(work.glob("pass-000-lane-*.steelyard")):
-            time.sleep(0.002)
-        client.send_signal(number)
-        client.communicate(timeout=60)
-        with distributed.Client(running.address, set_as_default=False) as watching:
-            while time.monotonic() < until and any(watching.processing().values()):
-                time.sleep(0.02)
-            assert not any(watching.processing().values())  # nobody works for a client that is gone
-        done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
-        with on_dask(running.address) as executor:
-            assert fit(folder, work, executor) == expected["AROW", 1]
+    with new_cluster() as lost:
+        lost.have(1)
+        killed = KilledAfter([lost.scheduler, *lost.workers], work)
+        killed.start()
+        words = r"the cluster at tcp://.* went away after \d of 8 lanes\. Run the same call"
+        with pytest.raises(ClusterLost, match=words), on_dask(lost.address) as executor:
+            fit(folder, work, executor)
+        killed.join()
+    done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
+    assert 1 <= len(done) < LANES
+    with ThreadPoolExecutor(1) as pool:
+        assert fit(folder, work, pool) == expected["AROW", 1, None]
     assert {path: path.stat().st_mtime_ns for path in done} == done
-
-
-def test_a_comparison_and_a_search_on_a_cluster_are_those_of_one_process() -> None:
-    X = RNG.normal(size=(150, 3))
-    y = (X[:, 0] + RNG.normal(size=150) > 0.3).astype(int)
-    given: Any = {"costs": [[0, 1], [5, 0]], "effort": 6, "cv": 3, "candidates": ["logistic regression, C=1", "arow"]}
-    with cluster(2) as running, on_dask(running.address) as executor:
-        found = compare(X, y, executor=executor, **given)
-        assert found.to_json() == compare(X, y, **given).to_json()
-        one = AdaC2M1Classifier(n_estimators=3)
-        search: Any = {"sampler": "power_grid", "cv": 2, "random_state": 0}
-        there = CostSearchCV(one, executor=executor, **search).fit(X, y)
-        here = CostSearchCV(one, **search).fit(X, y)
-    assert there.validation_fitness_ == here.validation_fitness_

@@ -34,19 +34,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": True}
+    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
     with distributed.LocalCluster(host="127.0.0.1", **options) as cluster, distributed.Client(cluster) as made:
         yield made
 
 
-@pytest.mark.filterwarnings("ignore")  # of lightgbm and dask, about each other
-def test_lightgbm_on_two_workers_decides_by_expected_cost(folder: Path, client: Any) -> None:
+@pytest.mark.filterwarnings("ignore")  # of the libraries and dask, about each other
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_trees_on_two_workers_decide_by_expected_cost(folder: Path, client: Any, library: str) -> None:
+    model = MODEL if library == "lightgbm" else xgboost_model()
     with on_dask(client) as executor:
-        found = fit_parts(MODEL, folder, target="y", costs=COSTS, executor=executor)
-        with pytest.raises(InvalidInputError, match="costs must be the same for all rows for trees"):
-            fit_parts(MODEL, folder, target="y", costs="fn=a,fp=1", executor=executor)
-        with pytest.raises(InvalidInputError, match="be two or more, since one is kept for the calibration"):
-            fit_parts(MODEL, folder / "part-0.csv", target="y", executor=executor)
+        found = fit_parts(model, folder, target="y", costs=COSTS, executor=executor)
     assert found.bits_reproducible_ is False
     assert found.calibrated_on_ == ["part-2.csv"]
     paid = mean_cost(Y, found.predict(X), costs=COSTS)
@@ -55,6 +53,20 @@ def test_lightgbm_on_two_workers_decides_by_expected_cost(folder: Path, client: 
     proba = found.predict_proba(X[600:])[:, list(found.classes_).index("bad")]
     assert proba.mean() == pytest.approx(np.mean(Y[600:] == "bad"), abs=0.05)  # calibrated, though rows were weighted
     assert (found.predict(X, costs=Costs.binary(fn=1, fp=50, classes=["good", "bad"])) == "bad").sum() < 300
+
+
+def xgboost_model() -> Any:
+    found = pytest.importorskip("xgboost", reason="xgboost is not installed (extra scale-trees)")
+    return found.XGBClassifier(n_estimators=20, max_depth=4, random_state=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_trees_cannot_use_is_refused(folder: Path, client: Any) -> None:
+    with on_dask(client) as executor:
+        with pytest.raises(InvalidInputError, match="costs must be the same for all rows for trees"):
+            fit_parts(MODEL, folder, target="y", costs="fn=a,fp=1", executor=executor)
+        with pytest.raises(InvalidInputError, match="be two or more, since one is kept for the calibration"):
+            fit_parts(MODEL, folder / "part-0.csv", target="y", executor=executor)
 
 
 def test_trees_need_a_cluster(folder: Path) -> None:
@@ -67,11 +79,11 @@ class LosingClient:
     """A client whose cluster loses a worker whenever it is asked."""
 
     def __init__(self, losing: int) -> None:
-        self.losing, self.asked = losing, 0
+        self.losing, self.calls = losing, 0
 
     def nthreads(self) -> dict[str, int]:
-        self.asked += 1
-        return {f"worker {i}": 1 for i in range(9 - (self.asked // 2 if self.asked // 2 <= self.losing else 0))}
+        self.calls += 1
+        return {f"worker {i}": 1 for i in range(9 - (self.calls // 2 if self.calls // 2 <= self.losing else 0))}
 
 
 class Executor:

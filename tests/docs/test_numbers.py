@@ -1,6 +1,8 @@
 """Numbers in README come from results; every table and figure has a recipe, a verdict, and a result or a reason."""
 
 import csv
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,13 @@ def test_every_number_in_a_papers_readme_comes_from_its_results(readme: Path) ->
     text = readme.read_text(encoding="utf-8")
     assert paper_numbers.with_numbers(text, readme.parent) == text, "run: python docs/site_pages/paper_numbers.py"
     assert paper_numbers.typed_numbers(text) == [], "mark a result, write a setting as code"
+
+
+@pytest.mark.parametrize("readme", sorted((ROOT / "papers").glob("*/README.md")), ids=lambda path: path.parent.name)
+def test_the_code_that_a_papers_readme_names_is_there(readme: Path) -> None:
+    named = re.findall(r"`((?:src|native|examples|tests)/[^`]*)`", readme.read_text(encoding="utf-8"))
+    assert named
+    assert [path for path in named if not list(ROOT.glob(path))] == []
 
 
 def test_typed_numbers_are_found() -> None:
@@ -89,3 +98,10 @@ def test_no_cell_is_told_twice() -> None:
             for learner in {str(spec["name"]) for spec in recipe.learners}:
                 cell = (recipe.paper, recipe.item_of(measure), recipe.data_name, learner, measure)
                 assert told.setdefault(cell, recipe.name) == recipe.name, cell
+
+
+def test_recorded_checks_are_of_the_recipes_as_they_are() -> None:
+    digests = {(recipe.paper, recipe.name): recipe.digest for recipe in RECIPES}
+    recorded = tomllib.loads((ROOT / "papers" / "CHECKED.toml").read_text(encoding="utf-8"))
+    found = {(paper, name): entry["recipe"] for paper, entries in recorded.items() for name, entry in entries.items()}
+    assert found.items() <= digests.items(), "run: steelyard reproduce all --check --keep"

@@ -82,6 +82,29 @@ def test_every_kept_benchmark_and_verdict_is_on_the_site() -> None:
             assert claim in shown_pages[f"papers/{folder.name[:3]}.md"]
 
 
+def test_pages_of_papers_count_both_columns_and_link_to_the_code() -> None:
+    shown = papers.pages(ROOT)
+    assert "| nothing said | | " in shown["papers/003.md"]
+    assert "| undecided | " in shown["papers/003.md"]
+    for folder, name in (
+        ("000", "CSOGD2"),
+        ("001", "AskAsymmetric"),
+        ("003", "C45Classifier"),
+        ("004", "CSLDMClassifier"),
+    ):
+        assert f"{{py:obj}}`{name} <steelyard.{name}>`" in shown[f"papers/{folder}.md"]
+    judged = [
+        {"verdict": "holds", "on other samples": "undecided (conservative)"},
+        {"verdict": "fails", "on other samples": ""},
+    ]
+    assert papers.both_columns(judged)[2:] == [
+        "| holds | 1 |  |",
+        "| fails | 1 |  |",
+        "| undecided |  | 1 |",
+        "| nothing said | | 1 |",
+    ]
+
+
 def test_pages_of_papers_hold_no_pictures_and_show_those_that_are_kept() -> None:
     shown, images = papers.pages(ROOT), papers.pictures(ROOT)
     for name, text in shown.items():

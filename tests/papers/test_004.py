@@ -69,7 +69,7 @@ def regular(name):
     return (X - X.min(0)) / np.maximum(X.max(0) - X.min(0), 1e-12), y
 
 
-def halves(y, count=10):
+def random_splits(y, count=10):
     for seed in range(count):
         order = np.random.default_rng(seed).permutation(len(y))
         yield order[: len(y) // 2], order[len(y) // 2 :]
@@ -80,7 +80,7 @@ def g_means(name, kernel, **settings):
     X, y = regular(name)
     rhos = [0.0] if settings["balance"] is None else [0.5]
     scores = []
-    for train, test in halves(y, SPLITS.get(name, 10)):
+    for train, test in random_splits(y, SPLITS.get(name, 10)):
         model = CSLDMClassifierCV(GRID, GRID, GRID, rhos, kernel, random_state=0, **settings).fit(X[train], y[train])
         scores.append(g_mean_score(y[test], model.predict(X[test])))
     return np.array(scores)
@@ -98,7 +98,7 @@ def test_regular_tables(name, kernel):
 def test_balance_points_of_pima_and_breast():
     for name, low, high in (("pima", 0.4, 0.75), ("breast", 0.3, 0.85)):
         X, y = regular(name)
-        train, _ = next(halves(y))
+        train, _ = next(random_splits(y))
         model = CSLDMClassifier(balance="train", tol=1e-3).fit(X[train], y[train])
         assert low < model.rho_ < high
         assert model.rho_interval_[0] <= model.rho_interval_[1]
@@ -121,7 +121,7 @@ def large(name):
 def test_large_table(name, ldm, cs_ldm):
     X, y = large(name)
     found = {0: [], 1: []}
-    for train, test in halves(y, 2):
+    for train, test in random_splits(y, 2):
         for at, balance in enumerate((None, "train")):
             model = CSLDMClassifier(rho=0.0, balance=balance, tol=1e-2, random_state=0).fit(X[train], y[train])
             found[at].append(g_mean_score(y[test], model.predict(X[test])))
@@ -142,14 +142,14 @@ def test_baselines(name, kernel, cs_svm, smote):
     smote_class = pytest.importorskip("imblearn.over_sampling").SMOTE
     pipeline = pytest.importorskip("imblearn.pipeline").Pipeline
     X, y = regular(name)
-    first, _ = next(halves(y))
+    first, _ = next(random_splits(y))
     score = {"scoring": "balanced_accuracy", "cv": 5}
     ours = GridSearchCV(CSSVMClassifier(kernel=kernel, costs=Balanced()), {"C": GRID}, **score).fit(X[first], y[first])
     theirs = SVC(kernel=kernel, C=ours.best_params_["C"])
     steps: Pipeline = pipeline([("smote", smote_class(random_state=0)), ("svm", SVC(kernel=kernel))])
     mixed = GridSearchCV(steps, {"svm__C": GRID}, **score).fit(X[first], y[first])
     scores = []
-    for train, test in halves(y):
+    for train, test in random_splits(y):
         theirs.set_params(class_weight={0.0: 1.0, 1.0: (y[train] == 0).sum() / (y[train] == 1).sum()})
         models = ours.best_estimator_, theirs, mixed.best_estimator_
         scores.append([g_mean_score(y[test], m.fit(X[train], y[train]).predict(X[test])) for m in models])

@@ -31,19 +31,19 @@ def labelled(draw):  # type: ignore[no-untyped-def]
 
 @few
 @given(COST, COST)
-def test_pair_matrix_classes_and_dict_agree(miss, alarm) -> None:
+def test_pair_matrix_classes_and_dict_agree(fn, fp) -> None:
     y = [1, 0, 0, 1]
-    pair = Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
+    pair = Costs.binary(fn=fn, fp=fp, classes=[0, 1])
     for other in (
-        Costs.from_matrix([[0, alarm], [miss, 0]], classes=[0, 1]),
-        Costs.from_classes({1: miss, 0: alarm}),
-        Costs.from_matrix({0: {1: alarm}, 1: {0: miss}}),
-        Costs.binary(fn=alarm, fp=miss, classes=[0, 1], positive=0),
-        Costs.binary(fn=np.full(4, miss), fp=alarm, classes=[0, 1]),
-        Costs.binary(fn=miss, fp=np.full(4, alarm)),
+        Costs.from_matrix([[0, fp], [fn, 0]], classes=[0, 1]),
+        Costs.from_classes({1: fn, 0: fp}),
+        Costs.from_matrix({0: {1: fp}, 1: {0: fn}}),
+        Costs.binary(fn=fp, fp=fn, classes=[0, 1], positive=0),
+        Costs.binary(fn=np.full(4, fn), fp=fp, classes=[0, 1]),
+        Costs.binary(fn=fn, fp=np.full(4, fp)),
     ):
         assert other.per_example(y).tolist() == pair.per_example(y).tolist()
-    assert pair.ratio() == pytest.approx(miss / alarm)
+    assert pair.ratio() == pytest.approx(fn / fp)
 
 
 @few
@@ -97,9 +97,9 @@ def test_cheapest_is_the_least_expected_cost_and_calibration_keeps_it(case, data
 @few
 @given(st.lists(st.tuples(COST, COST, st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_cheapest_with_costs_per_example(rows) -> None:
-    miss, alarm, p = np.array(rows).T
-    answers = Costs.binary(fn=miss, fp=alarm, classes=["no", "yes"]).decide(np.column_stack([1 - p, p]))
-    for answer, m, a, chance in zip(answers, miss, alarm, p, strict=True):
+    fn, fp, p = np.array(rows).T
+    answers = Costs.binary(fn=fn, fp=fp, classes=["no", "yes"]).decide(np.column_stack([1 - p, p]))
+    for answer, m, a, chance in zip(answers, fn, fp, p, strict=True):
         costly, cheap = (chance * m, (1 - chance) * a) if answer == "no" else ((1 - chance) * a, chance * m)
         assert costly <= cheap * (1 + 1e-12)
 
@@ -141,8 +141,8 @@ def test_every_written_form_reads_back(tmp_path_factory, case, random) -> None:
 
 @few
 @given(st.lists(st.booleans(), min_size=2, max_size=9).filter(lambda v: len(set(v)) == 2), COST, COST)
-def test_labels_of_any_type_mean_the_same(truth, miss, alarm) -> None:
-    costs = Costs.binary(fn=miss, fp=alarm)
+def test_labels_of_any_type_mean_the_same(truth, fn, fp) -> None:
+    costs = Costs.binary(fn=fn, fp=fp)
     expected = costs.per_example(np.array(truth)).tolist()
     words = np.where(truth, "yes", "no")
     for y in (

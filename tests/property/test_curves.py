@@ -25,9 +25,9 @@ def scored(draw):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda m: m.__name__)
 @few
 @given(scored(), COST, COST)
-def test_threshold_curve_is_the_measure_at_every_threshold(measure, case, miss, alarm) -> None:
+def test_threshold_curve_is_the_measure_at_every_threshold(measure, case, fn, fp) -> None:
     y, score = case
-    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=fn, fp=fp, classes=[0, 1])
     curve = sy.threshold_curve(y, score, measure=measure, costs=costs)
     assert curve.thresholds.tolist() == [*np.unique(score), np.inf]
     expected = [measure(y, (score >= t).astype(int), costs=costs) for t in curve.thresholds]
@@ -55,9 +55,9 @@ def test_threshold_curve_with_costs_and_weights_per_example(case, data) -> None:
 
 @few
 @given(scored(), COST, COST)
-def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, miss, alarm) -> None:
+def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, fn, fp) -> None:
     y, score = case
-    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=fn, fp=fp, classes=[0, 1])
     roc = sy.roc_hull(y, score, costs=costs)
     x, top = roc.fpr[roc.hull], roc.tpr[roc.hull]
     assert (x[0], top[0], x[-1], top[-1]) == (0, 0, 1, 1)
@@ -67,7 +67,7 @@ def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, miss, 
     assert (np.diff(slopes) < 0).all()
     assert roc.area == pytest.approx(metrics.roc_auc_score(y, score))
     assert roc.hull_area >= roc.area - 1e-12
-    assert roc.iso_cost == pytest.approx(alarm * sum(y == 0) / (miss * sum(y == 1)))
+    assert roc.iso_cost == pytest.approx(fp * sum(y == 0) / (fn * sum(y == 1)))
     cheapest = sy.threshold_curve(y, score, costs=costs).best_value
     answers = (score >= roc.thresholds[roc.best]).astype(int)
     assert sy.mean_cost(y, answers, costs=costs) == pytest.approx(cheapest)
@@ -75,9 +75,9 @@ def test_hull_lies_above_every_point_and_its_best_point_is_cheapest(case, miss, 
 
 @few
 @given(scored(), COST, COST)
-def test_cost_curve_is_the_lower_envelope_of_all_thresholds(case, miss, alarm) -> None:
+def test_cost_curve_is_the_lower_envelope_of_all_thresholds(case, fn, fp) -> None:
     y, score = case
-    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=fn, fp=fp, classes=[0, 1])
     curve = sy.cost_curve(y, score, costs=costs)
     for x in np.linspace(0, 1, 23):
         lines = []
@@ -100,12 +100,12 @@ def test_cost_curve_is_the_lower_envelope_of_all_thresholds(case, miss, alarm) -
 
 @few
 @given(scored(), COST, COST)
-def test_brier_curve_is_the_loss_at_every_proportion_and_its_area_the_brier_score(case, miss, alarm) -> None:
+def test_brier_curve_is_the_loss_at_every_proportion_and_its_area_the_brier_score(case, fn, fp) -> None:
     y, p = case
-    costs = sy.Costs.binary(fn=miss, fp=alarm, classes=[0, 1])
+    costs = sy.Costs.binary(fn=fn, fp=fp, classes=[0, 1])
     curve = sy.brier_curve(y, p, costs=costs)
     assert curve.area == pytest.approx(metrics.brier_score_loss(y, p))
-    assert curve.operating == pytest.approx(miss / (miss + alarm))
+    assert curve.operating == pytest.approx(fn / (fn + fp))
     for c in np.linspace(0.03, 0.98, 20):  # none of them a jump
         answers = (p >= 1 - c).astype(int)
         loss = 2 * sy.mean_cost(y, answers, costs=sy.Costs.binary(fn=c, fp=1 - c, classes=[0, 1]))

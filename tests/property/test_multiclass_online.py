@@ -60,7 +60,7 @@ def close(a: Any, b: Any) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
-def told(X: Any, c: Any, update: UpdateRule, constant: bool) -> tuple[list[int], Any, Any]:
+def python_twin(X: Any, c: Any, update: UpdateRule, constant: bool) -> tuple[list[int], Any, Any]:
     """The formulas as they read: gradients of the two losses, and steps that make them vanish."""
     rows = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
     w, b, answers = np.zeros((c.shape[1], rows.shape[1])), np.zeros(c.shape[1]), []
@@ -100,7 +100,7 @@ def test_the_kernel_does_what_the_formula_says(
     rows = 3 * np.random.default_rng(seed).random((len(y), K)) * (np.arange(K) != y[:, None])
     model = OnlineCostClassifier(update, fit_intercept=constant)
     trace = model.run(X, y, costs=Costs.from_rows(rows))
-    answers, w, b = told(X, rows, update, constant)
+    answers, w, b = python_twin(X, rows, update, constant)
     np.testing.assert_allclose(model.coef_, w, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, b, rtol=1e-6, atol=1e-6)
     assert trace.prediction[0] == K - 1 == answers[0]  # all estimates are 0: a tie

@@ -150,12 +150,12 @@ def test_a_kernel_equals_its_twin_bit_for_bit(model: OnlineClassifier, stream: t
         )
 
 
-def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tuple[Any, Any]:
+def python_twin(update: UpdateRule, X: Any, y: Any, costs: Any, fit_intercept: bool) -> tuple[Any, Any]:
     """Algorithm 1 of paper 000 as it reads, with ordinary dot products: scores and final weights."""
     w, b, scores = np.zeros(X.shape[1]), 0.0, []
     for x, truth, cost in zip(X, y, costs, strict=True):
         score = w @ x + b
-        one = 1.0 if intercept else 0.0
+        one = 1.0 if fit_intercept else 0.0
         step = update.step(UpdateInput(score, 1.0 if truth else -1.0, cost, x @ x + one, w @ w + one * b * b))
         w, b = step.keep * w + step.add * x, step.keep * b + step.shift + one * step.add
         scores.append(score)
@@ -165,15 +165,15 @@ def told(update: UpdateRule, X: Any, y: Any, costs: Any, intercept: bool) -> tup
 @quick
 @given(public_rules.first_order(), streams("real"), st.booleans(), st.sampled_from([1.0, 4.0]))
 def test_the_loop_does_what_the_paper_says(
-    update: UpdateRule, stream: tuple[Any, Any], intercept: bool, rho: float
+    update: UpdateRule, stream: tuple[Any, Any], fit_intercept: bool, rho: float
 ) -> None:
     X, y = stream
-    intercept = intercept and not update.has_bias
+    fit_intercept = fit_intercept and not update.has_bias
     dense = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
-    scores, w = told(update, dense, y, np.where(y, rho, 1.0), intercept)
+    scores, w = python_twin(update, dense, y, np.where(y, rho, 1.0), fit_intercept)
     if isinstance(update, ROMMA):  # labels that no plane separates make it grow, and rounding errors with the square
         assume(np.abs(scores).max() < 100)
-    model = OnlineClassifier(update, costs=Costs.binary(fn=rho, fp=1), fit_intercept=intercept)
+    model = OnlineClassifier(update, costs=Costs.binary(fn=rho, fp=1), fit_intercept=fit_intercept)
     trace = model.run(X, y)
     np.testing.assert_allclose(trace.score, scores, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), w, rtol=1e-9, atol=1e-9)

@@ -79,7 +79,7 @@ def published(rule: Any, m: float, v: float, cost: float) -> tuple[float, float]
     return alpha, alpha * phi / (math.sqrt(u) + v * alpha * phi)
 
 
-def told(rule: Any, X: Any, y: Any, costs: Any) -> tuple[Any, Any, Any]:
+def python_twin(rule: Any, X: Any, y: Any, costs: Any) -> tuple[Any, Any, Any]:
     """The whole-matrix algorithm as it reads: scores, final weights, final covariance."""
     w, sigma, scores = np.zeros(X.shape[1]), np.eye(X.shape[1]), []
     for x, truth, cost in zip(X, y, costs, strict=True):
@@ -98,15 +98,15 @@ def told(rule: Any, X: Any, y: Any, costs: Any) -> tuple[Any, Any, Any]:
 @quick
 @given(st.sampled_from(RULES), streams(), st.booleans(), st.booleans(), st.sampled_from([1.0, 4.0]))
 def test_the_loop_does_what_the_papers_say(
-    rule: SecondOrderRule, stream: tuple[Any, Any], intercept: bool, as_sparse: bool, rho: float
+    rule: SecondOrderRule, stream: tuple[Any, Any], fit_intercept: bool, as_sparse: bool, rho: float
 ) -> None:
     X, y = stream
-    model = OnlineClassifier(with_full(rule, True), costs=Costs.binary(fn=rho, fp=1), fit_intercept=intercept)
+    model = OnlineClassifier(with_full(rule, True), costs=Costs.binary(fn=rho, fp=1), fit_intercept=fit_intercept)
     trace = model.run(sparse.csr_matrix(X) if as_sparse else X, y)
-    wide = np.column_stack([X, np.ones(len(X))]) if intercept else X
-    scores, w, sigma = told(rule, wide, y, np.where(y, rho, 1.0))
+    wide = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    scores, w, sigma = python_twin(rule, wide, y, np.where(y, rho, 1.0))
     np.testing.assert_allclose(trace.score, scores, rtol=1e-8, atol=1e-9)
-    ours = np.append(model.coef_, model.intercept_) if intercept else model.coef_[0]
+    ours = np.append(model.coef_, model.intercept_) if fit_intercept else model.coef_[0]
     np.testing.assert_allclose(ours, w, rtol=1e-8, atol=1e-9)
     found = model.state()["arrays"]["spread"].reshape(sigma.shape)
     np.testing.assert_allclose(found, sigma, rtol=1e-8, atol=1e-9)
@@ -152,12 +152,12 @@ def test_turns_go_the_right_way(rule: SecondOrderRule, inputs: SecondOrderInput)
 @quick
 @given(streams(), st.floats(0.05, 2), st.booleans(), st.booleans())
 def test_a_covariance_that_stays_makes_acog_first_order(
-    stream: tuple[Any, Any], eta: float, full: bool, intercept: bool
+    stream: tuple[Any, Any], eta: float, full: bool, fit_intercept: bool
 ) -> None:
     X, y = stream
 
     def traced(update: UpdateRule) -> Any:
-        return OnlineClassifier(update, costs=Costs.binary(fn=3, fp=1), fit_intercept=intercept).run(X, y).score
+        return OnlineClassifier(update, costs=Costs.binary(fn=3, fp=1), fit_intercept=fit_intercept).run(X, y).score
 
     np.testing.assert_allclose(traced(ACOG(eta, 1e200, "II", full)), traced(CSOGD2(eta)), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(traced(ACOG(eta, 1e200, "I", full)), traced(CSOGD1(eta)), rtol=1e-12, atol=1e-14)

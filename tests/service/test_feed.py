@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 
 from service_bench import settings_of
 from service_server import ThreadedServer, call, make_service
@@ -12,6 +13,8 @@ from steelyard.service import feed
 from steelyard.service.access import revoke_token
 from steelyard.service.clock import Clock
 from steelyard.service.sqlite import SQLiteStore
+
+LIMIT = 60  # seconds: hang protection
 
 
 class Follower:
@@ -75,10 +78,11 @@ def test_a_feed_ends_with_its_token_and_with_the_server(folder, monkeypatch):
         store = SQLiteStore(folder)
         revoke_token(store, tokens["reader"].split("_")[1], at=Clock().now())
         store.close()
-        while True:  # a token that was looked up is believed for a second
+        end = time.monotonic() + LIMIT
+        producer.decide({"x": 1.0, "y": 2.0})
+        while follower.message() is not None:  # a token that was looked up is believed for a second
+            assert time.monotonic() < end, "the feed outlives its token"
             producer.decide({"x": 1.0, "y": 2.0})
-            if follower.message() is None:
-                break
         assert server.service.server is not None
     while other.message() is not None:
         pass  # the stopping server has ended it, else this waits for ever

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from hashlib import sha256
 
 import pytest
 from service_bench import THREE, HandClock, made_up, settings_of
@@ -107,7 +108,9 @@ def test_a_changed_start_is_noticed(folder):
 
     other.seq = 1
     store.begin()
-    store.save_checkpoint(store.project("p").id, 1, 0, pack_state(other), pinned=True)
+    raw = pack_state(other)
+    sql = "UPDATE checkpoint SET body = ?, sha256 = ? WHERE upto = 1"
+    store.connection.execute(sql, (raw, sha256(raw).digest()))
     store.commit()
     with pytest.raises(StateError, match="state it began with"):
         verify_project(store, store.project("p"))
@@ -133,4 +136,20 @@ def test_by_command(folder, tmp_path, capsys):
     store = SQLiteStore(folder)
     assert store.project("q") is None
     assert Clock().now() > 0
+    store.close()
+
+
+def test_settings_changed_before_the_first_row_leave_the_start_alone(folder):
+    settings = CASES["numbers"]
+    store = SQLiteStore(folder)
+    create_project(store, "p", settings, at=1, start=learned_from(settings, history(settings, 50), "label")[0])
+    for n in range(5):
+        project = load_project(store, store.project("p"))
+        store.begin()
+        project.at = n + 2
+        expected = project.state.settings_seq
+        carry_out(project, SetJob("p", 1, changes={"budget": 500 + n}, expected=expected))
+        project.flush()
+        store.commit()
+    verify_project(store, store.project("p"))
     store.close()

@@ -7,20 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from service_bench import Bench, made_up, settings_of
+from service_bench import Bench, made_up, settings_of, snapshot_of
 
 from steelyard.service.jobs import AnswerJob
 from steelyard.service.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
 from steelyard.service.overview import costliest_kind, duration, lasts_till, overview
-from steelyard.service.writer import Snapshot
-
-
-def snapshot_of(bench: Bench) -> Snapshot:
-    state, budget = bench.state, bench.state.budget
-    counts = {"limit": budget.limit, "spent": budget.spent, "reserved": budget.reserved}
-    counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
-    told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
-    return Snapshot(**counts, **told)
 
 
 def run(bench: Bench, rows: int, *, answered: bool = True, seed: int = 0) -> None:

@@ -55,7 +55,7 @@ def stream(bench, source, rows, unanswered=0.0):
     return float(np.mean(cost))
 
 
-class Seen:
+class SnapshotNumbers:
     """The numbers of a snapshot that estimates read."""
 
     def __init__(self, state):
@@ -65,7 +65,7 @@ class Seen:
 
 
 def shown(bench):
-    return estimates(bench.store, bench.project.id, Seen(bench.state))
+    return estimates(bench.store, bench.project.id, SnapshotNumbers(bench.state))
 
 
 def test_estimates_hold_the_truth_and_a_naive_number_does_not(folder):

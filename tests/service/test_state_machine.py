@@ -16,9 +16,12 @@ from service_bench import THREE, Bench, settings_of
 from sklearn.base import clone
 
 from steelyard.service.jobs import (
+    AdjudicateJob,
     AnswerJob,
     AnswersReply,
     CloseJob,
+    EraseJob,
+    EraseReply,
     EventReply,
     ExpireJob,
     OutcomeJob,
@@ -36,6 +39,7 @@ KINDS = (
     {"pace": False, "query": "AskAsymmetric(0.5, 1.0)", "budget": 12},
     THREE | {"expected_rows": 100},
     {"columns": {"x": "number", "y": "number", "c": "category"}, "hash_bits": 6, "update": "CSOGD2(0.3)"},
+    {"votes": 3, "pace": False, "query": "AskAll()", "budget": 30},
 )
 numbers = st.floats(-5, 5, width=16)
 
@@ -85,14 +89,21 @@ class ServiceMachine(RuleBasedStateMachine):
         if isinstance(made, AnswersReply):
             self.answers.append((made.answers[0].answer, person))
         else:
-            assert made.code == "already_answered"  # by the same person, who skipped it
+            question = self.bench.state.questions[item]
+            assert made.code == ("disputed" if question.state is QuestionState.DISPUTED else "already_answered")
 
     @precondition(lambda self: self.answers)
     @rule(data=st.data())
     def retract(self, data):
         answer, person = data.draw(st.sampled_from(self.answers))
         made = self.bench.run(RetractJob("p", person, answer=answer))
-        assert isinstance(made, EventReply) or made.code in ("closed", "not_yours", "too_late")
+        assert isinstance(made, EventReply) or made.code in (
+            "closed",
+            "not_yours",
+            "too_late",
+            "adjudicated",
+            "erased",
+        )
         self.answers.remove((answer, person))
 
     @precondition(lambda self: self.open_items())
@@ -102,9 +113,30 @@ class ServiceMachine(RuleBasedStateMachine):
             self.bench.run(CloseJob("p", 1, item=data.draw(st.sampled_from(self.open_items())))), EventReply
         )
 
+    @precondition(lambda self: self.bench.state.questions)
+    @rule(data=st.data())
+    def adjudicate(self, data):
+        item = data.draw(st.sampled_from(sorted(self.bench.state.questions)))
+        question = self.bench.state.questions[item]
+        may = question.state is not QuestionState.CLOSED and not question.erased
+        made = self.bench.run(AdjudicateJob("p", 1, item=item, label=data.draw(st.sampled_from(self.bench.labels))))
+        assert isinstance(made, EventReply) == may, made
+
+    @precondition(lambda self: self.bench.state.learner.n_rounds_ > 3)
+    @rule(data=st.data())
+    def erase(self, data):
+        items = data.draw(st.sets(st.integers(2, self.bench.state.seq), min_size=1, max_size=3))
+        stored = self.bench.store.payloads(self.bench.project.id, items)
+        made = self.bench.run(EraseJob("p", 1, items=tuple(items)))
+        assert isinstance(made, EraseReply) == all(stored.get(item) is not None for item in items)
+        if isinstance(made, EraseReply):
+            assert not items & self.bench.state.open_rows.keys()
+            assert not items & {e.item for e in self.bench.state.training.examples if e.label is not None}
+
     @rule(item=st.integers(1, 60))
     def close_or_answer_whatever(self, item):
-        seq, known = self.bench.state.seq, item in self.bench.state.open_rows
+        seq, question = self.bench.state.seq, self.bench.state.questions.get(item)
+        known = question is not None and question.state is QuestionState.OPEN and 9 not in question.votes
         made = self.bench.run(AnswerJob("p", 9, answers=[(item, self.bench.labels[0], None)]))
         assert isinstance(made, AnswersReply) == known
         assert known or self.bench.state.seq == seq
@@ -143,7 +175,12 @@ class ServiceMachine(RuleBasedStateMachine):
         state = self.bench.state
         questions = state.questions.values()
         assert state.budget.spent == sum(q.paid for q in questions)
-        assert state.budget.reserved == sum(q.state is QuestionState.OPEN and not q.paid for q in questions)
+        assert state.budget.reserved == sum(q.waits and not q.paid for q in questions)
+        for q in questions:
+            votes = [label for label, _ in q.votes.values() if label is not None]
+            assert q.ruled or q.state is not QuestionState.DISPUTED or len(votes) == state.settings.votes
+            if q.state is QuestionState.SETTLED and not q.ruled:
+                assert votes.count(q.label) >= state.settings.equal_answers
         assert state.budget.spent + state.budget.reserved <= state.budget.limit
         counts = state.learner.state()["counts"]
         assert counts[1:3] == [state.budget.spent, state.budget.reserved]

@@ -15,6 +15,7 @@ from steelyard.service.settings import ProjectSettings
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.tasks import carry_out
 from steelyard.service.verify import verify_project
+from steelyard.service.writer import Snapshot
 
 TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
 THREE = {"classes": ["a", "b", "c"], "costs": [[0, 1, 5], [2, 0, 1], [3, 1, 0]], "update": "CSOGD1(eta=0.2)"}
@@ -46,9 +47,9 @@ class HandClock(Clock):
 class Bench:
     """One project; each call is one transaction."""
 
-    def __init__(self, folder: Path, settings: ProjectSettings, clock: Clock | None = None) -> None:
+    def __init__(self, place: Path | SQLiteStore, settings: ProjectSettings, clock: Clock | None = None) -> None:
         self.clock = clock or HandClock()
-        self.store = SQLiteStore(folder)
+        self.store = SQLiteStore(place) if isinstance(place, Path) else place
         create_project(self.store, "p", settings, at=self.clock.now())
         self.project = load_project(self.store, self.store.project("p"))
         self.labels = settings.labels
@@ -82,6 +83,15 @@ class Bench:
         ids = ids or [None] * len(records)
         rows = [self.row(record, i) for record, i in zip(records, ids, strict=True)]
         return self.run(DecideJob("p", 1, key=key, digest=digest, rows=rows, size=len(rows)))
+
+
+def snapshot_of(bench: Bench) -> Snapshot:
+    """What readers may know of the project now."""
+    state, budget = bench.state, bench.state.budget
+    counts = {"limit": budget.limit, "spent": budget.spent, "reserved": budget.reserved}
+    counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
+    told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
+    return Snapshot(**counts, **told)
 
 
 def made_up(source: random.Random, truth: bool) -> dict[str, float]:

@@ -19,15 +19,16 @@ from steelyard.client import Client
 from steelyard.service.access import ROLES, make_token
 from steelyard.service.clock import Clock
 from steelyard.service.people import add_person, give_role, make_link
+from steelyard.service.places import open_place
 from steelyard.service.projects import create_project
 from steelyard.service.server import Service, bind
 from steelyard.service.settings import ProjectSettings
 from steelyard.service.sqlite import SQLiteStore
 
 
-def make_service(folder: Path, slug: str = "p", settings: ProjectSettings | None = None) -> dict[str, str]:
+def make_service(folder: Path | str, slug: str = "p", settings: ProjectSettings | None = None) -> dict[str, str]:
     """A project with a token for each role."""
-    store, now = SQLiteStore(folder), Clock().now()
+    store, now = open_place(folder), Clock().now()
     create_project(store, slug, settings or settings_of(), at=now)
     tokens = {role: make_token(store, slug, role, at=now) for role in ROLES}
     tokens["metrics"] = make_token(store, "_service", "reader", at=now)
@@ -123,7 +124,8 @@ from steelyard.service.command import run_serve
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        os._exit(run_serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]), [], None, None))
+        place = sys.argv[1] if "://" in sys.argv[1] else Path(sys.argv[1])
+        os._exit(run_serve(place, "127.0.0.1", int(sys.argv[2]), [], None, None))
     print("child", child, flush=True)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     print("ended", code, flush=True)
@@ -133,7 +135,7 @@ for line in sys.stdin:
 class ServerProcess:
     """``steelyard serve`` as a process that can be killed; each start is a fork of one that has everything imported."""
 
-    def __init__(self, folder: Path, port: int, *, extra: str = "") -> None:
+    def __init__(self, folder: Path | str, port: int, *, extra: str = "") -> None:
         self.url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-c", FORKS.format(extra=extra), str(folder), str(port)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

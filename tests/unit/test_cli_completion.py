@@ -23,3 +23,13 @@ def test_columns_of_the_file_and_nothing_of_one_that_is_not_there(tmp_path: Path
     (tmp_path / "loans.csv").write_text("amount,age,status\n1,2,bad\n")
     assert completed("steelyard compare loans.csv --target a", tmp_path) == ["amount", "age"]
     assert completed("steelyard compare nothing.csv --target a", tmp_path) == []
+
+
+def test_every_option_that_names_columns_completes_them_and_a_model_before_the_file_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "loans.csv").write_text("amount,age,status\n1,2,bad\n")
+    (tmp_path / "m.steelyard").write_bytes(b"PK\x03\x04 a model")
+    assert completed("steelyard predict m.steelyard loans.csv --keep a", tmp_path) == ["amount", "age"]
+    assert completed("steelyard compare loans.csv --fn-cost-column am", tmp_path) == ["amount"]
+    assert completed("steelyard compare loans.csv --weight ag", tmp_path) == ["age"]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "steelyard"
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "steelyard"
 
 ANYWHERE = """
     Seen Glance Doubt Lack Turn Spread Sheet glance doubt lack stride sheet checked vet meaning meaning_of asked
@@ -30,6 +31,11 @@ CALLED = """
     tell left_out typical_costs constant ask chance rng folds jobs timeout Problem Settings Solution
 """
 NEVER, VALUES = set(ANYWHERE.split()), set(CALLED.split())
+# Words that tests, benchmarks and examples do not use either; what else is a good word there.
+EVERYWHERE = """
+    Contender contender Judge Seen told taught teach stranger miss alarm halves intercept spelled opened
+"""
+OUTSIDE = set(EVERYWHERE.split())
 # Words that a command line or a format fixes: compare's and predict's options, the service's tables and HTTP.
 HERE = {
     ("cli.py", "typical_costs"): "the option --typical-costs of predict",
@@ -79,6 +85,18 @@ def test_names_are_the_words_of_the_field(path: Path) -> None:
     places = {path.stem, path.parent.name} & (NEVER | VALUES)
     found = places | private(path.read_text(encoding="utf-8"))
     assert sorted(word for word in found if (where, word) not in HERE) == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "bench", "examples", "docs"])
+def test_nor_is_anything_outside_the_package_called_so(folder: str) -> None:
+    paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if "node_modules" not in path.parts]
+    found = {path.relative_to(ROOT).as_posix(): outside(path.read_text(encoding="utf-8")) for path in paths}
+    assert {path: words for path, words in found.items() if words} == {}
+
+
+def outside(source: str) -> list[str]:
+    """What a file defines by one of the words that are used nowhere."""
+    return sorted({name for name, _ in names(source)} & OUTSIDE)
 
 
 def test_every_exception_is_still_needed() -> None:

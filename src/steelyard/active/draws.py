@@ -17,10 +17,8 @@ def draw(seed: int, t: int) -> float:
 
     Parameters
     ----------
-    seed : int
-        Seed of the stream.
-    t : int
-        The round, from 0.
+    seed, t : int
+        Seed of the stream; the round, from 0.
 
     Returns
     -------

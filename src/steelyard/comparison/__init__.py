@@ -19,21 +19,23 @@ from ..costs.spec import CostSpec
 from ..data import Parts
 from ..executors import check_executor
 from ..models.model import Model
-from ..models.storage import load_model
+from ..models.storage import load_model, save_object
 from ..models.training import TrainingSummary, summarize
 from ..validation.docstrings import documented
+from ..validation.types import ArrayLike, Splitter
 from ..validation.values import check_count, check_number, invalid
 from .cache import open_cache
 from .candidates import Candidate
 from .choice import choose_winner
 from .cluster import ExecutorPool
-from .data import ComparisonData, read_data
+from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
-from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate
-from .fold import FoldRunner, Judged
+from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation, Work, blend_runs, evaluate
+from .fold import FoldRunner, InProcess, Judged
 from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
+from .page import PageSource, comparison_page
 from .progress import ProgressBar, notebook_console
 from .promise import Choice, Promise, promise
 from .recommendation import recommend
@@ -43,12 +45,14 @@ from .registry import constants
 from .schedule import Unit, read_effort
 from .side_columns import read_current, read_segments
 from .views import ComparisonViews
-from .workers import InProcess, WorkerPool
+from .workers import WorkerPool
 
 __all__ = ["Comparison", "Model", "compare", "load_model"]
 
 _UNIT_LIMIT = 600.0  # CPU seconds that end a unit in a worker
 _LEAST_UNIT_LIMIT = 30.0  # CPU seconds, however short the time asked for
+_PAGE_SECONDS = 10.0  # of CPU for the page's fits (learning curve, what matters), at the least
+_PAGE_SHARE = 0.1  # of the CPU time of the evaluation, where that is more
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +126,8 @@ class Comparison(ComparisonViews):
         """What the model is to remember of the data."""
         problem = self.runs.problem
         n_classes = len(problem.classes)
-        return summarize(problem.X, problem.codes, n_classes, problem.columns, cost_spec=cost_spec, card=self.card)
+        given: dict[str, Any] = {"weights": problem.weights, "cost_spec": cost_spec, "card": self.card}
+        return summarize(problem.X, problem.codes, n_classes, problem.columns, **given)
 
     def save(self, path: str | Path, *, cost_spec: CostSpec | None = None) -> Path:
         """Fit the winner on all rows and write it without pickle.
@@ -140,7 +145,36 @@ class Comparison(ComparisonViews):
             The file.
         """
         model = self.refit()
-        return (model if cost_spec is None else replace(model, training=self._summary(cost_spec))).save(path)
+        return save_object(model if cost_spec is None else replace(model, training=self._summary(cost_spec)), path)
+
+    def report(self, path: str | Path, *, show_rows: bool = False) -> Path:
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write the page.
+        show_rows : bool
+            Whether the costliest mistakes are shown with their cells. Pages get forwarded: the default is row numbers.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return comparison_page(self._page_source(), show_rows=show_rows, seconds=self._page_seconds()).write(path)
+
+    def _page_seconds(self) -> float:
+        """CPU seconds for the page's fits; with a time limit what is left of it, once the model is fitted, too."""
+        seconds = max(_PAGE_SECONDS, _PAGE_SHARE * self.runs.cpu_seconds)
+        if self.time_limit is None:
+            return seconds
+        left = (1 - FINISH_SHARE) * self.time_limit - self.runs.cpu_seconds - REFIT * self.best.fit_seconds
+        return min(seconds, max(left, 0.0))
+
+    def _page_source(self) -> PageSource:
+        shown = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
+        return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def to_json(self) -> str:
         """Winner, promise, leaderboard and warnings for machines; the same for the same data, seed and units."""
@@ -161,8 +195,9 @@ def compare(
     blend: bool = True,
     promise_rows: int | None = None,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
     groups: Any = None,
-    cv: int = 5,
+    cv: int | Splitter = 5,
     n_jobs: int = 1,
     executor: Executor | None = None,
     random_state: int = 0,
@@ -201,10 +236,14 @@ def compare(
         Number of new rows that the promise is for; by default as many as given.
     confidence : float in (0, 1)
         Of the promise.
+    sample_weight : array-like of shape (n,) or None
+        How much each row counts, above 0: in every fit that takes weights, in calibration, blend and promise, and in
+        all figures, which are those of rows repeated so often. Intervals and tests draw rows, whatever these weigh.
     groups : array-like of shape (n,) or None
         One value per row; rows of one group are never in different folds.
-    cv : int
-        Folds, at least 2; three at most beyond 20,000 rows.
+    cv : int or splitter
+        Folds, at least 2; three at most beyond 20,000 rows. Or a splitter of scikit-learn that holds every row out
+        once; it is given the class codes and ``groups``, and folds are not dealt out again.
     n_jobs : int
         Units side by side; with more than one, or ``isolate``, in processes of their own.
     executor : Executor or None
@@ -240,23 +279,27 @@ def compare(
         raise invalid("X", "be rows that memory holds", X, "For parts: compare_parts(parts, target, sample=100_000).")
     if time_limit is not None:
         check_number("time_limit", time_limit, above=0)
-    check_count("cv", cv, at_least=2)
     check_count("n_jobs", n_jobs)
     check_number("confidence", confidence, above=0, below=1)
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
     everyone = [*everyone, *given_candidates(estimators, {each.name for each in everyone})]
-    data = read_data(X, y, costs, drop=tuple(drop), roles=roles, groups=groups, seed=random_state)
+    data = read_data(
+        X, y, costs, drop=tuple(drop), roles=roles, groups=groups, weights=sample_weight, seed=random_state
+    )
+    n_folds, folds = read_folds(cv, data)
+    if folds is not None:
+        data, plan = replace(data, folds=folds), replace(plan, repeats=0)
     parts, today = read_segments(X, segments, len(data.codes)), read_current(current, data)
     rows = len(data.codes) if promise_rows is None else check_count("promise_rows", promise_rows)
-    cache = open_cache(None if out is None else Path(out), question_of(data, everyone, cv), resume)
-    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, cv)
+    cache = open_cache(None if out is None else Path(out), question_of(data, everyone, n_folds), resume)
+    pool: InProcess | WorkerPool | ExecutorPool = InProcess(data, n_folds)
     stop = interrupted or _never
     if check_executor(executor) is not None:
-        pool = ExecutorPool(data, cv, executor, interrupted=stop)  # type: ignore[arg-type]
+        pool = ExecutorPool(data, n_folds, executor, interrupted=stop)  # type: ignore[arg-type]
     elif n_jobs > 1 or isolate:
-        pool = WorkerPool(data, cv, n_jobs, _unit_limit(time_limit), interrupted=stop)
-    runner = FoldRunner(data, cv)
+        pool = WorkerPool(data, n_folds, n_jobs, _unit_limit(time_limit), interrupted=stop)
+    runner = FoldRunner(data, n_folds)
     try:
         with ProgressBar(notebook_console() if console is None else console) as watch:
             work = Work(
@@ -282,7 +325,7 @@ def compare(
 def _fold_cost(data: ComparisonData, judged: Judged, fold: int, proba: Any) -> float:
     """Mean cost of the answers of one fold, as they come from the candidate."""
     part = data.labels_only().subset(judged.split(fold)[1])
-    return float(part.paid(part.decide(proba)).mean())
+    return float(np.average(part.paid(part.decide(proba)), weights=part.weights))
 
 
 def _never() -> bool:
@@ -317,10 +360,20 @@ def _concluded(
     said = _leak_warnings(problem, leaks, everyone, evaluation.judged.n_folds)
     alternative = _alternative(lines, winner, singles)
     size = None if alternative is None else size_when_saved(alternative, problem.subsample(alternative.rows))
-    said += recommend(evaluation, lines, winner, promised, rare, size)
+    said += recommend(evaluation, lines, winner, promised, rare, size) + _weight_warnings(problem, singles)
     if time_limit is not None and not evaluation.cut and not evaluation.interrupted:
         said.append("Nothing was left to try: the plan was finished before the time was.")
     return Comparison(evaluation, lines, said, data_warnings(problem), promised, winner, time_limit, alternative)
+
+
+def _weight_warnings(problem: ComparisonData, singles: Sequence[CandidateRun]) -> list[str]:
+    """Who was judged by weights of rows that its fit cannot take."""
+    names = [run.name for run in singles if run.candidate is not None and not run.candidate.kind.takes_weights]
+    if problem.weights is None or not names:
+        return []
+    return [
+        f"Fitted without the weights of the rows, which they cannot take, and judged with them: {'; '.join(names)}."
+    ]
 
 
 def _alternative(
@@ -340,7 +393,9 @@ def _constant(problem: ComparisonData, data: ComparisonData, code: int) -> Candi
 
 
 def _fixed_run(name: str, family: str, answers: NDArray[np.intp], data: ComparisonData) -> CandidateRun:
-    return CandidateRun(name, family, answers=answers, paid=data.paid(answers), folds=0)
+    run = CandidateRun(name, family)
+    run.judge(answers, data)
+    return run
 
 
 def _leak_warnings(
@@ -381,8 +436,8 @@ def _cost_without(problem: ComparisonData, names: set[Any], candidate: Candidate
         if isinstance(result, str):
             return None
         part = problem.labels_only().subset(judged.split(fold)[1])
-        total += float(part.paid(part.decide(result.proba)).sum())
-    return total / rows
+        total += float(part.row_weights @ part.paid(part.decide(result.proba)))
+    return total / float(problem.row_weights.sum())
 
 
 def _unit_limit(time_limit: float | None) -> float:

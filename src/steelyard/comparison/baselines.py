@@ -88,7 +88,7 @@ def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
             X[rest],
             y[rest],
             eval_set=[(X[held[known]], y[held[known]])],
-            eval_sample_weight=[weight["sample_weight"][held[known]]] if weighted else None,
+            eval_sample_weight=[weight["sample_weight"][held[known]]] if weight else None,
             callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
             **part,
             **given,
@@ -120,7 +120,7 @@ def _hist_boosting(params: Params, rows: TrainingRows, weighted: bool) -> Fitted
         )
         known = held[np.isin(y[held], y[rest])]
         part = {name: values[rest] for name, values in weight.items()}
-        held_weight = {"sample_weight_val": weight["sample_weight"][known]} if weighted else {}
+        held_weight = {"sample_weight_val": weight["sample_weight"][known]} if weight else {}
         stopper.fit(X[rest], y[rest], X_val=X[known], y_val=y[known], **part, **held_weight)
         rounds = max(_FEWEST_ROUNDS, int(np.argmax(stopper.validation_score_)))
     model = HistGradientBoostingClassifier(max_iter=rounds, early_stopping=False, **settings)

@@ -36,6 +36,8 @@ class Kind:
     dense: bool = False
     requires: str | None = None  # a package that is no dependency
     savable: bool = True  # otherwise it is compared, but neither named nor blended
+    takes_weights: bool = True  # of rows; otherwise its fit counts every row once
+    sees_costs: bool = False  # in its fit, where other prices would have given another model
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Candidate:
     def family(self) -> str:
         """ "baseline" (what a user would pick instead), "own" or "constant"."""
         return self.kind.family
+
+    @property
+    def sees_costs(self) -> bool:
+        """Whether costs are built into what it learns, not only into what is decided."""
+        return self.weighted or self.kind.sees_costs
 
     @property
     def encoder(self) -> str:
@@ -82,5 +89,7 @@ class Candidate:
 
 
 def fit_arguments(rows: TrainingRows, weighted: bool) -> dict[str, Any]:
-    """The keyword of a weighted fit, or none."""
-    return {"sample_weight": rows.data.cost_weights()} if weighted else {}
+    """The keyword of a fit weighted by costs, by the rows' own weights, or by both; or none."""
+    if weighted:
+        return {"sample_weight": rows.data.cost_weights()}
+    return {} if rows.data.weights is None else {"sample_weight": rows.data.weights}

@@ -11,7 +11,7 @@ import sklearn
 from .._version import __version__
 from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
-from .output import data_digest_of, plain_values
+from .output import data_digest_of, plain_values, weights_in_short
 from .promise import Promise
 
 _LIMITS = (
@@ -25,12 +25,13 @@ def model_card(runs: Evaluation, best: CandidateRun, line: LeaderboardRow, promi
     """Plain values, fit for JSON."""
     problem = runs.problem
     members = best.members or ([(best, 1.0)] if best.candidate is not None else [])
-    shares = np.bincount(problem.codes, minlength=len(problem.classes)) / len(problem.codes)
+    shares = problem.class_weights / problem.row_weights.sum()
     return {
         "schema": 1,
         "candidate": best.name,
         "rows": len(problem.codes),
         "classes": [str(label) for label in problem.classes],
+        "sample_weight": weights_in_short(problem),
         "class_shares": [round(float(share), 6) for share in shares],
         "columns_used": [str(name) for name in problem.columns.used],
         "columns_left_out": {str(name): why for name, why in problem.columns.left_out.items()},
@@ -43,6 +44,7 @@ def model_card(runs: Evaluation, best: CandidateRun, line: LeaderboardRow, promi
                 "weight": round(weight, 6),
                 "parameters": {} if run.candidate is None else {k: str(v) for k, v in run.candidate.params.items()},
                 "cost_weighted": run.candidate is not None and run.candidate.weighted,
+                "fitted_to_costs": run.candidate is not None and run.candidate.sees_costs,
             }
             for run, weight in members
         ],

@@ -1,4 +1,4 @@
-"""Units on any executor, such as a Dask cluster: the data are sent once."""
+"""Units on any executor, such as a Dask cluster: the data are sent once, and a lost worker's unit is run again."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack
 from typing import Any
 
-from ..errors import ClusterLost
-from ..executors import shared, unwrap, workers_of
+from ..executors import naming_loss, shared, unwrap, workers_of
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import FoldRunner
+from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task, single_threaded
 from .schedule import Unit
-from .workers import SKIPPED, Failed, Outcome, Results, Task
 
 _POLL = 0.2  # seconds between two looks whether the user wants to stop
 _AHEAD = 2  # units handed out for each worker, so that none waits for the next
@@ -41,6 +38,9 @@ class ExecutorPool:
         self.cpu_limit = math.inf
         self._executor, self._interrupted = executor, interrupted
         self._held = ExitStack()
+        self._held.enter_context(
+            single_threaded()
+        )  # for units in threads of this process: BLAS heeds one thread's word
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
         self._began = time.thread_time()
 
@@ -77,12 +77,8 @@ class ExecutorPool:
     def _outcome(self, future: Future[Any]) -> Outcome:
         """A unit that ends every worker it runs on is one candidate's trouble; a cluster that is gone ends it all."""
         try:
-            result: Outcome = future.result()
-        except (CancelledError, BrokenProcessPool, OSError) as error:
-            where = getattr(self._executor, "address", "the executor")
-            raise ClusterLost(
-                f"the cluster at {where} went away during the comparison. Run it again with out= and resume=True."
-            ) from error
+            with naming_loss(self._executor, "the comparison", "Run it again with out= and resume=True."):
+                result: Outcome = future.result()
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise
@@ -102,6 +98,6 @@ def run_unit(handle: Any, unit: Unit, candidate: Candidate) -> Outcome:
     """Run one unit; the task of a worker, which prepares rows of a fold once."""
     data, cv = unwrap(handle)
     if getattr(_local, "data", None) is not data:
-        _local.data, _local.runner = data, FoldRunner(data, cv)
+        _local.data, _local.runner = data, FoldRunner(data, cv, time.thread_time)
     found: Outcome = _local.runner.run(unit, candidate)
     return found

@@ -69,6 +69,7 @@ def _compare_file(
     keep_cost_columns: bool = False,
     format: str | None = None,
     groups: str | None = None,
+    weight: str | None = None,
     segments: Sequence[str] = (),
     current: str | None = None,
     show_rows: bool = False,
@@ -81,7 +82,12 @@ def _compare_file(
 ) -> int:
     if sample is not None:
         refused: dict[str, Any] = {"--groups": groups, "--current": current, "--segment": list(segments)}
-        refused |= {"--keep-cost-columns": keep_cost_columns, "cost columns": cost_columns, "--format": format}
+        refused |= {
+            "--weight": weight,
+            "--keep-cost-columns": keep_cost_columns,
+            "cost columns": cost_columns,
+            "--format": format,
+        }
         refused["standard input"] = "-" if file == "-" else None
         for name, value in refused.items():
             if value:
@@ -109,6 +115,8 @@ def _compare_file(
         X, settings["current"] = _take_column(X, current, "--current")
     if groups is not None:
         X, settings["groups"] = _take_column(X, groups, "--groups")
+    if weight is not None:
+        X, settings["sample_weight"] = _take_weights(X, weight)
     with _signals() as interrupted, executor_for(cluster, None) as executor:
         settings |= {"executor": executor, "isolate": True, "interrupted": interrupted}
         result = compare(X, y, costs=priced, out=out, console=console, **settings)
@@ -172,6 +180,18 @@ def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
         known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none: the rows have no names"
         raise invalid(option, f"name a column of the data ({known})", name)
     return frame.drop(name).to_native(), np.asarray(frame[name].cast(nw.String).fill_null("").to_list(), dtype=str)
+
+
+def _take_weights(X: Any, name: str) -> tuple[Any, Any]:
+    """The rows without the column of their weights, and these as numbers."""
+    rest, cells = _take_column(X, name, "--weight")
+    numbers = np.empty(len(cells))
+    for row, cell in enumerate(cells.tolist()):
+        try:
+            numbers[row] = float(cell)
+        except ValueError:
+            raise invalid("--weight", f"name a column of numbers; see {name!r}, row {row + 1}", cell) from None
+    return rest, numbers
 
 
 @contextmanager

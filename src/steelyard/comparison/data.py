@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..costs import Costs, ExampleCosts, as_costs
 from ..models.schema import Columns, by_name, read_columns
 from ..validation.arrays import check_labels, len_rows, take_rows
-from ..validation.values import invalid
+from ..validation.values import check_count, invalid
 
+Floats = NDArray[np.float64]
 FEWEST_ROWS = 20
 FEWEST_OF_A_CLASS = 2
 FEWEST_TAKEN = 3  # of a class that has them, where rows are sampled: inner folds need every class
@@ -35,6 +36,8 @@ class ComparisonData:
     seed: int = 0
     groups: NDArray[np.intp] | None = None
     order: tuple[int, ...] = ()  # of the classes, where they are shown: that of the user's costs
+    weights: Floats | None = None  # how much each row counts; None: every row counts once
+    folds: NDArray[np.intp] | None = None  # that hold each row out, where the user brought them
 
     @property
     def shown_order(self) -> tuple[int, ...]:
@@ -58,7 +61,7 @@ class ComparisonData:
         return isinstance(self.costs, ExampleCosts)
 
     @cached_property
-    def cost_table(self) -> NDArray[np.float64]:
+    def cost_table(self) -> Floats:
         """What each answer costs on each row, (n, K)."""
         return np.asarray(self.costs.cost_rows(self.codes))
 
@@ -71,16 +74,29 @@ class ComparisonData:
         assert matrix is not None
         return np.asarray((proba @ matrix).argmin(axis=1), dtype=np.intp)
 
-    def paid(self, answers: NDArray[np.intp]) -> NDArray[np.float64]:
+    @property
+    def row_weights(self) -> Floats:
+        """How much each row counts, (n,)."""
+        return np.ones(len(self.codes)) if self.weights is None else self.weights
+
+    @property
+    def class_weights(self) -> Floats:
+        """Rows of each class, every one counted by its weight."""
+        return np.bincount(self.codes, weights=self.weights, minlength=len(self.classes)).astype(np.float64)
+
+    def paid(self, answers: NDArray[np.intp]) -> Floats:
         """What answers, given as codes, cost on each row."""
         return np.asarray(self.cost_table[np.arange(len(answers)), answers])
 
     def subset(self, rows: NDArray[np.intp]) -> ComparisonData:
         """The same question on some of the rows."""
         costs = self.costs[rows] if isinstance(self.costs, ExampleCosts) else self.costs
-        groups = None if self.groups is None else self.groups[rows]
+        cut: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in ("groups", "weights", "folds")
+        }
         X = take_rows(self.X, rows)
-        part = replace(self, X=X, y=self.y[rows], codes=self.codes[rows], costs=costs, groups=groups)
+        part = replace(self, X=X, y=self.y[rows], codes=self.codes[rows], costs=costs, **cut)
         part.__dict__["cost_table"] = self.cost_table[rows]  # cut, not worked out again from the labels
         return part
 
@@ -115,17 +131,19 @@ class ComparisonData:
         if not isinstance(self.costs, ExampleCosts):
             return self.costs
         means = np.zeros((len(self.classes), len(self.classes)))
-        np.add.at(means, self.codes, self.cost_table)
-        counts = np.bincount(self.codes, minlength=len(self.classes))
-        return Costs(self.classes, means / np.maximum(counts, 1)[:, None], self.costs.positive, self.costs.currency)
+        np.add.at(means, self.codes, self.cost_table * self.row_weights[:, None])
+        counts = self.class_weights
+        means /= np.where(counts > 0, counts, 1.0)[:, None]
+        return Costs(self.classes, means, self.costs.positive, self.costs.currency)
 
-    def cost_weights(self) -> NDArray[np.float64]:
-        """What a mistake on each row costs on average over the wrong answers, mean 1: weights for any learner."""
+    def cost_weights(self) -> Floats:
+        """What a mistake on each row costs on average over the wrong answers, mean 1, times the weight of the row."""
         table = self.cost_table
         right = table[np.arange(len(self.y)), self.codes]
         weights = (table.sum(axis=1) - right) / (table.shape[1] - 1) - right
         weights = np.maximum(weights, 0.0)
-        return np.asarray(weights / weights.mean()) if weights.any() else np.ones(len(weights))
+        count = self.row_weights
+        return np.asarray(weights * count / np.average(weights, weights=count)) if weights.any() else count
 
 
 def read_data(
@@ -136,6 +154,7 @@ def read_data(
     drop: tuple[Any, ...] = (),
     roles: dict[Any, str] | None = None,
     groups: Any = None,
+    weights: Any = None,
     seed: int = 0,
 ) -> ComparisonData:
     """Check what the user gave and encode labels and groups; what cannot be compared is an error of one sentence."""
@@ -170,7 +189,8 @@ def read_data(
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
     X = _used_columns(X, columns)
     grouped, order = _read_groups(groups, len(labels)), _order(costs, classes)
-    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, grouped, order)
+    counted = _read_weights(weights, len(labels))
+    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, grouped, order, counted)
 
 
 def _order(costs: Any, classes: NDArray[Any]) -> tuple[int, ...]:
@@ -190,6 +210,39 @@ def _read_groups(groups: Any, n: int) -> NDArray[np.intp] | None:
     if len(values) < 2:
         raise invalid("groups", "have two or more values", values.tolist()[:1], "Leave groups out.")
     return np.asarray(codes, dtype=np.intp)
+
+
+def _read_weights(weights: Any, n: int) -> Floats | None:
+    if weights is None:
+        return None
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid("sample_weight", "hold numbers", weights) from None
+    if found.shape != (n,):
+        raise invalid("sample_weight", f"give {n} rows a weight each", f"shape {found.shape}")
+    if (wrong := np.flatnonzero(~((found > 0) & np.isfinite(found)))).size:
+        value, row = found[wrong[0]].item(), int(wrong[0]) + 1
+        raise invalid(
+            "sample_weight", "be positive numbers", value, f"See row {row}; leave rows out that count nothing."
+        )
+    return found
+
+
+def read_folds(cv: Any, data: ComparisonData) -> tuple[int, NDArray[np.intp] | None]:
+    """Number of folds, and the fold of each row where ``cv`` is a splitter that holds every row out once."""
+    if isinstance(cv, type | str) or not hasattr(cv, "split"):
+        return check_count("cv", cv, at_least=2), None
+    times, fold = np.zeros(len(data.codes), dtype=np.intp), np.zeros(len(data.codes), dtype=np.intp)
+    parts = list(cv.split(np.zeros((len(data.codes), 1)), data.codes, data.groups))
+    for k, (_, held) in enumerate(parts):
+        times[held] += 1
+        fold[held] = k
+    if len(parts) < 2 or (times != 1).any():
+        row = int(np.flatnonzero(times != 1)[0]) + 1 if (times != 1).any() else 1
+        often = f"{type(cv).__name__}, where row {row} is held out {times[row - 1]} times in {len(parts)} folds"
+        raise invalid("cv", "be a number, or a splitter of two or more folds that hold every row out once", often)
+    return len(parts), fold
 
 
 def _used_columns(X: Any, columns: Columns) -> Any:

@@ -15,10 +15,9 @@ from ..decision.calibration import LEAST, Calibration, fit_calibration
 from .cache import FoldResult, UnitCache
 from .candidates import Candidate
 from .data import ComparisonData
-from .fold import Judged
+from .fold import Failed, Judged, Outcome, Results, Task
 from .schedule import Effort, Unit, count_survivors, rungs
 from .tuning import near
-from .workers import Failed, Outcome, Results, Task
 
 Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
@@ -68,6 +67,7 @@ class CandidateRun:
     repeats: list[NDArray[np.float32]] = field(default_factory=list)
     answers: NDArray[np.intp] | None = None
     paid: Floats | None = None
+    weights: Floats | None = None  # how much each row counts; None: every row counts once
     calibration: Calibration | None = None
     rounds: int | None = None
     members: list[tuple[CandidateRun, float]] = field(default_factory=list)
@@ -86,7 +86,11 @@ class CandidateRun:
     def cost(self) -> float:
         """Mean cost over the judged rows."""
         assert self.paid is not None
-        return float(self.paid.mean())
+        return float(np.average(self.paid, weights=self.weights))
+
+    def judge(self, answers: NDArray[np.intp], labels: ComparisonData) -> None:
+        """Take answers, given as codes, with what they cost."""
+        self.answers, self.paid, self.weights = answers, labels.paid(answers), labels.weights
 
 
 @dataclass(frozen=True)
@@ -288,12 +292,13 @@ def _repeat_members(data: ComparisonData, work: Work, judged: Folds, rows: int, 
 def _ranked(data: ComparisonData, work: Work, judged: Folds, rows: int, chosen: Sequence[int]) -> list[int]:
     """The candidates that finished on these rows, the least calibrated log loss first."""
     part = judged(rows)
-    codes = data.codes[part.rows]
+    labels = data.labels_only().subset(part.rows)
     finished = [c for c in work.finished(rows) if c in set(chosen) and c not in work.failed]
     losses = {}
     for c in finished:
-        proba = calibrate_out_of_fold(_gather(work, c, rows, 0, part, len(data.classes)), codes, part.fold)
-        losses[c] = float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], LEAST)).mean())
+        proba = calibrate_out_of_fold(_gather(work, c, rows, 0, part, len(data.classes)), labels, part.fold)
+        true_proba = np.maximum(proba[np.arange(len(labels.codes)), labels.codes], LEAST)
+        losses[c] = float(-np.average(np.log(true_proba), weights=labels.weights))
     return sorted(finished, key=lambda c: (losses[c], c))
 
 
@@ -314,13 +319,14 @@ def _gather(work: Work, c: int, rows: int, repeat: int, part: Judged, n_classes:
 
 
 def calibrate_out_of_fold(
-    proba: NDArray[np.float32], codes: NDArray[np.intp], fold: NDArray[np.intp]
+    proba: NDArray[np.float32], labels: ComparisonData, fold: NDArray[np.intp]
 ) -> NDArray[np.float32]:
     """Each fold through curves fitted on the others."""
     found = np.empty_like(proba)
     for k in range(int(fold.max()) + 1):
         held = fold == k
-        found[held] = fit_calibration(proba[~held], codes[~held]).apply(proba[held])
+        weights = None if labels.weights is None else labels.weights[~held]
+        found[held] = fit_calibration(proba[~held], labels.codes[~held], weights).apply(proba[held])
     return found
 
 
@@ -348,13 +354,13 @@ def _judge(run: CandidateRun, work: Work, c: int, rows: int, judged: Folds, labe
     while len(work.results.get((c, rows, repeat), {})) == judged(rows, repeat).n_folds:
         part = judged(rows, repeat)
         raw.append(_gather(work, c, rows, repeat, part, len(labels.classes)))
-        run.repeats.append(calibrate_out_of_fold(raw[-1], labels.codes, part.fold))
+        run.repeats.append(calibrate_out_of_fold(raw[-1], labels, part.fold))
         rounds += [r.rounds for r in work.results[c, rows, repeat].values() if r.rounds is not None]
         repeat += 1
     run.proba, run.repeats = run.repeats[0], run.repeats[1:]
-    run.calibration = fit_calibration(np.concatenate(raw), np.tile(labels.codes, len(raw)))
-    run.answers = labels.decide(run.proba)
-    run.paid = labels.paid(run.answers)
+    weights = None if labels.weights is None else np.tile(labels.weights, len(raw))
+    run.calibration = fit_calibration(np.concatenate(raw), np.tile(labels.codes, len(raw)), weights)
+    run.judge(labels.decide(run.proba), labels)
     run.rounds = round(float(np.mean(rounds))) if rounds else None
 
 
@@ -370,15 +376,15 @@ def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> Candidat
     able = [r for r in runs if r.proba is not None and r.candidate is not None and r.candidate.kind.savable]
     if not able:
         return None
-    weights = greedy_blend(_told(able, 0, labels))
+    weights = greedy_blend(_told(able, 0, labels), labels.weights)
     able = [r for r, w in zip(able, weights, strict=True) if w > 0]
     common = min(len(r.repeats) for r in able)
-    weights = greedy_blend(np.vstack([_told(able, repeat, labels) for repeat in range(common + 1)]))
+    count = None if labels.weights is None else np.tile(labels.weights, common + 1)
+    weights = greedy_blend(np.vstack([_told(able, repeat, labels) for repeat in range(common + 1)]), count)
     members = [(r, float(w)) for r, w in zip(able, weights, strict=True) if w > 0]
     mean: Floats = np.sum([w * np.asarray(r.proba, dtype=np.float64) for r, w in members], axis=0)
     blend = CandidateRun("blend", "blend", proba=mean.astype(np.float32), members=members, folds=members[0][0].folds)
-    blend.answers = labels.decide(mean)
-    blend.paid = labels.paid(blend.answers)
+    blend.judge(labels.decide(mean), labels)
     blend.rows = members[0][0].rows
     blend.fit_seconds = sum(r.fit_seconds for r, _ in members)
     blend.predict_seconds = sum(r.predict_seconds for r, _ in members)

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from ..decision.blending import AnswerClassifier
 from ..models.kinds import is_known
@@ -23,24 +24,34 @@ __all__ = ["given_candidates"]
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits a copy; costs go along where ``fit`` takes them."""
+    """Fits a copy; costs and weights of rows go along where ``fit`` takes them."""
 
     estimator: Any
 
     def __call__(self, params: dict[str, Any], rows: TrainingRows, weighted: bool) -> tuple[Any, int | None]:
         model = clone(self.estimator)
         priced = "costs" in inspect.signature(model.fit).parameters
-        costs = {"costs": rows.data.cost_table} if priced else {}
+        given = {"costs": rows.data.cost_table} if priced else {}
+        if rows.data.weights is not None and (name := weight_argument(model)) is not None:
+            given[name] = rows.data.weights
         if hasattr(rows.X, "tocsr") and not get_tags(model).input_tags.sparse:
             dense = FunctionTransformer(_as_array, accept_sparse=True)
             return _with_scores(
-                Pipeline([("dense", dense), ("model", model)]), rows, {f"model__{k}": v for k, v in costs.items()}
+                Pipeline([("dense", dense), ("model", model)]), rows, {f"model__{k}": v for k, v in given.items()}
             )
-        return _with_scores(model, rows, costs)
+        return _with_scores(model, rows, given)
 
 
-def _with_scores(model: Any, rows: TrainingRows, costs: dict[str, Any]) -> tuple[Any, int | None]:
-    model.fit(rows.X, rows.data.codes, **costs)
+def weight_argument(estimator: Any) -> str | None:
+    """The keyword by which ``fit`` takes weights of rows, in a pipeline that of its last step; None without one."""
+    if isinstance(estimator, Pipeline):
+        inner = weight_argument(estimator[-1])
+        return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def _with_scores(model: Any, rows: TrainingRows, given: dict[str, Any]) -> tuple[Any, int | None]:
+    model.fit(rows.X, rows.data.codes, **given)
     if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
         return model, None
     return AnswerClassifier(model), None
@@ -71,6 +82,9 @@ def given_candidates(estimators: Mapping[str, Any] | None, known: Collection[str
             raise invalid("estimators", "have names of their own", name)
         if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
             raise invalid(f"estimator {name!r}", "be a classifier with fit and predict", estimator)
-        kind = Kind(_Fit(estimator), "scaled", savable=is_known(type(estimator)))
+        weighs = weight_argument(estimator) is not None
+        priced = "costs" in inspect.signature(estimator.fit).parameters
+        savable = is_known(type(estimator))
+        kind = Kind(_Fit(estimator), "scaled", savable=savable, takes_weights=weighs, sees_costs=priced)
         found.append(Candidate(name, kind, {"estimator": repr(estimator)}))
     return found

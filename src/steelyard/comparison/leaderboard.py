@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluate import Interval
+from ..evaluate.weighted import effective_rows, weighted_mean
 from .choice import SAME, lead_by_chance
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
@@ -61,10 +62,10 @@ def _row(data: ComparisonData, run: CandidateRun, winner: CandidateRun, weight: 
     rng = np.random.default_rng([data.seed, 31])
     n_classes = len(data.classes)
     counts = np.zeros((n_classes, n_classes))
-    np.add.at(counts, (data.codes, run.answers), 1.0)
-    drawn = _resampled_counts(counts, rng)
+    np.add.at(counts, (data.codes, run.answers), data.row_weights)
+    drawn = _resampled_counts(counts, _rows_behind(data), rng)
     cost = _interval(run.cost, _resampled_costs(data, run.paid, rng))
-    constant = float(data.cost_table.mean(axis=0).min())
+    constant = float(np.average(data.cost_table, axis=0, weights=data.weights).min())
     saved = _interval(_saved(run.cost, constant), np.array([_saved(cost.low, constant), _saved(cost.high, constant)]))
     two = n_classes == 2
     positive = data.costs.positive_index() if two else 0
@@ -73,7 +74,7 @@ def _row(data: ComparisonData, run: CandidateRun, winner: CandidateRun, weight: 
         name=run.name,
         family=run.family,
         mean_cost=cost,
-        total_cost=float(run.paid.sum()),
+        total_cost=float(data.row_weights @ run.paid),
         savings=saved,
         g_mean=rates["g_mean"],
         f1=rates.get("f1"),
@@ -98,26 +99,36 @@ def _interval(value: float, drawn: Floats) -> Interval:
     return Interval(value, float(min(low, value)), float(max(high, value)), _CONFIDENCE, float(drawn.std()))
 
 
-def _resampled_counts(counts: Floats, rng: np.random.Generator) -> Floats:
+def _rows_behind(data: ComparisonData) -> Floats:
+    """Of each class, the rows of equal weight that would be as certain; without weights its rows."""
+    weights = data.row_weights
+    parts = [weights[data.codes == k] for k in range(len(data.classes))]
+    return np.array([round(effective_rows(part)) if len(part) else 0 for part in parts], dtype=np.float64)
+
+
+def _resampled_counts(counts: Floats, rows: Floats, rng: np.random.Generator) -> Floats:
     """Confusion tables of rows drawn again within their classes."""
     drawn = np.zeros((_RESAMPLES, *counts.shape))
     for k, row in enumerate(counts):
         if row.sum() > 0:
-            drawn[:, k] = rng.multinomial(int(row.sum()), row / row.sum(), _RESAMPLES)
+            drawn[:, k] = rng.multinomial(int(rows[k]), row / row.sum(), _RESAMPLES) * (row.sum() / rows[k])
     return drawn
 
 
 def _resampled_costs(data: ComparisonData, paid: Floats, rng: np.random.Generator) -> Floats:
     total = np.zeros(_RESAMPLES)
+    weights = data.row_weights
     for k in range(len(data.classes)):
-        pool = paid[data.codes == k]
+        pool, count = paid[data.codes == k], weights[data.codes == k]
         if len(pool) == 0:
             continue
         if len(pool) <= _DRAWN:
-            total += pool[rng.integers(0, len(pool), (_RESAMPLES, len(pool)))].sum(axis=1)
+            at = rng.integers(0, len(pool), (_RESAMPLES, len(pool)))
+            total += count.sum() * (count * pool)[at].sum(axis=1) / count[at].sum(axis=1)
         else:
-            total += len(pool) * (pool.mean() + pool.std() / np.sqrt(len(pool)) * rng.standard_normal(_RESAMPLES))
-    return total / len(paid)
+            mean, error = weighted_mean(pool, count)
+            total += count.sum() * (mean + error * rng.standard_normal(_RESAMPLES))
+    return np.asarray(total / weights.sum())
 
 
 def _rates(positive: int, two: bool) -> dict[str, _Rate]:
@@ -131,7 +142,8 @@ def _rates(positive: int, two: bool) -> dict[str, _Rate]:
 
 def _recalls(counts: Floats) -> Floats:
     right = np.diagonal(counts, axis1=-2, axis2=-1)
-    return np.asarray(right / np.maximum(counts.sum(axis=-1), 1.0))
+    rows = counts.sum(axis=-1)
+    return np.asarray(right / np.where(rows > 0, rows, 1.0))
 
 
 def _g_mean(counts: Floats) -> Floats:
@@ -141,4 +153,5 @@ def _g_mean(counts: Floats) -> Floats:
 def _f1(counts: Floats, positive: int) -> Floats:
     found = counts[..., positive, positive]
     wrong = counts[..., positive, 1 - positive] + counts[..., 1 - positive, positive]
-    return np.asarray(2 * found / np.maximum(2 * found + wrong, 1.0))
+    rows = 2 * found + wrong
+    return np.asarray(2 * found / np.where(rows > 0, rows, 1.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -19,7 +20,7 @@ from ..online import AROW, CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifie
 from ..reduction import AllPairsClassifierCV, FilterTreeClassifierCV, OneSidedClassifierCV
 from ..tree import C45Classifier
 from .baselines import BASELINES
-from .candidates import Kind, TrainingRows
+from .candidates import Kind, TrainingRows, fit_arguments
 from .schedule import assign_folds
 
 Params = dict[str, Any]
@@ -39,12 +40,12 @@ def _tree(params: Params, rows: TrainingRows) -> C45Classifier:
 
 def _adaboost_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     boosted = AdaBoostM1Classifier(_tree(params, rows), n_estimators=params["n_estimators"])
-    return boosted.fit(rows.X, rows.data.codes), None
+    return boosted.fit(rows.X, rows.data.codes, rows.data.weights), None
 
 
 def _adac2_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     boosted = AdaC2M1Classifier(_tree(params, rows), n_estimators=params["n_estimators"])
-    return boosted.fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return boosted.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table), None
 
 
 def _adac2_searched(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
@@ -62,7 +63,8 @@ def _adac2_searched(params: Params, rows: TrainingRows, weighted: bool) -> Fitte
         cv=3,
         random_state=rows.data.seed,
     )
-    return search.fit(rows.X, rows.data.codes).best_estimator_, None
+    best = search.fit(rows.X, rows.data.codes).best_estimator_
+    return (best if rows.data.weights is None else clone(best).fit(rows.X, rows.data.codes, rows.data.weights)), None
 
 
 # -- one pass ---------------------------------------------------------------------------------------------------------
@@ -72,7 +74,8 @@ def _one_pass(learner: Any, rows: TrainingRows) -> Fitted:
     """Rows of length one in a random order: a table may be sorted by class."""
     order = np.random.default_rng([rows.data.seed, 3]).permutation(len(rows.data.codes))
     scaled = Normalizer().fit(rows.X)
-    learner.fit(scaled.transform(rows.X)[order], rows.data.codes[order], costs=rows.data.cost_table[order])
+    weights = None if rows.data.weights is None else rows.data.weights[order]
+    learner.fit(scaled.transform(rows.X)[order], rows.data.codes[order], weights, costs=rows.data.cost_table[order])
     return Pipeline([("normalize", scaled), ("learner", learner)]), None
 
 
@@ -93,34 +96,38 @@ def _online_costs(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 def _cs_svm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     model = CSSVMClassifier(kernel="rbf", **params)
-    return model.fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table), None
 
 
 def _cs_ldm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     """theta is the cost of a mistake on each example, rho = 0: the classes' sizes play no part of their own."""
     model = CSLDMClassifier(kernel="linear", random_state=rows.data.seed, rho=0.0, **params)
-    return model.fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table), None
 
 
 def _cs_ldm_balanced(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     """Equal recognition of both classes is what it searches rho for; every column within [0, 1], as in paper 004."""
     scaler = (MaxAbsScaler() if hasattr(rows.X, "indptr") else MinMaxScaler()).fit(rows.X)
     model = CSLDMClassifier(kernel="linear", random_state=rows.data.seed, balance="train", **params)
-    model.fit(scaler.transform(rows.X), rows.data.codes)
+    model.fit(scaler.transform(rows.X), rows.data.codes, rows.data.weights)
     return Pipeline([("scale", scaler), ("learner", model)]), None
 
 
 def _one_sided_svr(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return OneSidedClassifierCV(**params).fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return OneSidedClassifierCV(**params).fit(
+        rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table
+    ), None
 
 
 def _filter_tree(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     model = FilterTreeClassifierCV(random_state=rows.data.seed, **params)
-    return model.fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table), None
 
 
 def _all_pairs(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return AllPairsClassifierCV(**params).fit(rows.X, rows.data.codes, costs=rows.data.cost_table), None
+    return AllPairsClassifierCV(**params).fit(
+        rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table
+    ), None
 
 
 # -- thresholds and resampling ----------------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ def _thresholded(base: str, params: Params, rows: TrainingRows, weighted: bool) 
         part = TrainingRows(rows.X[rest], data.labels_only().subset(rest), rows.categories, rows.rounds)
         model, _ = BASELINES[base].fit(params, part, weighted)
         score[held] = code_probabilities(model, rows.X[held], 2)[:, positive]
-    cut = cheapest_threshold(score, data.y, data.costs)
+    cut = cheapest_threshold(score, data.y, data.costs, data.weights)
     model, rounds = BASELINES[base].fit(params, rows, weighted)
     decided = FixedThresholdClassifier(
         FrozenEstimator(model), threshold=cut, pos_label=positive, response_method="predict_proba"
@@ -156,7 +163,7 @@ def _balanced_forest(params: Params, rows: TrainingRows, weighted: bool) -> Fitt
     from imblearn.ensemble import BalancedRandomForestClassifier
 
     forest = BalancedRandomForestClassifier(random_state=rows.data.seed, **params)
-    return forest.fit(rows.X, rows.data.codes), None
+    return forest.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 
 def _smote_logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
@@ -169,19 +176,21 @@ def _smote_logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitte
 
 LEARNERS: dict[str, Kind] = {
     "adaboost_c45": Kind(_adaboost_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True),
-    "adac2_c45": Kind(_adac2_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True),
-    "adac2_searched": Kind(_adac2_searched, "coded", "own", most_rows=_SEARCH_ROWS, dense=True, requires="optuna"),
-    "csogd": Kind(_csogd, "scaled", "own", two_classes=True),
-    "arow": Kind(_arow, "scaled", "own", two_classes=True),
-    "online_costs": Kind(_online_costs, "scaled", "own"),
-    "cs_svm": Kind(_cs_svm, "scaled", "own", most_rows=_KERNEL_ROWS, two_classes=True),
-    "cs_ldm": Kind(_cs_ldm, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True),
+    "adac2_c45": Kind(_adac2_c45, "coded", "own", most_rows=_TREE_ROWS, dense=True, sees_costs=True),
+    "adac2_searched": Kind(
+        _adac2_searched, "coded", "own", most_rows=_SEARCH_ROWS, dense=True, requires="optuna", sees_costs=True
+    ),
+    "csogd": Kind(_csogd, "scaled", "own", two_classes=True, sees_costs=True),
+    "arow": Kind(_arow, "scaled", "own", two_classes=True, sees_costs=True),
+    "online_costs": Kind(_online_costs, "scaled", "own", sees_costs=True),
+    "cs_svm": Kind(_cs_svm, "scaled", "own", most_rows=_KERNEL_ROWS, two_classes=True, sees_costs=True),
+    "cs_ldm": Kind(_cs_ldm, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True, sees_costs=True),
     "cs_ldm_balanced": Kind(_cs_ldm_balanced, "scaled", "own", most_rows=_TREE_ROWS, two_classes=True),
-    "one_sided_svr": Kind(_one_sided_svr, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "filter_tree": Kind(_filter_tree, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "all_pairs": Kind(_all_pairs, "scaled", "own", most_rows=_KERNEL_ROWS),
-    "threshold_logistic": Kind(_threshold_logistic, "scaled", two_classes=True),
-    "threshold_lightgbm": Kind(_threshold_lightgbm, "coded", two_classes=True),
+    "one_sided_svr": Kind(_one_sided_svr, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "filter_tree": Kind(_filter_tree, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "all_pairs": Kind(_all_pairs, "scaled", "own", most_rows=_KERNEL_ROWS, sees_costs=True),
+    "threshold_logistic": Kind(_threshold_logistic, "scaled", two_classes=True, sees_costs=True),
+    "threshold_lightgbm": Kind(_threshold_lightgbm, "coded", two_classes=True, sees_costs=True),
     "balanced_forest": Kind(_balanced_forest, "scaled", requires="imblearn"),
-    "smote_logistic": Kind(_smote_logistic, "scaled", most_rows=_TREE_ROWS, requires="imblearn"),
+    "smote_logistic": Kind(_smote_logistic, "scaled", most_rows=_TREE_ROWS, requires="imblearn", takes_weights=False),
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..data.digest import data_digest
 from ..evaluate import Interval
+from ..evaluate.weighted import effective_rows
 from .candidates import Candidate
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
@@ -38,6 +39,7 @@ def comparison_json(
         "schema": SCHEMA,
         "data": data_digest_of(runs.problem),
         "costs": runs.problem.mean_costs().to_dict(),
+        "sample_weight": weights_in_short(runs.problem),
         "winner": best.name,
         "promise": {name: plain_values(value) for name, value in promised.as_dict().items()},
         "recommendation": list(recommendation),
@@ -66,6 +68,13 @@ def plain_values(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def weights_in_short(data: ComparisonData) -> dict[str, float] | None:
+    """Sum of the rows' weights and the rows that are as certain; None without weights."""
+    if data.weights is None:
+        return None
+    return {"sum": float(data.weights.sum()), "effective_rows": effective_rows(data.weights)}
+
+
 def question_of(data: ComparisonData, everyone: Sequence[Candidate], cv: int) -> str:
     """What finished units may be used for again: the same data, costs, folds, seed and candidates."""
     settings = [[c.name, c.params, c.weighted] for c in everyone]
@@ -79,6 +88,7 @@ def data_digest_of(data: ComparisonData) -> str:
     frame = nw.from_native(data.X, eager_only=True, pass_through=True)
     groups = () if data.groups is None else data.groups
     parts = [data_digest(data.cost_table, data.codes), data_digest(data.classes, groups), repr(data.columns)]
+    parts += [data_digest(given, ()) for given in (data.weights, data.folds) if given is not None]
     if isinstance(frame, nw.DataFrame):
         parts += [data_digest(_cells(frame[name]), ()) for name in data.columns.used]
     else:

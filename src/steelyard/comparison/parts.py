@@ -23,6 +23,7 @@ from ..scale.predict import as_state
 from ..scale.rows import read_spec
 from ..scale.sample import sample_table
 from ..scale.score import score_parts
+from ..validation.docstrings import WRITTEN, documented
 from ..validation.values import check_count, check_number, invalid
 from . import Comparison, compare
 from .candidates import Candidate
@@ -82,13 +83,9 @@ class PartsComparison:
         """Name of the finalist that costs least on the held-out parts."""
         return self.lines[0].name
 
+    @documented(WRITTEN)
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the winner without pickle.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write it.
 
         Returns
         -------

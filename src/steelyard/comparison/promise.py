@@ -54,13 +54,14 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
 
     In each resample the rows in the bag choose winner and blend weights, the rows out of the bag are paid for, and a
     new sample of the asked size is drawn from these, class by class. The classes keep their shares, but for a constant
-    answer, which nothing else makes uncertain.
+    answer, which nothing else makes uncertain. Rows are drawn into the bag alike and count by their weights; new ones
+    are drawn as often as their weights say.
     """
     rng = np.random.default_rng([data.seed, 23])
     paid, true_proba, proba = _tables(data, choice)
     n, n_classes = len(data.codes), len(data.classes)
     of_class = [np.flatnonzero(data.codes == k) for k in range(n_classes)]
-    shares = np.array([len(rows_of) for rows_of in of_class]) / n
+    shares = data.class_weights / data.row_weights.sum()
     means, drawn, weights = (np.empty((_RESAMPLES, n_classes)) for _ in range(3))
     for b in range(_RESAMPLES):
         count = np.zeros(n)
@@ -70,9 +71,10 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
         sizes = rng.multinomial(rows, shares) if is_constant else np.round(rows * shares)
         for k, rows_of in enumerate(of_class):
             outside = rows_of[count[rows_of] == 0]
-            pool = costs[outside if len(outside) else rows_of]
-            means[b, k] = pool.mean()
-            drawn[b, k] = _new_mean(pool, max(1, int(sizes[k])), rng)
+            pool = outside if len(outside) else rows_of
+            likely = None if data.weights is None else data.weights[pool] / data.weights[pool].sum()
+            means[b, k] = np.average(costs[pool], weights=likely)
+            drawn[b, k] = _new_mean(costs[pool], likely, max(1, int(sizes[k])), rng)
             weights[b, k] = sizes[k] / sizes.sum()
     totals = (drawn * weights).sum(axis=1)
     low, high = np.quantile(totals, [(1 - confidence) / 2, (1 + confidence) / 2])
@@ -103,28 +105,31 @@ def _chosen_costs(
     rng: np.random.Generator,
 ) -> tuple[Floats, bool]:
     """What the winner of the rows in the bag pays on every row, and whether it is a constant answer."""
-    means = count @ paid / count.sum()
+    weighed = count * data.row_weights
+    means = weighed @ paid / weighed.sum()
     k = int(means.argmin())
     if true_proba is None or proba is None:
         return np.asarray(paid[:, k]), k >= len(choice.singles)
     inside = np.flatnonzero(count)
     if len(inside) > _ROWS_FOR_WEIGHTS:
         inside = np.sort(rng.choice(inside, _ROWS_FOR_WEIGHTS, replace=False))
-    weights = greedy_blend(true_proba[inside], count[inside], _STEPS)
+    weights = greedy_blend(true_proba[inside], weighed[inside], _STEPS)
     used = np.flatnonzero(weights)
     blended = data.paid(data.decide(proba[:, :, used] @ weights[used].astype(np.float32)))
     first_constant = len(choice.singles)
-    single = clearly_cheaper(paid[:, :first_constant], blended, count)
+    single = clearly_cheaper(paid[:, :first_constant], blended, count, data.weights)
     if single is not None:
         blended = np.asarray(paid[:, single])
     constants = means[first_constant:]
-    if len(constants) and constants.min() <= count @ blended / count.sum():
+    if len(constants) and constants.min() <= weighed @ blended / weighed.sum():
         return np.asarray(paid[:, first_constant + int(constants.argmin())]), True
     return blended, False
 
 
-def _new_mean(pool: Floats, size: int, rng: np.random.Generator) -> float:
-    """Mean cost of so many new rows of a class."""
+def _new_mean(pool: Floats, likely: Floats | None, size: int, rng: np.random.Generator) -> float:
+    """Mean cost of so many new rows of a class; ``likely`` are the chances of its rows, equal if None."""
     if size <= _DRAWN:
-        return float(rng.choice(pool, size).mean())
-    return float(pool.mean() + pool.std() / np.sqrt(size) * rng.standard_normal())
+        return float(rng.choice(pool, size, p=likely).mean())
+    mean = float(np.average(pool, weights=likely))
+    spread = float(np.sqrt(np.average((pool - mean) ** 2, weights=likely)))
+    return float(mean + spread / np.sqrt(size) * rng.standard_normal())

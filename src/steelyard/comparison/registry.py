@@ -73,5 +73,5 @@ def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
 
 def constants(data: ComparisonData) -> list[int]:
     """Codes of the cheapest constant answers, in the order of the classes."""
-    costs = data.cost_table.sum(axis=0)
+    costs = data.row_weights @ data.cost_table
     return sorted(int(k) for k in np.argsort(costs, kind="stable")[:MOST_CONSTANTS])

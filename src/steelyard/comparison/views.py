@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,16 +17,14 @@ from ..models.rows import frame_library, known_columns
 from ..report.amounts import interval_error, money
 from ..validation.values import invalid, require
 from .card import model_card
-from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation
-from .page import PageSource, comparison_page, comparison_summary, embed
+from .evaluation import CandidateRun, Evaluation
+from .page import PageSource, comparison_summary, embed
 from .page.levers import price_curve
 
 if TYPE_CHECKING:
     from .leaderboard import LeaderboardRow
     from .promise import Promise
 
-_REFIT_SECONDS = 10.0  # of CPU for the learning curve and what matters, at the least
-_REFIT_SHARE = 0.1  # of the CPU time of the evaluation, where that is more
 _INTERVALS = ("mean_cost", "savings", "g_mean", "f1", "sensitivity", "specificity")
 _BRASS, _GREY = "#9a6a00", "#7a7f87"
 
@@ -50,6 +47,10 @@ class ComparisonViews:
         """The winner, fitted on all rows; given by :class:`Comparison`."""
         raise NotImplementedError
 
+    def _page_source(self) -> PageSource:
+        """What the page shows; given by :class:`Comparison`."""
+        raise NotImplementedError
+
     @property
     def card(self) -> dict[str, Any]:
         """How the winner came about and what it promises, in plain values."""
@@ -67,6 +68,8 @@ class ComparisonViews:
         problem, rows = self.runs.problem, self.runs.judged.rows
         assert self.best.answers is not None
         columns: dict[str, Any] = {"row": rows.tolist(), "label": problem.y[rows].tolist()}
+        if problem.weights is not None:
+            columns["weight"] = problem.weights[rows].tolist()
         columns["decision"] = problem.classes[self.best.answers].tolist()
         if self.best.proba is not None:
             columns |= {
@@ -90,31 +93,6 @@ class ComparisonViews:
     def model(self) -> Model:
         """The winner fitted on all rows, ready for new data."""
         return self.refit()
-
-    def report(self, path: str | Path, *, show_rows: bool = False) -> Path:
-        """Write one self-contained HTML page.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to write the page.
-        show_rows : bool
-            Whether the costliest mistakes are shown with their cells. Pages get forwarded: the default is row numbers.
-
-        Returns
-        -------
-        Path
-            The file.
-        """
-        return comparison_page(self._page_source(), show_rows=show_rows, seconds=self._page_seconds()).write(path)
-
-    def _page_seconds(self) -> float:
-        """CPU seconds for the page's fits; with a time limit what is left of it, once the model is fitted, too."""
-        seconds = max(_REFIT_SECONDS, _REFIT_SHARE * self.runs.cpu_seconds)
-        if self.time_limit is None:
-            return seconds
-        left = (1 - FINISH_SHARE) * self.time_limit - self.runs.cpu_seconds - REFIT * self.best.fit_seconds
-        return min(seconds, max(left, 0.0))
 
     def plot_costs(self, ax: Any = None) -> Any:
         """Mean cost of every candidate with its interval; needs matplotlib.
@@ -162,10 +140,6 @@ class ComparisonViews:
         ax.set(xscale="log", xlabel=chart.x_name, ylabel=chart.y_name, ylim=(None, chart.top))
         ax.legend([series.name for series in chart.series], fontsize="small", frameon=False)
         return ax
-
-    def _page_source(self) -> PageSource:
-        shown = (self.lines, self.recommendation, self.warnings, self.promise, self.card)
-        return PageSource(self.runs, self.best, *shown, self.source, self.target, self.segments)
 
     def __repr__(self) -> str:
         spread = interval_error(self.promise.low, self.promise.high)

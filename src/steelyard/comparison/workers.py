@@ -10,51 +10,19 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from .cache import FoldResult
-from .candidates import Candidate
 from .data import ComparisonData
-from .fold import FoldRunner
+from .fold import SKIPPED, Failed, FoldRunner, Outcome, Results, Task
 from .schedule import Unit
 
-Task = tuple[Unit, Candidate]
-Outcome = FoldResult | str
-Results = Iterator[tuple[Unit, Outcome]]
-Failed = Callable[[int], bool]  # whether a candidate has failed on an earlier fold
-SKIPPED = "skipped"
 _POLL = 0.1
 _IDLE_TIMES = 10  # wall time a unit may take, in multiples of its CPU limit
 _START_LIMIT = 600.0  # seconds in which a worker has imported its libraries
 _READY = b"ready"
 _MEMORY_SHARE = 0.7  # of the machine's memory ends a worker that fills it
-
-
-class InProcess:
-    """Units one after the other in this process: nothing to start, no protection."""
-
-    def __init__(self, data: ComparisonData, cv: int) -> None:
-        self.cpu_limit = math.inf
-        self._runner = FoldRunner(data, cv)
-        self._began, self._in_units = time.process_time(), 0.0
-
-    def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
-        """Results in the order of the tasks, until no further one may start."""
-        for unit, candidate in tasks:
-            if not may_start():
-                return
-            result = SKIPPED if failed(unit.candidate) else self._runner.run(unit, candidate)
-            self._in_units += 0.0 if isinstance(result, str) else result.cpu_seconds
-            yield unit, result
-
-    def cpu_beside(self) -> float:
-        """CPU seconds since the pool was made that no unit took."""
-        return time.process_time() - self._began - self._in_units
-
-    def close(self) -> None:
-        """Nothing to end."""
 
 
 class WorkerPool:

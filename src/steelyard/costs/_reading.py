@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,12 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
             ) from None
     if sorted(nested) != sorted(answers):
         raise CostsError(
-            f"{path}: the rows ({', '.join(nested)}) must name the same classes as the header ({', '.join(answers)})."
+            f"{path}: the rows ({_first(nested)}) must name the same classes as the header ({_first(answers)})."
         )
     return nested, answers
+
+
+def _first(names: Iterable[str], most: int = 5) -> str:
+    """Some names for a message: a table of data taken for costs has thousands."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")

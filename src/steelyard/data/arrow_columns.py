@@ -16,6 +16,7 @@ from ..validation.values import require
 from .columns import Column, encoded, number_column, text_column
 from .files import file_error
 
+BLOCK = 1 << 18  # bytes of rows that are filled column by column
 EXACT = 2**53  # whole numbers from there on are no doubles
 
 
@@ -38,8 +39,12 @@ def is_arrow_text(kind: Any) -> bool:
 def arrow_rows(where: str, batch: Any, names: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
     """Numeric columns of a record batch as rows, each cell copied once; missing cells are NaN."""
     X = np.empty((batch.num_rows, len(names)), dtype=dtype)
-    for j, name in enumerate(names):
-        X[:, j] = _numbers(where, name, batch.column(name))
+    columns = [_numbers(where, name, batch.column(name)) for name in names]
+    block = max(512, BLOCK // max(1, X.itemsize * len(names)))
+    for start in range(0, len(X), block):  # cells of one column lie a row apart: a few rows at a time stay in the cache
+        rows = X[start : start + block]
+        for j, column in enumerate(columns):
+            rows[:, j] = column[start : start + block]
     return X
 
 

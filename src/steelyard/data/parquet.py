@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -104,20 +104,33 @@ def parquet_chunks(
 class ParquetSource:
     """A Parquet file, read a little at a time and with its checksums verified."""
 
-    def __init__(self, content: Any) -> None:
+    def __init__(self, where: str, content: Any) -> None:
+        self._where = where
         self._file = require("pyarrow.parquet", extra="files", why="A Parquet file").ParquetFile(
             content, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True
         )
-        self.names = list(self._file.schema_arrow.names)
+        self._schema = self._file.schema_arrow  # pyarrow makes it anew whenever it is asked
+        self.names = list(self._schema.names)
 
     def schema(self, names: Sequence[str]) -> Any:
         """The Arrow schema of some columns."""
-        return _schema(self._file.schema_arrow, names)
+        return _schema(self._schema, names)
 
     def batches(self, rows: int, names: Sequence[str]) -> Iterator[Any]:
         """Record batches of at most ``rows`` rows with these columns."""
-        for batch in self._file.iter_batches(rows, columns=list(names), use_threads=False):
-            yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
+        done = 0
+        with damage_reported(self._where, lambda: self._groups(done, rows)):
+            for batch in self._file.iter_batches(rows, columns=list(names), use_threads=False):
+                yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
+                done += batch.num_rows
+
+    def _groups(self, start: int, rows: int) -> str:
+        """The row groups that hold some rows, counted from 0."""
+        about = self._file.metadata
+        ends = np.cumsum([about.row_group(i).num_rows for i in range(about.num_row_groups)])
+        last = max(start, min(start + rows, about.num_rows) - 1)
+        first, last = (int(np.searchsorted(ends, row, side="right")) for row in (start, last))
+        return f"row group {first}" if first == last else f"row groups {first} to {last}"
 
 
 class ArrowSource:
@@ -146,14 +159,15 @@ def _schema(schema: Any, names: Sequence[str]) -> Any:
 
 
 @contextmanager
-def damage_reported(where: str) -> Iterator[None]:
-    """What pyarrow says about a damaged file, as a DataFileError."""
+def damage_reported(where: str, place: Callable[[], str] | None = None) -> Iterator[None]:
+    """What pyarrow says about a damaged file, as a DataFileError; ``place`` tells where in the file it stands."""
     pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise file_error(where, None, "a whole Parquet or Arrow file", first) from error
+        at = where if place is None else f"{where}, {place()}"
+        raise file_error(at, None, "a whole Parquet or Arrow file", first) from error
 
 
 def open_arrow(where: str, content: Any) -> ParquetSource | ArrowSource:
@@ -164,7 +178,7 @@ def open_arrow(where: str, content: Any) -> ParquetSource | ArrowSource:
     if start == b"ARROW1":
         return ArrowSource(content)
     if start[:4] == b"PAR1":
-        return ParquetSource(content)
+        return ParquetSource(where, content)
     raise file_error(where, None, "a Parquet or Arrow file", f"a file that begins with {start!r}")
 
 

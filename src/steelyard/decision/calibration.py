@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: a logistic curve per class, or one temperature where classes are small.
+"""Probabilities that mean what they say: a logistic curve per class, or a temperature with the shares of the classes.
 
 Tested in ``tests/unit/decision/test_blending.py``.
 """
@@ -18,20 +18,31 @@ Floats = NDArray[np.float64]
 LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
 FEWEST_FOR_SIGMOID = 40  # rows of the rarest class; with fewer, two numbers per class fit noise
 _RIDGE = 0.01  # pull of slope to 1 and offset to 0: keeps separable data finite
+_PRIOR_ROWS = 2.0  # of the classes' shares, that stand beside the rows of every answer where only answers are known
 _STEPS = 50
+_FEWEST_OF_A_CLASS = 0.5  # rows that a class without any counts for
 
 
 class Calibration(NamedTuple):
-    """Curves on log-odds, one per class (one in all for two classes), or a temperature: then offsets are None."""
+    """Curves on log-odds, one per class (one in all for two classes), or a temperature.
+
+    A temperature has one slope, the power of all probabilities, and an offset per class of their logarithms, or none.
+    """
 
     slopes: Floats
     offsets: Floats | None
 
+    @property
+    def is_temperature(self) -> bool:
+        """Whether it is one power for all classes."""
+        return self.offsets is None or len(self.offsets) > len(self.slopes)
+
     def apply(self, proba: NDArray[Any]) -> Floats:
         """Calibrated probabilities; rows sum to one."""
         clipped = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
-        if self.offsets is None:
-            return _powered(clipped, float(self.slopes[0]))
+        if self.is_temperature:
+            return _powered(clipped, float(self.slopes[0]), 0.0 if self.offsets is None else self.offsets)
+        assert self.offsets is not None
         log_odds = np.log(clipped / (1.0 - clipped))
         if len(self.slopes) == 1:
             positive = expit(self.slopes[0] * log_odds[:, 1] + self.offsets[0])
@@ -40,35 +51,41 @@ class Calibration(NamedTuple):
         return np.asarray(curves / curves.sum(axis=1, keepdims=True))
 
 
-def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp]) -> Calibration:
-    """Fit to probabilities of held-out rows and their class codes.
+def fit_calibration(proba: NDArray[Any], codes: NDArray[np.intp], weight: Floats | None = None) -> Calibration:
+    """Fit to probabilities of held-out rows and their class codes; ``weight`` says how much each row counts.
 
-    A sigmoid per class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, else one temperature for all.
+    Where only answers are known (all probabilities are 0 or 1): how often each answer was right. Else a sigmoid per
+    class where the rarest class has :data:`FEWEST_FOR_SIGMOID` rows, whatever they weigh, and otherwise one temperature
+    for all, with the shares that the classes have among these rows: a candidate fitted on weighted or resampled rows
+    believes in others.
     """
+    count = np.ones(len(codes)) if weight is None else weight
     clipped = np.clip(np.asarray(proba, dtype=np.float64), LEAST, 1.0 - LEAST)
     n_classes = clipped.shape[1]
     counts = np.bincount(codes, minlength=n_classes)
-    if counts.min() < FEWEST_FOR_SIGMOID:
-        return Calibration(np.array([_temperature(clipped, codes)]), None)
+    answers_only = bool(((clipped == LEAST) | (clipped == 1.0 - LEAST)).all())
+    if counts.min() < FEWEST_FOR_SIGMOID and not answers_only:
+        return _temperature(clipped, codes, count)
     log_odds = np.log(clipped / (1.0 - clipped))
     columns = (1,) if n_classes == 2 else range(n_classes)
-    curves = [_sigmoid(log_odds[:, j], codes == j) for j in columns]
+    curve = _answer_rates if answers_only else _sigmoid
+    curves = [curve(log_odds[:, j], codes == j, count) for j in columns]
     return Calibration(np.array([a for a, _ in curves]), np.array([b for _, b in curves]))
 
 
-def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
+def _sigmoid(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[float, float]:
     """Slope and offset by Newton's method with step halving; the slope never turns negative."""
     point = np.array([1.0, 0.0])
     centre = point.copy()
 
     def loss(at: Floats) -> float:
         margin = np.where(truth, 1.0, -1.0) * (at[0] * score + at[1])
-        return float(np.logaddexp(0.0, -margin).sum() + 0.5 * _RIDGE * ((at - centre) ** 2).sum())
+        return float(count @ np.logaddexp(0.0, -margin) + 0.5 * _RIDGE * ((at - centre) ** 2).sum())
 
     best = loss(point)
     for _ in range(_STEPS):
         proba = expit(point[0] * score + point[1])
-        error, weight = proba - truth, proba * (1.0 - proba)
+        error, weight = count * (proba - truth), count * proba * (1.0 - proba)
         gradient = np.array([error @ score, error.sum()]) + _RIDGE * (point - centre)
         cross = weight @ score
         hessian = np.array([[weight @ score**2 + _RIDGE, cross], [cross, weight.sum() + _RIDGE]])
@@ -82,18 +99,54 @@ def _sigmoid(score: Floats, truth: NDArray[np.bool_]) -> tuple[float, float]:
     return max(float(point[0]), 0.0), float(point[1])
 
 
-def _powered(clipped: Floats, power: float) -> Floats:
-    logs = power * np.log(clipped)
+def _answer_rates(score: Floats, truth: NDArray[np.bool_], count: Floats) -> tuple[float, float]:
+    """The curve through the rates of a class among rows answered with it and among the others.
+
+    A few rows more, of the usual share, stand beside each: an answer given to ten rows, all of one class, is not
+    certain, and is the likelier to be followed the luckier these rows were.
+    """
+    usual = float(count @ truth / count.sum())
+    rates = []
+    for side in (score < 0, score >= 0):
+        rows, found = float(count[side].sum()), float(count[side & truth].sum())
+        rates.append(np.clip((found + _PRIOR_ROWS * usual) / (rows + _PRIOR_ROWS), LEAST, 1.0 - LEAST))
+    low, high = (float(np.log(rate / (1.0 - rate))) for rate in rates)
+    certain = float(np.log((1.0 - LEAST) / LEAST))
+    if high <= low:
+        return 0.0, float(np.log(usual / (1.0 - usual))) if 0.0 < usual < 1.0 else (low + high) / 2
+    return (high - low) / (2 * certain), (high + low) / 2
+
+
+def _powered(clipped: Floats, power: float, offsets: Floats | float = 0.0) -> Floats:
+    logs = power * np.log(clipped) + offsets
     raised = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _temperature(clipped: Floats, codes: NDArray[np.intp]) -> float:
-    """The power of the probabilities with the least log loss, by golden section on its logarithm."""
+def _temperature(clipped: Floats, codes: NDArray[np.intp], count: Floats) -> Calibration:
+    """The power of the probabilities with the least log loss, by golden section on its logarithm.
+
+    Each power comes with the offsets that make the mean probabilities the shares of the classes.
+    """
     rows = np.arange(len(codes))
+    shares = np.bincount(codes, weights=count, minlength=clipped.shape[1])
+    shares = np.maximum(shares, _FEWEST_OF_A_CLASS) / np.maximum(shares, _FEWEST_OF_A_CLASS).sum()
+    offsets = np.zeros(clipped.shape[1])
+
+    def restored(power: float) -> Floats:
+        nonlocal offsets
+        for _ in range(_STEPS):
+            mean = np.average(_powered(clipped, power, offsets), axis=0, weights=count)
+            step = np.log(shares / np.maximum(mean, LEAST))
+            offsets = offsets + step - step @ shares
+            if np.abs(step).max() < 1e-6:
+                break
+        return offsets
 
     def loss(log_power: float) -> float:
-        return float(-np.log(np.maximum(_powered(clipped, float(np.exp(log_power)))[rows, codes], LEAST)).mean())
+        power = float(np.exp(log_power))
+        true_proba = np.maximum(_powered(clipped, power, restored(power))[rows, codes], LEAST)
+        return float(-np.average(np.log(true_proba), weights=count))
 
     low, high, golden = np.log(0.2), np.log(5.0), (np.sqrt(5.0) - 1.0) / 2.0
     a, b = high - golden * (high - low), low + golden * (high - low)
@@ -107,7 +160,8 @@ def _temperature(clipped: Floats, codes: NDArray[np.intp]) -> float:
             low, a, at_a = a, b, at_b
             b = low + golden * (high - low)
             at_b = loss(b)
-    return float(np.exp((low + high) / 2))
+    power = float(np.exp((low + high) / 2))
+    return Calibration(np.array([power]), restored(power))
 
 
 class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..costs import Costs
 from ..evaluate import f_score
@@ -32,8 +32,8 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     estimator : estimator or None
-        A classifier of two classes with a parameter ``costs``, which is cloned; None for logistic regression decided
-        by expected cost.
+        A classifier of two classes, which is cloned. It gets the costs by its parameter ``costs``, or, if it has none,
+        every row's cost as ``sample_weight``. None for logistic regression decided by expected cost.
     grid : int
         Number of thetas, in equal steps in (0, 1).
     cv : int
@@ -61,10 +61,9 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from steelyard import ExpectedCostClassifier, load_dataset
+    >>> from steelyard import load_dataset
     >>> german = load_dataset("german")
-    >>> base = ExpectedCostClassifier(LogisticRegression(max_iter=2000))
-    >>> model = FMeasureClassifier(base, grid=5, cv=3).fit(german.X, german.y)
+    >>> model = FMeasureClassifier(LogisticRegression(max_iter=2000), grid=5, cv=3).fit(german.X, german.y)
     >>> bool(model.f_curve_[:, 1].max() == model.f_curve_[list(model.f_curve_[:, 0]).index(model.theta_), 1])
     True
     """
@@ -97,8 +96,9 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
                 if len(classes) > 2:
                     hint = "Only binary classification is supported. The type of the target is multiclass."
                 raise invalid("y", "hold two classes", classes.tolist()[:5], hint)
-            if "costs" not in self._base().get_params(deep=False):
-                raise invalid("estimator", "have a parameter costs", type(self.estimator).__name__)
+            if not (self._takes_costs() or has_fit_parameter(self._base(), "sample_weight")):
+                wanted = "have a parameter costs or a fit that takes sample_weight"
+                raise invalid("estimator", wanted, type(self.estimator).__name__)
             steps, cv = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
             unit = Costs.binary(fn=1, fp=1, classes=classes, positive=self.positive)
             positive = classes[unit.positive_index()]
@@ -139,8 +139,14 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _base(self) -> Any:
         return ExpectedCostClassifier() if self.estimator is None else clone(self.estimator)
 
+    def _takes_costs(self) -> bool:
+        return "costs" in self._base().get_params(deep=False)
+
     def _fitted(self, X: Any, y: NDArray[Any], theta: float, positive: Any) -> Any:
-        costs = Costs.binary(fn=1 - theta / 2, fp=theta / 2, classes=np.unique(y), positive=positive)
+        fn, fp = 1 - theta / 2, theta / 2
+        if not self._takes_costs():
+            return self._base().fit(X, y, sample_weight=np.where(y == positive, fn, fp))
+        costs = Costs.binary(fn=fn, fp=fp, classes=np.unique(y), positive=positive)
         return self._base().set_params(costs=costs).fit(X, y)
 
     def _held_out(self, X: Any, y: NDArray[Any], thetas: Floats, cv: int, positive: Any) -> list[NDArray[Any]]:

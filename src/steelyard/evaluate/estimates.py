@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import gammainc, gammaincinv, ndtri, stdtrit
 
 from ..costs import CostRule, ExampleCosts
 from ..costs.rules import CostsLike, stated_costs
@@ -28,6 +28,7 @@ from ._predictions import Floats, Predictions
 from .intervals import Interval
 from .streams import trace_answers
 
+_HALVINGS = 60  # of the bisection for the quantile of a mixture
 _STEP = 1e-6  # relative step of the numerical gradient behind the standard error
 
 
@@ -58,28 +59,62 @@ class Estimate:
     rounds: int
     method: str
 
-    def interval(self, level: float = 0.95) -> Interval:
+    def interval(self, level: float = 0.95, *, costliest: float | None = None) -> Interval:
         """The interval of Student's distribution with ``effective_sample_size - 1`` degrees of freedom.
 
-        It is nominal: where mistakes are rare and costly it covers less than it says.
+        It is nominal: where mistakes are rare and costly it covers less than it says. For a mean cost give what the
+        costliest mistake costs: the interval is then the one of gamma distributions described below.
 
         Parameters
         ----------
         level : float
             Confidence, between 0 and 1.
+        costliest : float or None
+            For :func:`mean_cost`: the cost of the costliest mistake.
 
         Returns
         -------
         Interval
             The value with both ends.
+
+        Notes
+        -----
+        The cost of n rounds is a sum over mistakes, each labelled with its own small chance: nearly a sum of weighted
+        Poisson counts, never negative and skewed to the right. Its law is matched by a gamma distribution of the same
+        mean v and variance s^2, as for standardised rates (Fay and Feuer, 1997); s is the standard error, widened as
+        Student's distribution is against the normal one. The lower end is its quantile. For the upper end the mistake
+        that was just not labelled is counted: one more of the costliest kind, at the mean weight of a round,
+        n / effective size. It adds d = costliest / effective size to the mean and d^2 (1 - effective size / n) to the
+        variance. The exact bound of a Poisson count uses that distribution alone, which is too wide; its mid-p form
+        (Fay and Kim, 2017) is the equal mixture of both, whose quantile the upper end is. ``bench/cost_intervals.py``
+        tells how often it holds.
         """
         check_number("level", level, above=0, below=1)
         freedom = self.effective_sample_size - 1
         if not freedom > 0:
             hint = "Ask for more labels first."
             raise NotEstimableError(f"an interval must rest on more than one label; got {self.queried}. {hint}")
+        if costliest is not None:
+            return self._gamma_interval(level, check_number("costliest", costliest, at_least=0))
         reach = float(stdtrit(freedom, (1 + level) / 2)) * self.standard_error
         return Interval(self.value, self.value - reach, self.value + reach, level, self.standard_error, "Student")
+
+    def _gamma_interval(self, level: float, costliest: float) -> Interval:
+        """See the notes of :meth:`interval`."""
+        high, size = (1 + level) / 2, self.effective_sample_size
+        wider = float(stdtrit(size - 1, high) / ndtri(high))
+        variance, more = (wider * self.standard_error) ** 2, costliest / size
+        with_one = (self.value + more, variance + more**2 * max(0.0, 1 - size / self.rounds))
+        seen = (self.value, variance)
+        low, top = _gamma_quantile(1 - high, *seen), _gamma_quantile(high, *with_one)
+        bottom = min(_gamma_quantile(high, *seen), top)
+        for _ in range(_HALVINGS):
+            middle = (bottom + top) / 2
+            if (_gamma_share(middle, *seen) + _gamma_share(middle, *with_one)) / 2 < high:
+                bottom = middle
+            else:
+                top = middle
+        return Interval(self.value, low, top, level, self.standard_error, "gamma")
 
     def __str__(self) -> str:
         return (
@@ -89,6 +124,20 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self.value:.4g}</b> {str(self).partition(' ')[2]}</p>"
+
+
+def _gamma_quantile(share: float, mean: float, variance: float) -> float:
+    """Of the gamma distribution of this mean and variance; of the mean itself where there is no variance."""
+    if mean <= 0 or variance <= 0:
+        return max(mean, 0.0)
+    return float(gammaincinv(mean**2 / variance, share) * variance / mean)
+
+
+def _gamma_share(value: float, mean: float, variance: float) -> float:
+    """The share of that distribution up to a value."""
+    if mean <= 0 or variance <= 0:
+        return float(value >= mean)
+    return float(gammainc(mean**2 / variance, value * mean / variance))
 
 
 @documented()

@@ -81,4 +81,4 @@ class Dense(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """The same cells, zeros included; single precision, for memory's sake."""
-        return X.toarray().astype(np.float32)
+        return (X.toarray() if hasattr(X, "toarray") else np.asarray(X)).astype(np.float32)

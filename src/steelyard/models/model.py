@@ -23,7 +23,7 @@ from ..errors import CostsWarning
 from ..evaluate import Interval
 from ..evaluate.capacity import at_most
 from ..validation.arrays import len_rows
-from ..validation.docstrings import documented
+from ..validation.docstrings import WRITTEN, documented
 from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
@@ -120,13 +120,9 @@ class Model:
     training: TrainingSummary | None = None
     repriced: bool = False  # decide by ``costs`` instead of those the estimator was fitted with
 
+    @documented(WRITTEN)
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model to a `.steelyard` file, whole or not at all; :func:`steelyard.load_model` reads it.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write it.
 
         Returns
         -------
@@ -337,8 +333,8 @@ class Model:
             The same model, decided by these.
         """
         agreed = self._agreed(costs)
-        if not self.uses_row_costs and not self._is_constant():
-            self._warn_about_new_costs()
+        if (names := self._fitted_to_costs()) or (not self.uses_row_costs and not self._is_constant()):
+            self._warn_about_new_costs(names or [self.name])
         return replace(self, costs=agreed, repriced=True)
 
     # -- how ---------------------------------------------------------------------------------------------------------
@@ -380,12 +376,19 @@ class Model:
         if costs is None or isinstance(decider, ExpectedCostClassifier):
             return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
         if not self.repriced and not self._is_constant():
-            self._warn_about_new_costs()
+            self._warn_about_new_costs([self.name])
         return costs.decide(self._probabilities(rows))
 
-    def _warn_about_new_costs(self) -> None:
+    def _fitted_to_costs(self) -> list[str]:
+        """Names of the candidates in it that would have learned otherwise at other costs, by its card."""
+        members = self.card_.get("members")
+        known = [member for member in members if isinstance(member, dict)] if isinstance(members, list) else []
+        return [str(member.get("candidate")) for member in known if member.get("fitted_to_costs") is True]
+
+    def _warn_about_new_costs(self, names: Sequence[str]) -> None:
+        was = "was fitted to its" if len(names) == 1 else "were fitted to their"
         warnings.warn(
-            f"{self.name} was fitted to its costs; other costs are weighed with its probabilities instead.",
+            f"{'; '.join(names)} {was} costs; other costs are weighed with probabilities instead.",
             CostsWarning,
             stacklevel=4,
         )

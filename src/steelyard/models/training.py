@@ -48,11 +48,14 @@ def summarize(
     n_classes: int,
     columns: Columns,
     *,
+    weights: Floats | None = None,
     cost_spec: CostSpec | None = None,
     card: dict[str, Any] | None = None,
 ) -> TrainingSummary:
-    """Look once at the rows a model was fitted on."""
-    shares = np.bincount(codes, minlength=n_classes) / max(len(codes), 1)
+    """Look once at the rows a model was fitted on; ``weights`` say how much each counts in the shares."""
+    shares = np.bincount(codes, weights=weights, minlength=n_classes) / max(
+        len(codes) if weights is None else float(weights.sum()), 1e-300
+    )
     if is_sparse(X):
         return TrainingSummary(shares, *_of_sparse(X), (), cost_spec, {} if card is None else card)
     frame = nw.from_native(X, eager_only=True, pass_through=True)

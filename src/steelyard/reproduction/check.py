@@ -26,7 +26,7 @@ from .searches import ChosenOnce, SearchedCosts
 
 LISTED = 50  # differences printed
 SHARE = 0.02  # of the kept runs
-QUICK_SECONDS = 20.0  # of learning a paper; loading, predicting and measuring come on top
+QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring come on top
 
 
 @dataclass
@@ -38,6 +38,8 @@ class CheckResult:
     different: list[str] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
+    without: dict[str, list[str]] = field(default_factory=dict)  # recipe -> learners that were left out of it
+    digests: dict[str, str] = field(default_factory=dict)  # of the recipes as they are now
 
     def __str__(self) -> str:
         wrong = len(self.different)
@@ -68,7 +70,7 @@ def check_kept(
     item, data : str, optional
         Only this table or figure, only this data set.
     quick : bool
-        Leave out runs that took long when they were kept, so that learning takes less than half a minute.
+        Leave out runs that took long when they were kept, so that learning takes about a minute, and say which.
     hours : float, optional
         Begin no run after this time.
     n_jobs : int
@@ -85,6 +87,7 @@ def check_kept(
     console, result = console or Console(), CheckResult()
     deadline = None if hours is None else time.monotonic() + hours * 3600
     recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
+    result.digests = {recipe.name: recipe.digest for recipe in recipes}
     chosen = {r.name: _chosen(r, Results.committed(r).runs(r), taken) for r in recipes if _why_not(r, quick) is None}
     limit = _limit([run.seconds for runs in chosen.values() for run in runs]) if quick else math.inf
     for recipe in recipes:
@@ -92,8 +95,10 @@ def check_kept(
             result.left_out[recipe.name] = reason
             continue
         some = [run for run in chosen[recipe.name] if run.seconds <= limit]
-        if len(some) < len(chosen[recipe.name]):
-            result.left_out[recipe.name] = f"{len(chosen[recipe.name]) - len(some)} runs take too long for --quick"
+        long = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in chosen[recipe.name] if run not in some}
+        if long:
+            result.left_out[recipe.name] = f"too long for --quick: {', '.join(long.values())}"
+            result.without[recipe.name] = sorted(long.keys() - {run.learner for run in some})
         try:
             _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:
@@ -173,13 +178,22 @@ def _compare(result: CheckResult, where: str, before: float, now: float) -> None
 
 
 def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
-    """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are."""
+    """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are.
+
+    Of a recipe that passed in part the learners that were left out are named: ``without``. What was recorded of a
+    recipe that has changed since is dropped: its runs are others.
+    """
     path = papers / "CHECKED.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     now = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
     mine = known.setdefault(paper, {})
+    for name, digest in result.digests.items():
+        if name in mine and mine[name].get("recipe") != digest:
+            del mine[name]
     for name, cells in result.passed.items():
-        mine[name] = {**now, "cells": cells}
+        mine[name] = {"recipe": result.digests[name], **now, "cells": cells}
+        if result.without.get(name):
+            mine[name]["without"] = ", ".join(result.without[name])
     lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]
     lines.append("# Written by: steelyard reproduce NNN --check --keep")
     for each in sorted(known):

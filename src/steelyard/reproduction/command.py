@@ -131,7 +131,7 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             found = Evidence.of(recipe, done.runs).lines
             if found:
                 console.print(line_table(recipe, found))
-                draw_figures(recipe, found, results)
+                draw_figures(recipe, Evidence.of(recipe, results.runs(recipe)).lines, results)  # of all, not of a part
             made.lines.extend(found)
             if done.left:
                 made.left[recipe.name] = done
@@ -265,6 +265,15 @@ class Mode:
         narrowed = [*part.values(), wish["learners"], wish["runs"], wish["quick"]]
         if self.decide and (self.check or any(narrowed)):
             raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
+
+
+def one_item(table: str | None, figure: str | None, item: str | None) -> str | None:
+    """Name the one item that ``--table``, ``--figure`` or ``--item`` ask for."""
+    given = {"--table": table and f"Table {table}", "--figure": figure and f"Figure {figure}", "--item": item}
+    named = {option: name for option, name in given.items() if name}
+    if len(named) > 1:
+        raise invalid(" and ".join(named), "not be combined", ", ".join(named.values()))
+    return next(iter(named.values()), None)
 
 
 def run_reproduce(

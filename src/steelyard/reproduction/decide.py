@@ -84,7 +84,7 @@ class Decider:
                 word = self.verdict(claim).word
                 if word == UNDECIDED:
                     self.plans[claim_key(claim)] = LookSchedule.AFTER
-                elif word == UNJUDGED and all(e.recipe.skip is None for e in self._concerned(claim)):
+                elif word == UNJUDGED and all(_untouched(e) for e in self._concerned(claim)):
                     self.plans[claim_key(claim)] = LookSchedule.FRESH
         write_plans(self.results, self.plans)
 
@@ -133,6 +133,11 @@ class Decider:
             self.console.print(f"[yellow]note[/] {note}")
         self.evidence[need.recipe] = Evidence.of(recipe, self.results.runs(recipe))
         self.touched.add(need.recipe)
+
+
+def _untouched(evidence: Evidence) -> bool:
+    """Tell whether a recipe can be run and has no run yet: an experiment that was begun is first brought to its end."""
+    return evidence.recipe.skip is None and not evidence.runs
 
 
 def seconds_of(runs: Sequence[Run]) -> dict[str, float]:

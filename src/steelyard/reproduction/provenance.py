@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from .. import _native
+
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -33,12 +35,18 @@ def provenance() -> Provenance:
     return Provenance(package_digest(), commit, dirty, *(version(name) for name in ("numpy", "scipy", "scikit-learn")))
 
 
-def package_digest(folder: Path = PACKAGE) -> str:
-    """Digest the installed package: every Python file and the extension, by name and content."""
+def package_digest(folder: Path = PACKAGE, extension: Path | None = None) -> str:
+    """Digest the installed package: every Python file and the extension, by name and content.
+
+    The extension is the one at work, wherever it lies: an editable install keeps it outside the source tree.
+    """
+    extension = extension or Path(str(_native.__file__))
+    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.suffix in (".py", ".toml")}
+    files[extension.name] = extension
     hasher = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".so", ".pyd", ".toml")):
-        hasher.update(f"{path.relative_to(folder).as_posix()}\0".encode())
-        hasher.update(hashlib.sha256(path.read_bytes()).digest())
+    for name in sorted(files):
+        hasher.update(f"{name}\0".encode())
+        hasher.update(hashlib.sha256(files[name].read_bytes()).digest())
     return hasher.hexdigest()[:12]
 
 

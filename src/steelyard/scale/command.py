@@ -51,6 +51,9 @@ class FitOptions:
     reader: dict[str, Any] = field(default_factory=dict)
 
 
+_PASSED_ON = ("scale", "hash_bits", "lanes", "passes", "finish", "work", "on_bad_part", "rows")  # to fit_parts as given
+
+
 @contextmanager
 def executor_for(cluster: str | None, n_jobs: int | None) -> Iterator[Executor | None]:
     """The cluster at an address, a pool of so many processes, or None for the default."""
@@ -81,16 +84,9 @@ def run_fit(source: str, options: FitOptions) -> None:
             target=options.target,
             costs=by_row,
             classes=labels,
-            scale=options.scale,
-            hash_bits=options.hash_bits,
-            lanes=options.lanes,
-            passes=options.passes,
-            finish=options.finish,
-            work=options.work,
             executor=executor,
-            on_bad_part=options.on_bad_part,
-            rows=options.rows,
             progress=not options.quiet,
+            **{name: getattr(options, name) for name in _PASSED_ON},
             **options.reader,
         )
     columns = tuple(name for name in parts.schema(**reading) if name != options.target)

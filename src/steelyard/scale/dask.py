@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -30,8 +31,15 @@ class ClusterExecutor(Executor):
         return max(1, int(sum(self.client.nthreads().values())))
 
     def share(self, value: Any) -> Any:
-        """Send a value to every worker once; tasks that are given the result find the value in its place."""
-        return self.client.scatter([value], broadcast=True, hash=False)[0]
+        """Send a value once; tasks that are given the result find the value in its place.
+
+        Not scattered: Dask thins scattered copies out to one, and cannot make them again when its worker dies, so that
+        tasks wait for ever. The result of a task is made again, from bytes that the scheduler keeps.
+        """
+        dask = require("dask", extra="scale", why="A Dask cluster")
+        by_value = require("distributed.protocol.pickle", extra="scale", why="A Dask cluster")
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            return self.client.submit(pickle.loads, by_value.dumps(value), pure=False)
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Hand a task to the cluster."""

@@ -35,6 +35,8 @@ from .trees import fit_trees, grows_on_a_cluster
 
 __all__ = ["fit_parts"]
 
+LONG = 5_000  # rows of a lane from which on lanes cost little, see bench/scale/lanes.md
+
 
 def fit_parts(
     estimator: Any,
@@ -80,7 +82,7 @@ def fit_parts(
     classes : sequence of labels or None
         All labels; found by a pass over the labels alone if None.
     lanes : int
-        Learners side by side; more than one for AROW and SCW1 only.
+        Learners side by side; more than one for AROW and SCW1 only. Lanes below 5,000 rows are warned of.
     passes : int
         Passes over the rows.
     finish : {None, "lbfgs"}
@@ -215,7 +217,20 @@ def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Prog
                 noted = _run_pass(folder, job, epoch, used, progress)
             skipped = sorted({*skipped, *noted["skipped"]})
             fitted = load_learner(merged)
+            if epoch == 0:
+                _warn_of_short_lanes(job.lanes, noted["rows"])
     return fitted, skipped
+
+
+def _warn_of_short_lanes(lanes: int, rows: int) -> None:
+    """Lanes that see few rows are the ones that cost more than a sequential pass: that must not happen quietly."""
+    if lanes == 1 or rows >= LONG * lanes:
+        return
+    warnings.warn(
+        f"lanes of about {rows // lanes:,} rows are short: below {LONG:,} decisions may cost more than those of one "
+        f"lane. Use lanes={max(1, rows // LONG)} here, or compare the two with score_parts.",
+        stacklevel=4,
+    )
 
 
 def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, progress: Progress) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
 from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
-from ..executors import shared, unwrap
+from ..executors import naming_loss, shared, unwrap
 from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
@@ -152,7 +152,8 @@ class Objective:
             self._handle = self._held.enter_context(shared(self.executor, given))
         futures = [self.executor.submit(judge_remote, self._handle, *pair) for pair in wanted]
         try:
-            return [float(future.result()) for future in futures]
+            with naming_loss(self.executor, "the search", "Run it again, with storage= to keep what was judged."):
+                return [float(future.result()) for future in futures]
         except BaseException:
             for future in futures:
                 future.cancel()

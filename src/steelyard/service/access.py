@@ -153,13 +153,14 @@ class AccessBook:
     def session(self, secret: str, now: int) -> Session | None:
         """The session of a cookie; None if there is none, or it is too old, or the person may not log in."""
         sql = (
-            "SELECT s.id, s.person, p.name, lower(hex(s.csrf)), s.created, s.seen FROM session s"
-            " JOIN person p ON p.id = s.person WHERE s.id = ? AND p.active"
+            "SELECT s.id, s.person, p.name, s.csrf, s.created, s.seen FROM session s"
+            " JOIN person p ON p.id = s.person WHERE s.id = ? AND p.active = 1"
         )
         row = self._store.connection.execute(sql, (sha256(secret.encode("latin-1", "replace")).digest(),)).fetchone()
         if row is None:
             return None
-        found = Session(*row)
+        number, person, name, csrf, created, seen = row
+        found = Session(number, person, name, csrf.hex(), created, seen)
         over = now - found.seen > IDLE or now - found.created > LONGEST
         return None if over else found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from .access import SERVICE, Grant
 from .desk import Desk
 from .events import Decide, Event, Kind, unpack
 from .feed import Feeds
-from .jobs import CloseJob, Job, OutcomeJob, RefusedError, RetractJob, SetJob, SettingsReply
+from .jobs import AdjudicateJob, CloseJob, EraseJob, Job, OutcomeJob, RefusedError, RetractJob, SetJob, SettingsReply
 from .leases import LEASE
 from .live import estimates
 from .replies import NO_STORE, body_of, json_reply, number_of, problem_reply
@@ -35,6 +36,8 @@ from .routes import (
     QuestionsReply,
     RouteInfo,
     SentCount,
+    SentErasure,
+    SentLabel,
     SentOutcome,
     StatusReply,
     SummaryReply,
@@ -45,8 +48,11 @@ from .runtime import Runtime, body_digest, decoded, header, key_of
 PAGE = 1000  # rows of a page at most
 LONGEST_WAIT = 60  # seconds
 MOST_QUESTIONS = 20
+MOST_ERASED = 1000  # rows in one request
 MOST_LOOKED_AT = 1000  # of the open ones, for those that nobody holds
 _COUNT = msgspec.json.Decoder(SentCount)
+_LABEL = msgspec.json.Decoder(SentLabel)
+_ERASURE = msgspec.json.Decoder(SentErasure)
 _OUTCOME = msgspec.json.Decoder(SentOutcome)
 _CHANGES = msgspec.json.Decoder(dict[str, Any])
 Handler = Callable[[Request, Exception], Awaitable[Response]]
@@ -67,11 +73,15 @@ class Api:
             ("POST", "questions/next"): self.next_questions,
             ("POST", "questions/{item}/renew"): self.renew,
             ("POST", "questions/{item}/close"): self.close,
+            ("POST", "questions/{item}/adjudicate"): self.adjudicate,
+            ("POST", "erase"): self.erase,
             ("POST", "answers/{answer}/retract"): self.retract,
             ("POST", "outcomes"): self.outcome,
             ("GET", "summary"): self.summary,
             ("GET", "estimates"): self.estimates,
             ("GET", "curves"): self.curves,
+            ("GET", "whatif"): self.what_if,
+            ("GET", "drift"): self.drift,
             ("GET", "live"): self.live,
             ("GET", "decisions"): self.decisions,
             ("GET", "decisions/{item}"): self.decision,
@@ -137,7 +147,7 @@ class Api:
         runtime.leases.see(grant.slug, grant.person)
         snapshot = runtime.snapshot(grant.slug)
         sql = (
-            "SELECT q.item FROM question q WHERE q.project = ? AND q.state IN (0, 3) AND NOT EXISTS (SELECT 1 FROM"
+            "SELECT q.item FROM question q WHERE q.project = ? AND q.state = 0 AND NOT EXISTS (SELECT 1 FROM"
             " answer a WHERE a.project = q.project AND a.item = q.item AND a.person = ?) ORDER BY q.item"
             f" LIMIT {MOST_LOOKED_AT}"
         )
@@ -170,6 +180,23 @@ class Api:
         """Close a question without a label."""
         item = number_of(request.path_params["item"], "item")
         return await self._carried_out(request, CloseJob(grant.slug, grant.person, item=item))
+
+    async def adjudicate(self, request: Request, grant: Grant) -> Response:
+        """Decide a question, whatever the answers say."""
+        item, body = number_of(request.path_params["item"], "item"), await body_of(request)
+        label = decoded(_LABEL, body).label
+        return await self._carried_out(request, AdjudicateJob(grant.slug, grant.person, item=item, label=label), body)
+
+    async def erase(self, request: Request, grant: Grant) -> Response:
+        """Erase rows for good."""
+        body = await body_of(request)
+        sent = decoded(_ERASURE, body)
+        if not 1 <= len(sent.items) + len(sent.ids) <= MOST_ERASED or not all(0 < item < 2**62 for item in sent.items):
+            raise RefusedError(
+                422, "bad_body", f"items and ids must be 1 to {MOST_ERASED} rows; they are not.", "items"
+            )
+        job = EraseJob(grant.slug, grant.person, items=tuple(sent.items), ids=tuple(sent.ids))
+        return await self._carried_out(request, job, body)
 
     async def retract(self, request: Request, grant: Grant) -> Response:
         """Take an own answer back."""
@@ -206,6 +233,20 @@ class Api:
     async def curves(self, request: Request, grant: Grant) -> Response:
         """Cost a row over time."""
         return json_reply(await self.runtime.overviews.curve(grant.slug))
+
+    async def what_if(self, request: Request, grant: Grant) -> Response:
+        """What it would cost at other prices or another threshold."""
+        if len(self.runtime.snapshot(grant.slug).settings.classes) != 2:
+            raise RefusedError(422, "two_classes", "the project must have two classes; it has more.", "")
+        limits = {"fn": (0.0, 1e12), "fp": (0.0, 1e12), "threshold": (-1e12, 1e12)}
+        changes = {name: _number(request, name, *ends) for name, ends in limits.items()}
+        if changes["fn"] == 0 == changes["fp"]:
+            raise RefusedError(422, "bad_query", "fn or fp must be more than 0; both are 0.", "fn")
+        return json_reply(await self.runtime.overviews.what_if(grant.slug, **changes))
+
+    async def drift(self, request: Request, grant: Grant) -> Response:
+        """Whether rows are still what they were."""
+        return json_reply(await self.runtime.overviews.drift(grant.slug))
 
     async def live(self, request: Request, grant: Grant) -> Response:
         """News of the project, until the reader goes."""
@@ -355,6 +396,19 @@ def _csv(rows: list[list[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows([[safe_cell(cell) for cell in row] for row in rows])
     return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _number(request: Request, name: str, least: float, most: float) -> float | None:
+    text = request.query_params.get(name)
+    if text is None or text == "":
+        return None
+    try:
+        value = float(text) if len(text) <= 40 else math.nan
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise RefusedError(422, "bad_query", f"{name} must be a number from {least:g} to {most:g}; it is not.", name)
+    return value
 
 
 def _query(request: Request, name: str, default: int, *, most: int = 10**18) -> int:

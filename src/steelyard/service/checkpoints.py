@@ -13,6 +13,7 @@ from safetensors.numpy import load, save
 
 from ..errors import StateError
 from ..online import StreamScaler
+from .expected import FittedPair
 from .questions import Question
 from .reducer import State
 from .settings import ProjectSettings
@@ -75,6 +76,8 @@ def _restore_plain(state: State, plain: dict[str, Any]) -> None:
     for values in plain["questions"]:
         question = Question.from_list(values)
         state.questions[question.item] = question
+    state.fits = [FittedPair(*values) for values in plain.get("fits", [])]  # the first versions had none
+    state.fit_after, state.renewed = (tuple(plain.get(name, (0, 0))) for name in ("fit_after", "renewed"))
     state.training = Training()
     state.training.examples = [Example(*values) for values in plain["training"]]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
 import shlex
+import socket
 import sys
 import tempfile
 import threading
@@ -18,56 +20,82 @@ from typing import Any, TextIO
 import apsw
 import msgspec
 
-from ..client import Client
+from ..client import Client, ServiceError
 from ..costs.spec import CostSpec
 from ..errors import StateError
 from ..validation.values import invalid
 from .access import ROLES, SERVICE, make_token, revoke_token
 from .clock import Clock
+from .copies import copy_tables
 from .demo import Demo, prepare, source_of, state_in_words
 from .guess import guess_columns, is_number, read_csv
 from .history import learned_from
+from .jobs import EraseJob, EraseReply, RefusedError
 from .people import add_person, first_owner, give_role, make_link, people, set_active
+from .places import Place, open_existing, open_place, shown_place
 from .projects import create_project
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
-from .sqlite import DATABASE, SQLiteStore, open_database
+from .sqlite import DATABASE, SQLiteStore, make_schema, open_database
 from .verify import check_noted, verify_project, verify_service
+from .writer import Writer, wait_for
 
 DAY = 86400 * 1_000_000
 IN_USE, BROKEN = 4, 3  # exit codes
 GARBAGE = 20_000  # new objects after which the collector looks for cycles
 
 
-def open_store(data: Path) -> SQLiteStore:
-    """The store of an existing folder."""
-    if not (data / DATABASE).is_file():
-        raise invalid("--data", "be a folder that `steelyard service new` has made", str(data))
-    return SQLiteStore(data)
-
-
 def run_serve(
-    data: Path, address: str, port: int, names: list[str], tls: tuple[str, str] | None, proxy: str | None
+    place: Place, address: str, port: int, names: list[str], tls: tuple[str, str] | None, proxy: str | None
 ) -> int:
     """Serve a folder until it is stopped; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
         hint = "Add --tls CERT KEY, or --behind-proxy https://name."
         raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
     known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
-    data.mkdir(parents=True, exist_ok=True)
+    reached: dict[str, Any] = {
+        "names": tuple(known),
+        "secure": tls is not None or proxy is not None,
+        "proxied": proxy is not None,
+    }
     try:
-        with hold(data):
-            secure = tls is not None or proxy is not None
-            service = Service(data, bind(address, port), names=tuple(known), secure=secure, proxied=proxy is not None)
-            place = service.url if proxy is None else proxy.rstrip("/")
-            _spare_collector()
-            service.run(tls=tls, ready=lambda: _say_ready(data, service.url, place))
+        if isinstance(place, str):
+            return _serve_database(place, bind(address, port), tls, proxy, reached)
+        place.mkdir(parents=True, exist_ok=True)
+        with hold(place):
+            _serve_now(Service(place, bind(address, port), **reached), tls, proxy)
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
     except StateError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
+    return 0
+
+
+def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None) -> None:
+    shown = service.url if proxy is None else proxy.rstrip("/")
+    _spare_collector()
+    service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown))
+
+
+def _serve_database(
+    url: str, sock: socket.socket, tls: tuple[str, str] | None, proxy: str | None, reached: dict[str, Any]
+) -> int:
+    """Wait as standby until this process leads, then serve; the exit code."""
+    from .standby import Standby
+
+    address = Service(url, sock, **reached).url if proxy is None else proxy.rstrip("/")
+    standby = Standby(url, address)
+
+    def say_waiting() -> None:
+        print(f"standby for {shown_place(url)} at {address}; the leader is at {standby.leader}", flush=True)
+
+    sock.listen(2048)
+    store = asyncio.run(standby.wait(sock, say_waiting))
+    if store is None:
+        return 0
+    _serve_now(Service(url, sock, store=store, **reached), tls, proxy)
     return 0
 
 
@@ -112,10 +140,10 @@ def _show_link(link: str) -> None:
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
-def _say_ready(data: Path, url: str, place: str) -> None:
+def _say_ready(data: Place, url: str, place: str) -> None:
     """Where it is reached; and as long as nobody can log in as its owner, a link that does so once."""
-    print(f"serving {data} at {url}", flush=True)
-    store = SQLiteStore(data)
+    print(f"serving {shown_place(data)} at {url}", flush=True)
+    store = open_place(data)
     try:
         with store.transaction():
             code = first_owner(store, at=Clock().now())
@@ -126,7 +154,7 @@ def _say_ready(data: Path, url: str, place: str) -> None:
 
 
 def run_new(
-    data: Path,
+    data: Place,
     slug: str,
     settings: ProjectSettings,
     as_json: bool,
@@ -143,8 +171,9 @@ def run_new(
         )
         start, learned = learned_from(settings, rows, target)
         print(f"{learned} labelled rows learned", file=sys.stderr)
-    data.mkdir(parents=True, exist_ok=True)
-    store, at = SQLiteStore(data), Clock().now()
+    if isinstance(data, Path):
+        data.mkdir(parents=True, exist_ok=True)
+    store, at = open_place(data), Clock().now()
     try:
         create_project(store, slug, settings, at=at, start=start)
         tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
@@ -153,7 +182,7 @@ def run_new(
     if as_json:
         print(json.dumps({"project": slug, "tokens": tokens}))
         return
-    print(f"project {slug} in {data}. Its tokens are shown this once:")
+    print(f"project {slug} in {shown_place(data)}. Its tokens are shown this once:")
     for role, token in tokens.items():
         print(f"{role:>10}  {token}")
 
@@ -177,9 +206,9 @@ def settings_from(
     return read_settings(msgspec.json.encode(plain))
 
 
-def run_token(data: Path, project: str, role: str, days: int | None, revoke: str | None) -> None:
+def run_token(data: Place, project: str, role: str, days: int | None, revoke: str | None) -> None:
     """Make a token and print it, or revoke one; also while the service runs."""
-    store, now = open_store(data), Clock().now()
+    store, now = open_existing(data), Clock().now()
     try:
         if revoke is not None:
             revoke_token(store, revoke, at=now)
@@ -191,10 +220,10 @@ def run_token(data: Path, project: str, role: str, days: int | None, revoke: str
 
 
 def run_person(
-    data: Path, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
+    data: Place, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
 ) -> None:
     """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
-    store, now = open_store(data), Clock().now()
+    store, now = open_existing(data), Clock().now()
     try:
         if name is None:
             for one in people(store):
@@ -218,11 +247,9 @@ def run_person(
         print(f"logs {name} in once, within 15 minutes", file=sys.stderr)
 
 
-def run_verify(data: Path, project: str | None, noted: str | None) -> int:
+def run_verify(data: Place, project: str | None, noted: str | None) -> int:
     """Compute everything again from the log alone; exit code 0 if all agrees, else 3."""
-    if not (data / DATABASE).is_file():
-        raise invalid("--data", "be a folder that `steelyard service new` has made", str(data))
-    store = SQLiteStore(data, readonly=True)
+    store = open_existing(data, readonly=True)
     store.connection.execute("BEGIN")
     try:
         heads = [head for head in store.projects() if project in (None, head.slug)]
@@ -242,14 +269,74 @@ def run_verify(data: Path, project: str | None, noted: str | None) -> int:
         print(
             f"{found.slug}  events {found.events}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok"
         )
+        if found.gap is not None:
+            first, last = found.gap
+            print(f"{found.slug}  events {first} to {last} were not computed again: {found.why}")
     return 0
 
 
-def run_backup(data: Path, target: Path) -> int:
-    """Copy the database while it may be in use, then verify the copy."""
+def run_erase(
+    data: Place, project: str, items: list[int], ids: list[str], *, url: str | None, token: str | None
+) -> int:
+    """Erase rows, through the service at ``url`` or, while none runs, in the folder itself; the exit code."""
+    if not items and not ids:
+        raise invalid("ITEM", "name the rows to erase, or --id", None)
+    try:
+        erased = _erased_by_service(url, token, project, items, ids) if url else _erased_here(data, project, items, ids)
+    except FolderInUseError as error:
+        hint = "Erase through the running service: --url http://127.0.0.1:8321 --token OWNER"
+        print(f"steelyard: {error} {hint}", file=sys.stderr)
+        return IN_USE
+    except (ServiceError, RefusedError) as error:
+        raise invalid("ITEM", "be rows that can be erased", str(error)) from None
+    print(f"erased: {', '.join(map(str, erased))}. Backups that were made before still hold these rows: see to them.")
+    return 0
+
+
+def _erased_by_service(url: str, token: str | None, project: str, items: list[int], ids: list[str]) -> list[int]:
+    with Client(url, given_token(token), project) as client:
+        return list(client.erase(items=items, ids=ids)["items"])
+
+
+def _erased_here(data: Place, project: str, items: list[int], ids: list[str]) -> list[int]:
+    open_existing(data).close()
+    if isinstance(data, str):
+        raise invalid("--url", "be given with --database: the leader erases", None)
+    with hold(data):
+        store = SQLiteStore(data)
+        writer = Writer(store, Clock())
+        writer.start()
+        try:
+            done: EraseReply = wait_for(writer, EraseJob(project, 0, items=tuple(items), ids=tuple(ids)))
+        finally:
+            writer.stop()
+            store.clean()
+            store.close()
+    return done.items
+
+
+def given_token(token: str | None) -> str:
+    """The token that was given, or stands in the environment."""
+    token = token or os.environ.get("STEELYARD_TOKEN")
+    if not token:
+        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    return token
+
+
+def run_backup(data: Place, target: Path) -> int:
+    """Copy the database while it may be in use, then verify the copy; of PostgreSQL the copy is an SQLite file, too."""
     if target.exists():
         raise invalid("the backup", "be a new file", str(target))
-    source = open_store(data)
+    source = open_existing(data, readonly=isinstance(data, str))
+    if isinstance(data, str):
+        copied = SQLiteStore.__new__(SQLiteStore)
+        copied.path, copied.connection = target, open_database(target)
+        make_schema(copied.connection)
+        copy_tables(source, copied)
+        copied.connection.pragma("journal_mode", "delete")
+        copied.close()
+        source.close()
+        return _verify_file(target)
     copy = apsw.Connection(str(target))
     with copy.backup("main", source.connection, "main") as backup:
         backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
@@ -274,8 +361,10 @@ def _verify_file(path: Path) -> int:
     return 0
 
 
-def run_restore(source: Path, data: Path) -> int:
+def run_restore(source: Path, data: Place) -> int:
     """Put a backup into an empty place."""
+    if isinstance(data, str):
+        return _restore_into_database(source, data)
     if data.exists() and any(data.iterdir()):
         raise invalid("--data", "be an empty folder", str(data))
     if not source.is_file():
@@ -287,6 +376,22 @@ def run_restore(source: Path, data: Path) -> int:
     kept.close()
     copy.close()
     return _verify_file(data / DATABASE)
+
+
+def _restore_into_database(source: Path, url: str) -> int:
+    if not source.is_file():
+        raise invalid("the backup", "be a file", str(source))
+    kept = SQLiteStore.__new__(SQLiteStore)
+    kept.path, kept.connection = source, open_database(source, readonly=True)
+    store = open_place(url)
+    try:
+        if store.project_by_id(1) is not None:
+            raise invalid("--database", "be an empty database", shown_place(url))
+        copy_tables(kept, store)
+    finally:
+        kept.close()
+        store.close()
+    return run_verify(url, None, None)
 
 
 def run_push(
@@ -301,9 +406,7 @@ def run_push(
     patience: float,
 ) -> int:
     """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
-    token = token or os.environ.get("STEELYARD_TOKEN")
-    if not token:
-        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    token = given_token(token)
     piped = source == "-"
     key = None if piped else _file_digest(Path(source))
     rows = read_csv(sys.stdin if piped else Path(source))
@@ -349,13 +452,13 @@ def _file_digest(path: Path) -> str:
     return total.hexdigest()[:32]
 
 
-def run_export(data: Path, project: str, out: TextIO) -> None:
+def run_export(data: Place, project: str, out: TextIO) -> None:
     """Every decision of a project as JSON lines, from the folder itself."""
     from .events import Kind, unpack
     from .projects import first_event
     from .records import RecordReader
 
-    store = SQLiteStore(data, readonly=True) if (data / DATABASE).is_file() else open_store(data)
+    store = open_existing(data, readonly=True)
     try:
         head = store.project(project)
         if head is None:
@@ -375,19 +478,22 @@ def run_export(data: Path, project: str, out: TextIO) -> None:
         store.close()
 
 
-def unit_text(data: Path, port: int) -> str:
+def unit_text(data: Place, port: int) -> str:
     """A systemd unit that restarts the service whenever it ends."""
+    folder = data.resolve() if isinstance(data, Path) else None
+    place = f"--data {folder}" if folder is not None else '--database "$STEELYARD_DATABASE"'
+    more = f"ReadWritePaths={folder}" if folder is not None else "EnvironmentFile=/etc/steelyard/database"
     return f"""[Unit]
 Description=Steelyard service
 After=network.target
 
 [Service]
-ExecStart={sys.executable} -m steelyard.cli serve --data {data.resolve()} --port {port}
+ExecStart={sys.executable} -m steelyard.cli serve {place} --port {port}
 Restart=always
 RestartSec=1
 DynamicUser=yes
 StateDirectory=steelyard
-ReadWritePaths={data.resolve()}
+{more}
 NoNewPrivileges=yes
 PrivateTmp=yes
 PrivateDevices=yes

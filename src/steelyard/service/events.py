@@ -25,10 +25,13 @@ class Kind(IntEnum):
     ANSWER = 4
     SKIP = 5
     RETRACT = 6
+    ADJUDICATE = 7
     CLOSE = 8
     OUTCOME = 9
+    ERASE = 13
     UPGRADE = 14
     ACCESS = 15
+    FIT = 16
 
 
 class _Body(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
@@ -45,7 +48,7 @@ class Begin(_Body, frozen=True):
 
 
 class Set(_Body, frozen=True):
-    """Settings change: those that do, and nothing else."""
+    """Settings change: those that do, and nothing else. Written by nobody (actor 0) it renews the budget."""
 
     changes: dict[str, Any]
     library: str
@@ -84,6 +87,13 @@ class Retract(_Body, frozen=True):
     answer: int
 
 
+class Adjudicate(_Body, frozen=True):
+    """An owner's label, whatever the answers say; the number of the training example."""
+
+    label: int
+    learned: int
+
+
 class Close(_Body, frozen=True):
     """A question is closed without a label: age, skips or owner."""
 
@@ -97,11 +107,31 @@ class Outcome(_Body, frozen=True):
     origin: str
 
 
+class Erase(_Body, frozen=True):
+    """Rows are erased: that of the event's item, or what was kept long enough (``reason`` is then "age").
+
+    By age go the rows up to event ``upto`` that no open question needs, and up to ``training`` also those the model has
+    learned from; 0: none.
+    """
+
+    reason: str
+    upto: int = 0
+    training: int = 0
+
+
 class Upgrade(_Body, frozen=True):
     """Decisions are computed by another version from here on."""
 
     before: int
     after: int
+
+
+class Fit(_Body, frozen=True):
+    """The pair behind expected costs (see expected.py): a fact, since sums differ by a bit between machines."""
+
+    a: float
+    b: float
+    labels: int
 
 
 class Access(_Body, frozen=True):
@@ -118,10 +148,13 @@ BODIES: dict[int, type[_Body]] = {
     Kind.ANSWER: Answer,
     Kind.SKIP: Skip,
     Kind.RETRACT: Retract,
+    Kind.ADJUDICATE: Adjudicate,
     Kind.CLOSE: Close,
     Kind.OUTCOME: Outcome,
+    Kind.ERASE: Erase,
     Kind.UPGRADE: Upgrade,
     Kind.ACCESS: Access,
+    Kind.FIT: Fit,
 }
 KIND_OF: dict[type[_Body], Kind] = {body: Kind(kind) for kind, body in BODIES.items()}
 _ENCODER = msgspec.msgpack.Encoder()

@@ -68,6 +68,16 @@ class EventReply(msgspec.Struct, frozen=True):
     left: int
 
 
+class EraseReply(msgspec.Struct, frozen=True):
+    """The items whose rows were erased, and the last event that says so.
+
+    Backups that were made before still hold them.
+    """
+
+    items: list[int]
+    event: int
+
+
 class SettingsReply(msgspec.Struct, frozen=True):
     """The settings, and the event that said them."""
 
@@ -131,6 +141,27 @@ class CloseJob(Job):
 
 
 @dataclass
+class AdjudicateJob(Job):
+    """An owner's label."""
+
+    item: int = 0
+    label: str = ""
+
+
+@dataclass
+class EraseJob(Job):
+    """Erase the rows of items, named by their numbers or by the sender's own ids."""
+
+    items: tuple[int, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+@dataclass
+class RetainJob(Job):
+    """Erase the rows that were kept as long as the settings say."""
+
+
+@dataclass
 class OutcomeJob(Job):
     """A label that came unasked."""
 
@@ -150,6 +181,11 @@ class SetJob(Job):
 @dataclass
 class ExpireJob(Job):
     """Close the questions whose time is over."""
+
+
+@dataclass
+class RenewJob(Job):
+    """Renew the budget, if it is time."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..errors import NotEstimableError
-from ..evaluate import estimate, f_score, mean_cost, savings_score
+from ..evaluate import Estimate, estimate, f_score, mean_cost, savings_score
 from ..trace import Trace
 from .sqlite import SQLiteStore
 from .writer import Snapshot
@@ -77,6 +77,11 @@ class Labelled(NamedTuple):
     closed: int  # questions that got no label
     closed_items: NDArray[np.int64]
 
+    @property
+    def unanswered(self) -> float:
+        """The share of questions that got no label."""
+        return self.closed / (self.closed + len(self.trace.y)) if self.closed else 0.0
+
     def best(self) -> Labelled:
         """The same up to where the labels are worth most: what is asked behind the plan stands for ever more rows.
 
@@ -129,24 +134,19 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
     """Estimates up to the oldest open question."""
     found, matrix = labelled(store, project, snapshot), snapshot.settings.cost_matrix()
     size, mistakes = _support(found, matrix)
-    labels = len(found.trace.y)
-    unanswered = found.closed / (found.closed + labels) if found.closed else 0.0
-    reason = _too_few(size, mistakes)
 
     def shown(measure: Any, shown_as: str, worst: float, best: float) -> EstimateReply:
-        if reason is not None:
-            return EstimateReply(None, None, None, reason)
-        return _estimated(measure, found.trace, found.rounds, matrix, shown_as, unanswered, best, worst)
+        return shown_or_reason(found, matrix, measure, shown_as, worst, best)
 
     costliest = float(matrix.max())
     f1 = shown(f_score, "push", 0.0, 1.0) if len(matrix) == 2 else EstimateReply(None, None, None, "two classes only")
     return EstimatesReply(
         upto=found.end,
         rounds=found.rounds,
-        labels=labels,
+        labels=len(found.trace.y),
         effective_size=size,
         dear_mistakes=mistakes,
-        unanswered=unanswered,
+        unanswered=found.unanswered,
         waiting=snapshot.open,
         level="nominal 95%",
         cost=shown(mean_cost, "push", costliest, 0.0),
@@ -154,6 +154,14 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
         saved=shown(savings_score, "push", -np.inf, 1.0),
         f1=f1,
     )
+
+
+def shown_or_reason(found: Labelled, matrix: Any, measure: Any, shown: str, worst: float, best: float) -> EstimateReply:
+    """A number with its band, or the reason why there is none."""
+    reason = _too_few(*_support(found, matrix))
+    if reason is not None:
+        return EstimateReply(None, None, None, reason)
+    return _estimated(measure, found.trace, found.rounds, matrix, shown, found.unanswered, best, worst)
 
 
 def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
@@ -185,9 +193,13 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
 
 def _support(found: Labelled, matrix: Any) -> tuple[float, int]:
     """Effective size, and labels that showed a mistake of the costliest kind."""
-    weights = 1.0 / found.trace.query_probability
-    size = float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
-    return size, _dear_mistakes(matrix, found.trace)
+    return effective_size(found.trace), _dear_mistakes(matrix, found.trace)
+
+
+def effective_size(trace: Trace) -> float:
+    """How many labels of equal chance these are worth."""
+    weights = 1.0 / trace.query_probability
+    return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
 
 
 def _dear_mistakes(matrix: Any, trace: Trace) -> int:
@@ -205,17 +217,22 @@ def _too_few(size: float, mistakes: int) -> str | None:
     return None
 
 
-def _estimated(
-    measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str, unanswered: float, best: float, worst: float
-) -> EstimateReply:
+def estimated(measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str) -> Estimate:
+    """A measure of all these rounds, from the labelled ones; raises NotEstimableError if they do not tell."""
     classes = list(range(len(matrix)))
     more: dict[str, Any] = {"costs": Costs.from_matrix(matrix, classes=classes)} if measure is not f_score else {}
     more |= {"classes": classes} | ({"positive": 1} if measure is f_score else {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimate(measure, trace, rounds=rounds, shown=shown, **more)
+
+
+def _estimated(
+    measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str, unanswered: float, best: float, worst: float
+) -> EstimateReply:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = estimate(measure, trace, rounds=rounds, shown=shown, **more)
-            band = found.interval(LEVEL)
+        found = estimated(measure, trace, rounds, matrix, shown)
+        band = found.interval(LEVEL, costliest=float(matrix.max()) if measure is mean_cost else None)
     except NotEstimableError as error:
         return EstimateReply(None, None, None, str(error))
     low, high = band.low, band.high

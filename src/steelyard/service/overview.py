@@ -12,27 +12,35 @@ from typing import Any
 import msgspec
 
 from ..report.amounts import money, percent, rounded
+from .agreement import krippendorff_alpha
+from .drift import DriftReply, drift
 from .events import Answer, Decide, Event, Kind, unpack
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
 from .records import RecordReader
 from .settings import ProjectSettings
 from .sqlite import SQLiteStore
+from .what_if import WhatIfReply, what_if
 from .writer import Snapshot
 
 FRESH = 1.0  # seconds for which an overview is shown again
 CURVE_FRESH = 5.0
 LATEST = 8  # decisions
+MOST_DISPUTES = 20  # shown
 LOOKED_BACK = 5000  # events in which the seconds of answers are looked for
 _EVENT = "SELECT seq, kind, at, item, actor, body, chain FROM event"
 
 
 class PersonLine(msgspec.Struct, frozen=True):
-    """What a person has done; ``seconds``: the median of the last answers, if their page said it."""
+    """What a person has done; ``seconds``: the median of the last answers, if their page said it.
+
+    ``agreement``: of their answers to questions that others answered too, the share that became the label.
+    """
 
     name: str
     answers: int
     skips: int
     seconds: float | None
+    agreement: float | None = None
 
 
 class LatestLine(msgspec.Struct, frozen=True):
@@ -49,6 +57,7 @@ class LatestLine(msgspec.Struct, frozen=True):
 class LiveReply(msgspec.Struct, frozen=True):
     """A project now. ``oldest``: seconds the oldest question waits; ``lasts``: the row till which the budget lasts.
 
+    ``disputes``: questions whose votes are in and differ. ``agreement``: Krippendorff's alpha of the last answers.
     ``words`` says all of it as the owner page does.
     """
 
@@ -64,6 +73,8 @@ class LiveReply(msgspec.Struct, frozen=True):
     estimates: EstimatesReply
     people: list[PersonLine]
     latest: list[LatestLine]
+    disputes: list[int]
+    agreement: float | None
     words: dict[str, str]
 
 
@@ -77,6 +88,9 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         (head.id,),
     ).get
     waits = None if oldest is None else max(0.0, (now - oldest) / 1e6)
+    sql = "SELECT item FROM question WHERE project = ? AND state = 3 ORDER BY item LIMIT ?"
+    disputes = [row[0] for row in store.connection.execute(sql, (head.id, MOST_DISPUTES))]
+    votes = _shared_answers(store, head.id, snapshot.seq)
     made = LiveReply(
         project=slug,
         events=snapshot.seq,
@@ -88,8 +102,10 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         oldest=waits,
         lasts=lasts_till(snapshot),
         estimates=estimates(store, head.id, snapshot),
-        people=_people(store, head.id, snapshot.seq),
+        people=_people(store, head.id, snapshot.seq, votes),
         latest=_latest(store, head.id, snapshot),
+        disputes=disputes,
+        agreement=krippendorff_alpha([label for _, label, _ in one] for one in votes.values()),
         words={},
     )
     return msgspec.structs.replace(made, words=words(made, snapshot))
@@ -107,7 +123,33 @@ def lasts_till(snapshot: Snapshot) -> int | None:
     return t + round(left * t / asked) if asked else None
 
 
-def _people(store: SQLiteStore, project: int, head: int) -> list[PersonLine]:
+Votes = dict[int, list[tuple[int, int, int | None]]]  # by item: person, answer, and the label it got
+
+
+def _shared_answers(store: SQLiteStore, project: int, head: int) -> Votes:
+    """The answers to questions that more than one person has answered, of the last events."""
+    sql = (
+        "SELECT a.item, a.person, a.label, q.label FROM answer a"
+        " JOIN question q ON q.project = a.project AND q.item = a.item"
+        " WHERE a.project = ? AND a.label IS NOT NULL AND a.item > ?"
+    )
+    found: Votes = {}
+    for item, person, label, settled in store.connection.execute(sql, (project, head - LOOKED_BACK)):
+        found.setdefault(item, []).append((person, label, settled))
+    return {item: votes for item, votes in found.items() if len(votes) > 1}
+
+
+def _agreements(votes: Votes) -> dict[int, float]:
+    """By person, the share of such answers that became the label."""
+    kept: dict[int, list[bool]] = {}
+    for answers in votes.values():
+        for person, label, settled in answers:
+            if settled is not None:
+                kept.setdefault(person, []).append(label == settled)
+    return {person: statistics.fmean(found) for person, found in kept.items()}
+
+
+def _people(store: SQLiteStore, project: int, head: int, votes: Votes) -> list[PersonLine]:
     seconds: dict[int, list[float]] = {}
     sql = f"{_EVENT} WHERE project = ? AND seq > ? AND kind = ? ORDER BY seq"
     for row in store.connection.execute(sql, (project, head - LOOKED_BACK, int(Kind.ANSWER))):
@@ -118,11 +160,18 @@ def _people(store: SQLiteStore, project: int, head: int) -> list[PersonLine]:
             seconds.setdefault(event.actor, []).append(body.seconds)
     sql = (
         "SELECT a.person, p.name, count(a.label), count(*) - count(a.label) FROM answer a"
-        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person ORDER BY 3 DESC, a.person"
+        " LEFT JOIN person p ON p.id = a.person WHERE a.project = ? GROUP BY a.person, p.name ORDER BY 3 DESC, a.person"
     )
     rows: list[Any] = store.connection.execute(sql, (project,)).fetchall()
+    agreements = _agreements(votes)
     return [
-        PersonLine(name or "?", answers, skips, statistics.median(seconds[person]) if person in seconds else None)
+        PersonLine(
+            name or "?",
+            answers,
+            skips,
+            statistics.median(seconds[person]) if person in seconds else None,
+            agreements.get(person),
+        )
         for person, name, answers, skips in rows
     ]
 
@@ -167,6 +216,8 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
         if not live.open
         else f"{live.open:,} open, the oldest for {duration(live.oldest or 0.0)}",
         "lasts": _lasting(live, settings),
+        "disputed": f"{len(live.disputes):,} disputed" if live.disputes else "none disputed",
+        "agreement": "" if live.agreement is None else f"Agreement (Krippendorff's alpha): {live.agreement:.2f}",
         "covers": _covered(live, snapshot),
         "cost_note": _support_in_words(found, settings),
         "saved_note": "against the cheapest constant answer",
@@ -208,6 +259,8 @@ def costliest_kind(settings: ProjectSettings) -> str:
 
 
 def _lasting(live: LiveReply, settings: ProjectSettings) -> str:
+    if live.budget - live.spent - live.reserved <= 0 and settings.renew is not None:
+        return f"the budget is used up; {settings.renew} are added"
     if live.budget - live.spent - live.reserved <= 0:
         return f"the budget is gone: the numbers speak up to row {live.estimates.rounds:,}"
     if live.lasts is None:
@@ -236,6 +289,9 @@ def duration(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
+_READ: dict[str, Callable[[SQLiteStore, int, Snapshot], Any]] = {"curve": curve, "drift": drift}
+
+
 class Overviews:
     """Overviews of all projects, each computed at most once a second, on a connection and in a thread of their own."""
 
@@ -259,19 +315,35 @@ class Overviews:
         made: CurveReply = await asyncio.to_thread(self._look, "curve", slug, CURVE_FRESH)
         return made
 
+    async def drift(self, slug: str) -> DriftReply:
+        """Whether its rows are still what they were."""
+        made: DriftReply = await asyncio.to_thread(self._look, "drift", slug, CURVE_FRESH)
+        return made
+
+    async def what_if(self, slug: str, **changes: float | None) -> WhatIfReply:
+        """What it would cost at other prices or another threshold."""
+        return await asyncio.to_thread(self._what_if, slug, changes)
+
+    def _what_if(self, slug: str, changes: dict[str, float | None]) -> WhatIfReply:
+        with self._one_at_a_time:
+            return what_if(self._store, self._number(slug), self._snapshot(slug), **changes)
+
+    def _number(self, slug: str) -> int:
+        head = self._store.project(slug)
+        assert head is not None
+        return head.id
+
     def _look(self, what: str, slug: str, fresh: float) -> Any:
         with self._one_at_a_time:
             snapshot, moment = self._snapshot(slug), time.monotonic()
             kept = self._kept.get((what, slug))
-            if kept is not None and (moment - kept[0] < fresh or (what == "curve" and kept[1] == snapshot.seq)):
+            if kept is not None and (moment - kept[0] < fresh or (what != "live" and kept[1] == snapshot.seq)):
                 return kept[2]
             if what == "live":
                 found = overview(self._store, slug, snapshot, self._now())
                 more = self.extra[slug]() if slug in self.extra else {}
                 made: Any = msgspec.structs.replace(found, words=found.words | more)
             else:
-                head = self._store.project(slug)
-                assert head is not None
-                made = curve(self._store, head.id, snapshot)
+                made = _READ[what](self._store, self._number(slug), snapshot)
             self._kept[what, slug] = (moment, snapshot.seq, made)
             return made

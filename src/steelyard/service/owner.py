@@ -12,12 +12,28 @@ from starlette.routing import Route
 
 from ..active import draw
 from .access import Grant
-from .events import Access, Answer, Begin, Close, Decide, Event, Kind, Outcome, Retract, Set, unpack
+from .events import (
+    Access,
+    Adjudicate,
+    Answer,
+    Begin,
+    Close,
+    Decide,
+    Erase,
+    Event,
+    Kind,
+    Outcome,
+    Retract,
+    Set,
+    unpack,
+)
+from .expected import expected_costs
 from .jobs import RefusedError
 from .overview import costliest_kind
 from .pages import member, page, page_route, runtime_of
 from .runtime import Runtime
 from .settings import FIXED, RELEARNED, ProjectSettings
+from .writer import Snapshot
 
 OWNER = ("owner",)
 READER = ("reader", "owner")
@@ -80,7 +96,10 @@ async def decision_page(request: Request) -> Response:
     sql = f"{_EVENT} WHERE project = ? AND item = ? AND kind > 3 ORDER BY seq"
     rows: list[Any] = run.execute(sql, (grant.project, item)).fetchall()
     stored = runtime.store.payloads(grant.project, [item])
-    settings: ProjectSettings = runtime.snapshot(grant.slug).settings
+    snapshot = runtime.snapshot(grant.slug)
+    settings: ProjectSettings = snapshot.settings
+    sql = "SELECT state, label FROM question WHERE project = ? AND item = ?"
+    question: Any = run.execute(sql, (grant.project, item)).fetchone()
     external = run.execute("SELECT external FROM item WHERE project = ? AND id = ?", (grant.project, item)).get
     return page(
         request,
@@ -93,8 +112,23 @@ async def decision_page(request: Request) -> Response:
         decision=settings.labels[made.answer],
         at=moment(event.at),
         why=why_asked(made, settings),
+        expected=_expected(made, item, snapshot),
+        judged=None if question is None or question[0] == 2 else question[0],
+        known=None if question is None or question[1] is None else settings.labels[question[1]],
+        labels=settings.classes,
         record=runtime.reader(grant.slug).record(stored.get(item)),
         history=[_happened(runtime, Event(*one), settings) for one in rows],
+    )
+
+
+def _expected(made: Decide, item: int, snapshot: Snapshot) -> str:
+    """What the decision was expected to cost, and what the others were."""
+    costs = expected_costs(snapshot.fits, item, made.score)
+    if costs is None:
+        return ""
+    labels = snapshot.settings.labels
+    return (
+        f"Expected cost {costs[made.answer]:.3g}, against {costs[1 - made.answer]:.3g} for {labels[1 - made.answer]}."
     )
 
 
@@ -119,6 +153,10 @@ def _happened(runtime: Runtime, event: Event, settings: ProjectSettings) -> tupl
         what = f"took answer {body.answer:,} back; what was learned is learned again without it"
     elif isinstance(body, Close):
         what = f"closed without a label ({body.reason})"
+    elif isinstance(body, Adjudicate):
+        what = f"decided as owner: {labels[body.label]}; learned as training example {body.learned + 1:,}"
+    elif isinstance(body, Erase):
+        what = "erased the row; what was learned is learned again without it"
     elif isinstance(body, Outcome):
         what = f"came unasked: {labels[body.label]}, kept, not learned from"
     else:

@@ -115,7 +115,9 @@ def give_role(
     key = (person, project.id, role)
     before = store.connection.total_changes()
     if given:
-        store.connection.execute("INSERT OR IGNORE INTO role (person, project, role) VALUES (?, ?, ?)", key)
+        store.connection.execute(
+            "INSERT INTO role (person, project, role) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", key
+        )
     else:
         owners = _owners(store)
         store.connection.execute("DELETE FROM role WHERE person = ? AND project = ? AND role = ?", key)
@@ -137,7 +139,7 @@ def set_password(store: SQLiteStore, person: int, hashed: str, *, keep: bytes | 
 def set_active(store: SQLiteStore, person: int, active: bool, *, at: int) -> None:
     """Whether somebody may log in; who may not is logged out at once."""
     name, owners = name_of(store, person), _owners(store)
-    store.connection.execute("UPDATE person SET active = ? WHERE id = ?", (active, person))
+    store.connection.execute("UPDATE person SET active = ? WHERE id = ?", (int(active), person))
     if not active:
         _check_an_owner_stays(store, owners)
         end_sessions(store, person)
@@ -148,7 +150,7 @@ def set_active(store: SQLiteStore, person: int, active: bool, *, at: int) -> Non
 def _owners(store: SQLiteStore) -> int:
     sql = (
         "SELECT count(*) FROM role r JOIN person p ON p.id = r.person"
-        " WHERE r.project = 0 AND r.role = 'owner' AND p.active"
+        " WHERE r.project = 0 AND r.role = 'owner' AND p.active = 1"
     )
     return int(store.connection.execute(sql).get)
 
@@ -183,7 +185,7 @@ def use_link(store: SQLiteStore, code: str, *, at: int) -> str | None:
 
 def begin_session(store: SQLiteStore, person: int, *, at: int) -> str | None:
     """A new session; its secret is for the cookie alone. None if the person may not log in."""
-    row = store.connection.execute("SELECT name FROM person WHERE id = ? AND active", (person,)).fetchone()
+    row = store.connection.execute("SELECT name FROM person WHERE id = ? AND active = 1", (person,)).fetchone()
     if row is None:
         return None
     secret = secrets.token_urlsafe(32)
@@ -203,7 +205,7 @@ def end_session(store: SQLiteStore, session: bytes, name: str, *, at: int) -> No
 
 def end_sessions(store: SQLiteStore, person: int, *, keep: bytes | None = None) -> None:
     """End all sessions of a person but one."""
-    sql = "DELETE FROM session WHERE person = ? AND id IS NOT ?"
+    sql = "DELETE FROM session WHERE person = ? AND id IS DISTINCT FROM ?"
     store.connection.execute(sql, (person, keep))
 
 
@@ -211,7 +213,7 @@ def first_owner(store: SQLiteStore, *, at: int) -> str | None:
     """The code of a link for the first owner, as long as nobody could log in as one; else None."""
     sql = (
         "SELECT p.id FROM person p JOIN role r ON r.person = p.id AND r.project = 0 AND r.role = 'owner'"
-        " WHERE p.active {}"
+        " WHERE p.active = 1 {}"
     )
     able = " AND (p.password IS NOT NULL OR EXISTS (SELECT 1 FROM session s WHERE s.person = p.id))"
     if store.connection.execute(sql.format(able)).fetchone() is not None:

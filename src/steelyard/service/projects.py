@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import Any
@@ -17,11 +18,12 @@ from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chai
 from .jobs import RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
-from .reducer import Decided, State, apply_all, begin
+from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply_all, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
 from .store import Changes, ProjectHead, StoredRequest
 
+SAME_FIT = 1e-9
 CHECKED = 1000  # events at the end of a log whose chain is checked at each start
 
 
@@ -132,6 +134,17 @@ class Project:
             raise StateError(f"item {item} must have the row it was learned with; it is not there.")
         return self.state.encoder.unpack(raw)
 
+    def erase(self, items: list[int], kept: set[int]) -> None:
+        """Erase the rows of items, and keep the state behind it: every replay begins there from now on.
+
+        Of the items in ``kept`` the row that was learned stays.
+        """
+        self.state.erase(items, self.rows, kept=kept)
+        self.flush()
+        self.store.erase(self.id, items, keep_learned=kept)
+        self.store.drop_checkpoints(self.id, self.state.seq)
+        self.save_checkpoint(pinned=True)
+
     def save_checkpoint(self, *, pinned: bool = False) -> None:
         """Keep the state up to here, in the open transaction."""
         self.store.save_checkpoint(self.id, self.state.seq, NUMERICS, pack_state(self.state), pinned)
@@ -182,7 +195,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
     """The state at the end of the log: newest checkpoint, then the events behind it, each compared."""
     check_chain(store, head, max(0, head.head - CHECKED))
     kept = store.newest_checkpoint(head.id, NUMERICS)
-    if kept is not None and kept.upto <= head.head:
+    if kept is not None and 1 < kept.upto <= head.head:
         state = unpack_state(kept.body)
     else:
         numerics = log_numerics(store, head)
@@ -206,7 +219,9 @@ def first_state(store: SQLiteStore, head: ProjectHead) -> State:
     kept = store.checkpoint(head.id, 1)
     if kept is None or sha256(kept.body).digest() != expected:
         raise StateError(f"the log of {head.slug} must have the state it began with; it is not there, or changed.")
-    return unpack_state(kept.body)
+    state = unpack_state(kept.body)
+    state.renewed = (first.at, 0)
+    return state
 
 
 def _start(store: SQLiteStore, head: ProjectHead) -> Learner | None:
@@ -277,27 +292,59 @@ def rebuilt_tables(state: State) -> dict[str, list[tuple[Any, ...]]]:
 def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
     """The log computed again, with rows from nowhere but the log; and the event it was computed from.
 
-    That is the first one, or where a log was upgraded the last upgrade: what came before was computed otherwise.
+    That is the first one; or where a log was upgraded or rows were erased the last time that happened: what came before
+    was computed otherwise, or cannot be computed any more.
     """
-    upgrade = store.last_of_kind(head.id, (Kind.UPGRADE,))
+    begun = store.last_of_kind(head.id, (Kind.UPGRADE, Kind.ERASE))
     rows: dict[int, Row] = {}
-    if upgrade:
-        kept = store.checkpoint(head.id, upgrade)
+    if begun:
+        kept = store.checkpoint(head.id, begun)
         if kept is None:
-            raise StateError(f"the log of {head.slug} must have the checkpoint of its upgrade; it has not.")
+            raise StateError(f"the log of {head.slug} must have the checkpoint at event {begun}; it has not.")
         state = unpack_state(kept.body)
-        rows |= {q.item: state.encoder.unpack(store.example_row(head.id, q.item) or b"") for q in settled(state)}
+        for question in settled(state):
+            raw = store.example_row(head.id, question.item)
+            if raw is not None:
+                rows[question.item] = state.encoder.unpack(raw)
     else:
         state = first_state(store, head)
     state.training.start = _start(store, head)
     start = state.seq
-
-    def keep_learned(event: Event) -> None:
-        if event.kind == Kind.ANSWER and event.item in state.open_rows:
-            rows[event.item] = state.open_rows[event.item]
-
-    apply_all(state, store.history(head.id, start, head.head), rows.__getitem__, keep_learned)
+    _apply_all(store, head, state, rows)
     return state, start
+
+
+def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[int, Row]) -> None:
+    """Every event behind a state; ``rows`` takes what is learned from."""
+
+    def look(event: Event) -> None:
+        if event.kind in (Kind.ANSWER, Kind.ADJUDICATE) and event.item in state.open_rows:
+            rows[event.item] = state.open_rows[event.item]
+        if event.kind == Kind.FIT:
+            _check_fit(state, event)
+
+    apply_all(state, store.history(head.id, state.seq, head.head), rows.__getitem__, look)
+
+
+def _check_fit(state: State, event: Event) -> None:
+    """A fitted pair must be what is fitted now, up to what machines differ by."""
+    body, found = unpack(event), state.fit()
+    for name, logged, now in zip(("a", "b"), (body.a, body.b), found or (None, None), strict=True):
+        if now is None or not math.isclose(logged, now, rel_tol=SAME_FIT, abs_tol=SAME_FIT):
+            raise DivergedReplayError(event.seq, name, logged, now)
+
+
+def recomputed_before(store: SQLiteStore, head: ProjectHead) -> int:
+    """The last event that can be computed from the first one on, in a log of which rows were erased."""
+    if log_numerics(store, head) != NUMERICS or unpack(first_event(store, head)).numerics != NUMERICS:
+        return 0
+    state = first_state(store, head)
+    state.training.start = _start(store, head)
+    try:
+        _apply_all(store, head, state, {})
+    except ErasedRowError:
+        return state.seq
+    raise StateError(f"the log of {head.slug} must miss a row before the event that erased it; it misses none.")
 
 
 def settled(state: State) -> list[Question]:

@@ -6,7 +6,7 @@ The writer and the replay call the same functions; what they change depends on t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -20,11 +20,14 @@ from ..online import OnlineClassifier
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
 from .events import (
+    Adjudicate,
     Answer,
     Begin,
     Close,
     Decide,
+    Erase,
     Event,
+    Fit,
     Kind,
     Outcome,
     Retract,
@@ -34,7 +37,8 @@ from .events import (
     payload_digest,
     unpack,
 )
-from .pace import Pace
+from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
+from .pace import FIRST, Pace
 from .questions import ConflictError, Question, QuestionState
 from .records import Cell, Row, RowEncoder, unpack_cells, unpack_numbers
 from .settings import RELEARNED, Learner, ProjectSettings, changed_settings
@@ -51,6 +55,10 @@ class DivergedReplayError(StateError):
     def __init__(self, seq: int, field: str, logged: object, computed: object) -> None:
         super().__init__(f"event {seq} must replay to the same bit; {field} was {logged!r} and is {computed!r} now.")
         self.seq, self.field, self.logged, self.computed = seq, field, logged, computed
+
+
+class ErasedRowError(StateError):
+    """A decision that cannot be computed again: its row is gone."""
 
 
 class Decided(NamedTuple):
@@ -91,6 +99,9 @@ class State:
         self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
         self.training = Training()
         self.outcomes = 0
+        self.fits: list[FittedPair] = []  # what expected costs are derived from, in the order of events
+        self.fit_after = (0, 0)  # event and labels spent since which scores are those of one model
+        self.renewed = (0, 0)  # time and rounds at which the budget was renewed last, or the project began
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
@@ -171,11 +182,20 @@ class State:
         return found
 
     def answer(self, item: int, person: int, label: int, seq: int) -> Answered:
-        """A person's label: settles the question, is paid and learned from."""
-        question = self.question(item)
+        """A person's label. Once enough answers agree, the question is settled, and the label paid and learned from."""
+        question, settings = self.question(item), self.settings
         question.check_open()
         question.check_new_vote(person)
-        row = self.open_rows[item]
+        settled = label if settings.votes == 1 else question.agreed(settings.equal_answers, (label,))
+        learned = None if settled is None else self._settle(question, settled)
+        question.votes[person] = (label, seq)
+        if settled is None and question.answers >= settings.votes:
+            question.dispute()
+        return Answered(settled, learned)
+
+    def _settle(self, question: Question, label: int) -> int:
+        """Learn a label; the number of the training example. What cannot be learned changes nothing."""
+        item, row = question.item, self.open_rows[question.item]
         if question.paid:
             learned = self._learn_unpaid(item, label, row)
         else:
@@ -184,9 +204,8 @@ class State:
             learned = self.training.add(item, label, row, self.learner, self.learner.n_rounds_)
         question.settle(label)
         question.n = learned
-        question.votes[person] = (label, seq)
         del self.open_rows[item]
-        return Answered(label, learned)
+        return learned
 
     def _learn_unpaid(self, item: int, label: int, row: Row) -> int:
         """Learn a label in the place of one that was paid for and taken back."""
@@ -213,36 +232,113 @@ class State:
             raise ConflictError("not_yours", f"answer {answer_seq} must stand and be the person's own; it is not.")
         if question.state is QuestionState.CLOSED:
             raise ConflictError("closed", f"item {item} must not be closed; it is.")
+        if question.ruled:
+            raise ConflictError("adjudicated", f"item {item} must not have been decided by an owner; it was.")
+        question.check_row()
         return question
 
     def retract(self, answer_seq: int, person: int, item: int, rows: Rows) -> None:
-        """Take an answer or a skip back. A settled question is open again, and what was learned is learned again."""
+        """Take an answer or a skip back. A settled question is open again, and what was learned is learned again.
+
+        Unless the other answers still agree: then only the vote goes.
+        """
         question = self.retraction(answer_seq, person, item)
-        if question.state is QuestionState.SETTLED:
+        vote = question.votes.pop(person)
+        if question.state is QuestionState.DISPUTED:
+            question.reopen()
+        elif question.state is QuestionState.SETTLED and question.agreed(self.settings.equal_answers) != question.label:
             assert question.n is not None
-            row = self.training.kept_row(item)
-            row = rows(item) if row is None else row
-            kept = self.training.retracted(question.n)
-            self.learner = kept.relearned(self.learner, rows)
+            try:
+                row = self.training.kept_row(item)
+                row = rows(item) if row is None else row
+                kept = self.training.relabelled(question.n, None)
+                self.learner = kept.relearned(self.learner, rows)
+            except SteelyardError:
+                question.votes[person] = vote
+                raise
             self.training = kept
             self.open_rows[item] = row
             question.reopen()
-        del question.votes[person]
+
+    def adjudicate(self, item: int, label: int, rows: Rows) -> int:
+        """An owner's label, whatever the answers say; the number of the training example."""
+        question = self.question(item)
+        question.check_row()
+        if question.state is not QuestionState.SETTLED:
+            question.check_open_or_disputed()
+            learned = self._settle(question, label)
+        else:
+            assert question.n is not None
+            learned = question.n
+            if question.label != label:
+                changed = self.training.relabelled(learned, label)
+                self.learner = changed.relearned(self.learner, rows)
+                self.training = changed
+                question.settle(label)
+        question.ruled = True
+        return learned
 
     def close(self, item: int) -> None:
         """No label will come: what was reserved for it is free again, unless a label was paid before."""
         question = self.question(item)
-        question.check_open()
+        question.check_open_or_disputed()
         if not question.paid:
             self.learner.cancel_query()
             self.budget.refund()
         question.close()
         del self.open_rows[item]
 
+    # -- erasing -----------------------------------------------------------------------------------------------------
+
+    def erase(self, items: Iterable[int], rows: Rows, *, kept: Container[int] = ()) -> None:
+        """Forget the rows of items: labels and scores stay, and what was learned is learned again without them.
+
+        Of the items in ``kept`` only the record goes; the row that was learned stays.
+        """
+        asked = [self.questions[item] for item in items if item in self.questions]
+        numbers = [q.n for q in asked if q.n is not None and q.item not in kept]
+        if any(self.training.examples[n].label is not None for n in numbers):
+            training = self.training.without_rows(numbers)
+            self.learner = training.relearned(self.learner, rows)
+            self.training = training
+        for question in asked:
+            question.erased = True
+
+    # -- expected costs ----------------------------------------------------------------------------------------------
+
+    def fit_due(self) -> bool:
+        """Whether labels have grown enough for another pair."""
+        if len(self.settings.classes) != 2:
+            return False
+        labels, last = self.budget.spent - self.fit_after[1], self.fits[-1].labels if self.fits else 0
+        return labels >= max(LEAST_LABELS, GROWTH * last)
+
+    def fit(self) -> tuple[float, float] | None:
+        """The pair of the last labels; None if too few stand."""
+        asked = (self.questions[example.item] for example in reversed(self.training.examples))
+        first = self.fit_after[0]
+        used = [q for q in asked if q.state is QuestionState.SETTLED and q.item > first][:MOST_LABELS]
+        if len(used) < LEAST_LABELS:
+            return None
+        scores, chances = np.array([q.score for q in used]), np.array([q.chance for q in used])
+        return fit_pair(scores, np.array([q.label == 1 for q in used]), chances)
+
+    def note_fit(self, seq: int, a: float, b: float, labels: int) -> None:
+        """A pair holds from an event on."""
+        self.fits.append(FittedPair(seq, a, b, labels, self.settings.cost_matrix().tolist()))
+
     # -- settings ----------------------------------------------------------------------------------------------------
 
-    def change(self, changes: dict[str, Any], rows: Rows, seq: int) -> None:
-        """Change settings; other costs or another update rule learn all examples again."""
+    def renewal(self, at: int) -> dict[str, int] | None:
+        """The changes that renew the budget at this time; None if it is not due, or no row came since the last time."""
+        due, since = self.settings.renewal(), self.learner.n_rounds_ - self.renewed[1]
+        if due is None or since == 0 or at < self.renewed[0] + due[1] * SECOND:
+            return None
+        rows = max(since, (self.settings.expected_rows - self.renewed[1]) // 4)
+        return {"budget": self.budget.limit + due[0], "expected_rows": self.learner.n_rounds_ + rows}
+
+    def change(self, changes: dict[str, Any], rows: Rows, seq: int, at: int, *, renews: bool = False) -> None:
+        """Change settings; other costs or another update rule learn all examples again. ``renews``: by the timer."""
         settings = changed_settings(self.settings, changes)
         self.budget.check_limit(settings.budget)
         if self.training.start is not None and settings.update != self.settings.update:
@@ -261,12 +357,30 @@ class State:
             training = self.training.without_copies()
             made = training.relearned(made, rows)
             self.training, self.model = training, self.model + 1
+            self._forget_fit(seq)
         else:
             made = type(fresh).from_state(
                 state | {name: began[name] for name in ("params", "setting") if name in began}
             )
+        self._note_renewal(settings, at, renews)
         self.learner, self.query, self.settings = made, query, settings
         self.budget.limit, self.settings_seq = settings.budget, seq
+
+    def _forget_fit(self, seq: int) -> None:
+        """The scores from here on are those of another model: what they mean is not known yet."""
+        self.fit_after = (seq, self.budget.spent)
+        if self.fits:
+            self.fits.append(FittedPair(seq, None, 0.0, 0, []))
+
+    def _note_renewal(self, settings: ProjectSettings, at: int, renews: bool) -> None:
+        """Periods follow each other from the time the setting was made; missed ones are not made up for."""
+        rounds, due = self.learner.n_rounds_, self.settings.renewal()
+        if renews and due is not None:
+            period = due[1] * SECOND
+            self.renewed = (at - (at - self.renewed[0]) % period, rounds)
+            self.pace.due = min(self.pace.due, max(rounds, FIRST))
+        elif settings.renew != self.settings.renew:
+            self.renewed = (at, rounds)
 
     # -- the whole ---------------------------------------------------------------------------------------------------
 
@@ -295,6 +409,9 @@ class State:
             "budget": [self.budget.limit, self.budget.spent, self.budget.reserved],
             "questions": [self.questions[item].to_list() for item in sorted(self.questions)],
             "training": [list(example) for example in self.training.examples],
+            "fits": [list(fit) for fit in self.fits],
+            "fit_after": list(self.fit_after),
+            "renewed": list(self.renewed),
         }
 
 
@@ -311,7 +428,7 @@ def begin(event: Event) -> State:
     settings = msgspec.convert(body.settings, ProjectSettings)
     settings.validate()
     state = State(settings)
-    state.seq = event.seq
+    state.seq, state.renewed = event.seq, (event.at, 0)
     return state
 
 
@@ -332,10 +449,18 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
         state.retract(body.answer, event.actor, item, rows)
     elif isinstance(body, Close):
         state.close(item)
+    elif isinstance(body, Adjudicate):
+        _compare(event.seq, ("learned",), (body.learned,), (state.adjudicate(item, body.label, rows),))
     elif isinstance(body, Set):
-        state.change(body.changes, rows, event.seq)
+        state.change(body.changes, rows, event.seq, event.at, renews=event.actor == 0)
+    elif isinstance(body, Fit):
+        state.note_fit(event.seq, body.a, body.b, body.labels)
     elif isinstance(body, Outcome):
         state.outcomes += 1
+    elif isinstance(body, Erase):
+        raise StateError(
+            f"a replay must begin behind event {event.seq}, which erased rows; its checkpoint is not there."
+        )
     elif not isinstance(body, Upgrade):
         raise StateError(f"event {event.seq} must be one of a running project; got kind {Kind(event.kind).name}.")
     state.seq = event.seq
@@ -399,7 +524,7 @@ def _compare_decision(seq: int, logged: Decide, digest: bytes, found: Decided) -
 
 def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | None) -> None:
     if payload is None:
-        raise StateError(f"event {event.seq} must have its row; it is not there.")
+        raise ErasedRowError(f"event {event.seq} must have its row; it is not there.")
     digest = payload_digest(payload)
     if digest != body.digest:
         raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), digest.hex())

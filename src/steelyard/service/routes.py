@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .._version import __version__
-from .jobs import AnswerReply, AnswersReply, DecisionReply, EventReply, Problem, SettingsReply
+from .drift import DriftReply
+from .jobs import AnswerReply, AnswersReply, DecisionReply, EraseReply, EventReply, Problem, SettingsReply
 from .live import CurveReply, EstimatesReply
 from .overview import LiveReply
 from .runtime import SentAnswer, SentRow
 from .settings import ProjectSettings
+from .what_if import WhatIfReply
 
 OWNER = ("owner",)
 PRODUCER = ("producer", "owner")
@@ -38,6 +40,19 @@ class SentOutcome(msgspec.Struct, forbid_unknown_fields=True):
     item: int
     label: str
     origin: str = ""
+
+
+class SentLabel(msgspec.Struct, forbid_unknown_fields=True):
+    """An owner's label."""
+
+    label: str
+
+
+class SentErasure(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows to erase, by item or by the id they were sent with."""
+
+    items: list[int] = []
+    ids: list[str] = []
 
 
 class QuestionReply(msgspec.Struct, frozen=True):
@@ -232,12 +247,23 @@ ROUTES = (
     RouteInfo("POST", f"{V1}/questions/next", ANNOTATOR, "Be handed questions.", SentCount, QuestionsReply),
     RouteInfo("POST", f"{V1}/questions/{{item}}/renew", ANNOTATOR, "Hold a question longer.", None, LeaseReply),
     RouteInfo("POST", f"{V1}/questions/{{item}}/close", OWNER, "Close a question.", None, EventReply, True),
+    RouteInfo("POST", f"{V1}/questions/{{item}}/adjudicate", OWNER, "Decide a question.", SentLabel, EventReply, True),
     RouteInfo("POST", f"{V1}/answers", ANNOTATOR, "Answer or skip questions.", list[SentAnswer], AnswersReply, True),
     RouteInfo("POST", f"{V1}/answers/{{answer}}/retract", ANNOTATOR, "Take an answer back.", None, EventReply, True),
     RouteInfo("POST", f"{V1}/outcomes", PRODUCER, "A label that came unasked.", SentOutcome, EventReply, True),
     RouteInfo("GET", f"{V1}/summary", READER, "Counts and budget.", None, SummaryReply),
     RouteInfo("GET", f"{V1}/estimates", READER, "Cost a row, with its interval.", None, EstimatesReply),
     RouteInfo("GET", f"{V1}/curves", READER, "Cost a row over time.", None, CurveReply),
+    RouteInfo(
+        "GET",
+        f"{V1}/whatif",
+        READER,
+        "Cost a row at other prices or another threshold.",
+        None,
+        WhatIfReply,
+        query=("fn", "fp", "threshold"),
+    ),
+    RouteInfo("GET", f"{V1}/drift", READER, "Whether rows are still what they were.", None, DriftReply),
     RouteInfo("GET", f"{V1}/live", READER, "News as server-sent events, each a LiveReply.", query=("after", "count")),
     RouteInfo("GET", f"{V1}/decisions", READER, "Decisions, by event.", None, DecisionsReply, query=("after", "limit")),
     RouteInfo("GET", f"{V1}/decisions/{{item}}", READER, "One decision.", None, LoggedDecision),
@@ -246,6 +272,7 @@ ROUTES = (
     RouteInfo("GET", f"{V1}/export.csv", READER, "All rows as CSV.", query=("after", "only")),
     RouteInfo("GET", f"{V1}/settings", OWNER, "The settings.", None, SettingsReply),
     RouteInfo("PATCH", f"{V1}/settings", OWNER, "Change settings (If-Match: seq).", dict[str, Any], SettingsReply),
+    RouteInfo("POST", f"{V1}/erase", OWNER, "Erase rows.", SentErasure, EraseReply, True),
     RouteInfo("POST", "/v1/projects", OWNER, "Begin a project.", SentProject, ProjectReply, status=201),
     RouteInfo("POST", "/v1/projects/guess", OWNER, "Guess columns.", str, GuessReply, takes="text/csv"),
     RouteInfo("GET", "/v1/people", OWNER, "Who may log in.", None, PeopleReply),
@@ -273,6 +300,16 @@ _REFUSALS = {
     "429": "Busy; try again.",
     "503": "Stopping; try again.",
     "507": "The disk is full.",
+}
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_PRICE = {"type": "number", "minimum": 0, "maximum": 1e12}
+_QUERY = {
+    "only": {"type": "string", "enum": ["all", "labelled"]},
+    "fn": _PRICE,
+    "fp": _PRICE,
+    "threshold": {"type": "number", "minimum": -1e12, "maximum": 1e12},
 }
 
 
@@ -334,11 +371,9 @@ def _parameters(route: RouteInfo) -> list[dict[str, Any]]:
             name = part[1:-1]
             schema: dict[str, Any] = {"type": "string"} if name == "project" else {"type": "integer", "minimum": 1}
             found.append({"name": name, "in": "path", "required": True, "schema": schema})
-    for name in route.query:
-        schema = (
-            {"type": "string", "enum": ["all", "labelled"]} if name == "only" else {"type": "integer", "minimum": 0}
-        )
-        found.append({"name": name, "in": "query", "required": False, "schema": schema})
+    found += [
+        {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, _COUNT)} for name in route.query
+    ]
     if route.keyed:
         schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[ -~]+$"}
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})

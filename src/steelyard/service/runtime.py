@@ -7,6 +7,7 @@ import hmac
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -21,6 +22,7 @@ from .jobs import Job, RefusedError, RowToDecide, StoreJob
 from .leases import Leases
 from .metrics import Metrics
 from .overview import Overviews
+from .places import Place, open_place
 from .records import SALT_BYTES, BadRecordError, Cell, RecordReader, pack_cells
 from .sqlite import SQLiteStore
 from .writer import Snapshot, Writer
@@ -56,7 +58,7 @@ class Runtime:
 
     def __init__(
         self,
-        folder: Path,
+        place: Place,
         writer: Writer,
         clock: Clock,
         hosts: Iterable[str],
@@ -65,14 +67,14 @@ class Runtime:
         secure: bool = False,
         proxied: bool = False,
     ) -> None:
-        self.folder, self.writer, self.clock = folder, writer, clock
+        self.place, self.writer, self.clock = place, writer, clock
         self.secure, self.proxied = secure, proxied  # reached by https; a proxy tells the address
         self.cookie = f"{'__Host-' if secure else ''}steelyard-{port}"  # loopback's cookies are shared by all ports
         self.hosts = frozenset(host.lower().encode() for host in hosts)
-        self.store = SQLiteStore(folder, readonly=True)
+        self.store = open_reader(place)
         self.access = AccessBook(self.store)
         self.leases, self.metrics = Leases(), Metrics()
-        self.overviews = Overviews(SQLiteStore(folder, readonly=True), self.snapshot, clock.now)
+        self.overviews = Overviews(open_reader(place), self.snapshot, clock.now)
         self.stopping: Callable[[], bool] = lambda: False
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
@@ -121,10 +123,10 @@ class Runtime:
         return lambda: end - time.monotonic()
 
     def free_disk(self) -> int:
-        """Bytes that are free where the data lie, looked up once a second."""
+        """Bytes that are free where the data lie, looked up once a second; a database sees to its own disk."""
         now = time.monotonic()
         if now - self._disk[0] > 1.0:
-            self._disk = (now, shutil.disk_usage(self.folder).free)
+            self._disk = (now, shutil.disk_usage(self.place).free if isinstance(self.place, Path) else sys.maxsize)
         return self._disk[1]
 
     # -- before a job ------------------------------------------------------------------------------------------------
@@ -256,6 +258,15 @@ class Runtime:
         except BadRecordError as error:
             raise RefusedError(422, "bad_row", str(error), error.where) from None
         return RowToDecide(cells, payload, external, missing, unknown)
+
+
+def open_reader(place: Place) -> SQLiteStore:
+    """A connection for reading; where a database has gone, the process ends as its writer would."""
+    if isinstance(place, Path):
+        return open_place(place, readonly=True)
+    from .postgres import give_up
+
+    return open_place(place, readonly=True, lost=give_up)
 
 
 class Salts:

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import apsw
 import uvicorn
@@ -23,8 +23,9 @@ from .api import Api
 from .asgi import Entrance
 from .clock import Clock
 from .deadline import DeadlineProtocol
-from .jobs import ExpireJob, RefusedError
+from .jobs import ExpireJob, RefusedError, RenewJob, RetainJob
 from .pages import page_refused
+from .places import Place, open_place
 from .runtime import Runtime
 from .site import site_routes
 from .sqlite import DATABASE, SQLiteStore, open_database
@@ -35,7 +36,7 @@ KEEP_ALIVE = 75
 STOP_SECONDS = 10
 EXPIRE_EVERY = 60.0
 BUSY_MS = 50
-_UVICORN: dict[str, Any] = {
+UVICORN: dict[str, Any] = {
     "http": DeadlineProtocol,
     "ws": "none",
     "lifespan": "off",
@@ -98,20 +99,39 @@ class LogKeeper:
         self._thread.join()
 
 
+class Keeper(Protocol):
+    """What runs beside the writer until it is stopped."""
+
+    def stop(self) -> None:
+        """End."""
+
+
+def keeper_of(place: Place, store: SQLiteStore) -> Keeper:
+    """Beside a file its write-ahead log is kept short; beside a database the leader shows that it lives."""
+    if isinstance(place, Path):
+        return LogKeeper(store.path)
+    from .postgres import Heartbeat, PostgresStore
+
+    assert isinstance(store, PostgresStore)
+    assert store.epoch is not None
+    return Heartbeat(place, store.epoch)
+
+
 class Service:
-    """A data folder being served."""
+    """A data folder, or the database whose leader ``store`` is, being served."""
 
     def __init__(
         self,
-        folder: Path,
+        place: Place,
         sock: socket.socket,
         *,
         names: tuple[str, ...] = (),
         clock: Clock | None = None,
         secure: bool = False,
         proxied: bool = False,
+        store: SQLiteStore | None = None,
     ) -> None:
-        self.folder, self.sock, self.clock = folder, sock, clock or Clock()
+        self.place, self.sock, self.clock, self._store = place, sock, clock or Clock(), store
         self.secure, self.proxied = secure, proxied
         address, port = sock.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -131,12 +151,12 @@ class Service:
         self, *, tls: tuple[str, str] | None = None, ready: Any = None, beside: Beside | None = None
     ) -> None:
         """Serve until SIGTERM or SIGINT; then finish the queue and keep checkpoints. ``beside`` runs along with it."""
-        store = SQLiteStore(self.folder)
+        store = self._store or open_place(self.place)
+        keeper = keeper_of(self.place, store)  # before the replay, which may take long
         writer = Writer(store, self.clock)
         reached = {"port": self.port, "secure": self.secure, "proxied": self.proxied}
-        self.runtime = Runtime(self.folder, writer, self.clock, self.hosts, **reached)
+        self.runtime = Runtime(self.place, writer, self.clock, self.hosts, **reached)
         writer.start()
-        keeper = LogKeeper(store.path)
         app = Api(self.runtime).app(site_routes(self.runtime), page_refused)
         app.state.runtime = self.runtime
         entrance = Entrance(self.runtime, app)
@@ -149,7 +169,7 @@ class Service:
         if ready is not None:
             asyncio.get_running_loop().call_soon(ready)
         try:
-            with _signals_outlived():
+            with signals_outlived():
                 await self.server.serve(sockets=[self.sock])
         finally:
             for task in tasks:
@@ -159,24 +179,26 @@ class Service:
             await asyncio.to_thread(keeper.stop)
             self.runtime.store.close()
             self.runtime.overviews.close()
-            store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            if isinstance(self.place, Path):
+                store.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             store.close()
 
     def _config(self, app: Any, tls: tuple[str, str] | None) -> uvicorn.Config:
         certificate, key = tls or (None, None)
-        return uvicorn.Config(app, **_UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
+        return uvicorn.Config(app, **UVICORN, ssl_certfile=certificate, ssl_keyfile=key)
 
     async def _expire(self) -> None:
-        """Close questions whose time is over, while the clock can be trusted."""
+        """Close questions and erase rows whose time is over, and renew budgets, while the clock can be trusted."""
         assert self.runtime is not None
         said = 0.0
         while True:
             if self.clock.trusted():
                 for slug in list(self.runtime.writer.projects):
-                    try:
-                        await self.runtime.run(ExpireJob(slug, 0))
-                    except RefusedError:
-                        continue  # busy or stopping: the next round will do
+                    for job in (ExpireJob(slug, 0), RenewJob(slug, 0), RetainJob(slug, 0)):
+                        try:
+                            await self.runtime.run(job)
+                        except RefusedError:
+                            continue  # busy or stopping: the next round will do
             elif time.monotonic() - said > 60:
                 said = time.monotonic()
                 print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)
@@ -189,7 +211,7 @@ def _say_failure(task: asyncio.Task[None]) -> None:
 
 
 @contextmanager
-def _signals_outlived() -> Iterator[None]:
+def signals_outlived() -> Iterator[None]:
     """uvicorn stops at a signal and then raises it again; the queue has still to be finished after that."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -34,6 +34,10 @@ FIXED = (
     "seed",
 )  # need a new project
 RELEARNED = ("costs", "update")
+DAY = 86400  # seconds
+PERIODS = {"hour": 3600, "day": DAY, "week": 7 * DAY}
+_DAYS = re.compile(r"([1-9][0-9]{0,3})d\Z")
+_RENEW = re.compile(r"([1-9][0-9]{0,6})/(hour|day|week)\Z")
 
 
 class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,10 +62,19 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         Least chance of a row, as a share of the mean chance the budget allows.
     budget, expected_rows : int
         Labels in all, and the rows they should last for.
+    renew : str or None
+        Labels that a timer adds to the budget, as ``"50/day"`` (hour, day or week); the rows they should last for are
+        then those of the period before.
+    votes, agree : int
+        Answers a question may get, and equal ones that settle it (None: more than half of them). All votes in without
+        that: an owner decides.
     skips : int
         People who must skip a question before it is closed.
     expire, undo : int
         Seconds after which an open question is closed, and within which an annotator may take an answer back.
+    keep_payloads, keep_training_rows : str or None
+        How long rows are kept, as ``"90d"``: all that no open question needs, and what the model has learned from.
+        None: for ever.
     show_decision : bool
         Whether an annotator sees the decision after the answer.
     threshold, fit_intercept, after_budget, seed, scale, hash_bits
@@ -80,9 +93,14 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     query: str = DEFAULT_QUERY
     pace: bool = True
     floor_share: float = 0.5
+    renew: str | None = None
+    votes: int = 1
+    agree: int | None = None
     skips: int = 2
     expire: int = 14 * 86400
     undo: int = 600
+    keep_payloads: str | None = None
+    keep_training_rows: str | None = None
     show_decision: bool = False
     threshold: float = 0.0
     fit_intercept: bool = (
@@ -101,6 +119,12 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         check_count("expected_rows", self.expected_rows, at_most=2**53)
         check_number("floor_share", self.floor_share, at_least=0, at_most=1)
         check_count("skips", self.skips, at_most=1000)
+        check_count("votes", self.votes, at_most=100)
+        if self.agree is not None:
+            check_count("agree", self.agree, at_most=self.votes)
+        self.renewal()
+        for name in ("keep_payloads", "keep_training_rows"):
+            self.kept_seconds(name)
         check_count("expire", self.expire, at_least=1, at_most=3650 * 86400)
         check_count("undo", self.undo, at_least=0, at_most=3650 * 86400)
         check_count("seed", self.seed, at_least=0, at_most=2**32 - 1)
@@ -115,6 +139,30 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         self.make_learner(self.first_query()).start(1, np.arange(len(self.classes)))
 
     # -- what follows from them --------------------------------------------------------------------------------------
+
+    @property
+    def equal_answers(self) -> int:
+        """Equal answers that settle a question."""
+        return self.agree or self.votes // 2 + 1
+
+    def renewal(self) -> tuple[int, int] | None:
+        """Labels and seconds of ``renew``; None without."""
+        if self.renew is None:
+            return None
+        found = _RENEW.match(self.renew)
+        if found is None:
+            raise invalid("renew", 'be labels a period, as "50/day" (hour, day or week)', self.renew)
+        return int(found[1]), PERIODS[found[2]]
+
+    def kept_seconds(self, name: str) -> int | None:
+        """How long rows are kept by this setting, in seconds; None: for ever."""
+        text = getattr(self, name)
+        if text is None:
+            return None
+        found = _DAYS.match(text)
+        if found is None:
+            raise invalid(name, 'be a number of days, as "90d"', text)
+        return int(found[1]) * DAY
 
     @property
     def labels(self) -> tuple[str, ...]:

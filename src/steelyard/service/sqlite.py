@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.resources import files
@@ -82,8 +83,10 @@ class SQLiteStore:
     def __init__(self, folder: Path, *, readonly: bool = False, vfs: str | None = None) -> None:
         self.path = folder / DATABASE
         self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
+        self.unclean = False  # something was erased, and files may still hold it
         if not readonly:
             make_schema(self.connection)
+            self.unclean = self.connection.execute("SELECT 1 FROM meta WHERE name = 'unclean'").fetchone() is not None
 
     def close(self) -> None:
         """Close the connection."""
@@ -218,7 +221,7 @@ class SQLiteStore:
     def history(self, project: int, after: int, upto: int | None = None) -> Iterator[tuple[Event, bytes | None]]:
         """Events in their order, each with the stored row of a decision."""
         sql = "SELECT id, payload FROM item WHERE project = ? AND id > ? AND id <= ? ORDER BY id"
-        items = self.connection.execute(sql, (project, after, 2**62 if upto is None else upto))
+        items = iter(self.connection.execute(sql, (project, after, 2**62 if upto is None else upto)))
         item, payload = 0, None
         for event in self.events(project, after, upto):  # both in the order of their keys: no row is searched for
             while event.kind == 3 and item < event.seq:
@@ -297,17 +300,92 @@ class SQLiteStore:
         return StoredCheckpoint(row[0], row[1]) if whole and row is not None else None
 
     def save_checkpoint(self, project: int, upto: int, numerics: int, body: bytes, pinned: bool = False) -> None:
-        """Keep a state; of those that are not pinned the last three stay."""
+        """Keep a state; of those that are not pinned the last three stay, and a pinned one is never replaced."""
         self.connection.execute(
-            "INSERT OR REPLACE INTO checkpoint (project, upto, format, numerics, body, sha256, pinned)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (project, upto, FORMAT, numerics, body, sha256(body).digest(), pinned),
+            "INSERT INTO checkpoint (project, upto, format, numerics, body, sha256, pinned)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, upto) DO UPDATE SET format = excluded.format,"
+            " numerics = excluded.numerics, body = excluded.body, sha256 = excluded.sha256, pinned = excluded.pinned"
+            " WHERE checkpoint.pinned = 0",
+            (project, upto, FORMAT, numerics, body, sha256(body).digest(), int(pinned)),
         )
         self.connection.execute(
-            "DELETE FROM checkpoint WHERE project = ? AND NOT pinned AND upto NOT IN"
-            " (SELECT upto FROM checkpoint WHERE project = ? AND NOT pinned ORDER BY upto DESC LIMIT ?)",
+            "DELETE FROM checkpoint WHERE project = ? AND pinned = 0 AND upto NOT IN"
+            " (SELECT upto FROM checkpoint WHERE project = ? AND pinned = 0 ORDER BY upto DESC LIMIT ?)",
             (project, project, _KEPT),
         )
+
+    # -- copying -----------------------------------------------------------------------------------------------------
+
+    in_postgres = False
+
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns."""
+        return [row[1] for row in self.connection.execute(f"PRAGMA table_info({table})")]
+
+    def stream(self, sql: str) -> Iterable[Any]:
+        """Rows that need not fit into memory."""
+        return self.connection.execute(sql)
+
+    def numbers_follow(self) -> None:
+        """After a copy: new projects and people get numbers behind those there are; SQLite's do so by themselves."""
+
+    # -- erasing -----------------------------------------------------------------------------------------------------
+
+    def erase(self, project: int, items: Iterable[int], *, keep_learned: Container[int] = ()) -> None:
+        """Forget the rows of items and their names; of those in ``keep_learned`` what was learned stays."""
+        named, run = [(project, item) for item in items], self.connection
+        run.executemany("UPDATE item SET payload = NULL, external = NULL WHERE project = ? AND id = ?", named)
+        learned = [one for one in named if one[1] not in keep_learned]
+        run.executemany("UPDATE training_example SET x = NULL WHERE project = ? AND item = ?", learned)
+        run.execute("INSERT INTO meta (name, value) VALUES ('unclean', '') ON CONFLICT (name) DO NOTHING")
+        self.unclean = True  # and whoever opens it after a crash knows it, too
+
+    def drop_checkpoints(self, project: int, before: int) -> None:
+        """Forget the states before an event, but the one the project began with."""
+        sql = "DELETE FROM checkpoint WHERE project = ? AND upto > 1 AND upto < ?"
+        self.connection.execute(sql, (project, before))
+
+    def clean(self) -> bool:
+        """Leave no byte of what was erased in any file; False if somebody is still reading it, or the disk is full.
+
+        Deleted bytes are overwritten, but a page that was split keeps copies of its rows in the space that became free,
+        so the file is written anew; the write-ahead log has them until it is emptied, and copies that were made before
+        the tables changed have them for good.
+        """
+        for copy in self.path.parent.glob(f"{self.path.name}.schema-*"):
+            copy.unlink()
+        try:
+            self.connection.execute("VACUUM")
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self.connection.execute("DELETE FROM meta WHERE name = 'unclean'")
+        except (apsw.BusyError, apsw.FullError):
+            return False
+        self.unclean = False
+        return True
+
+    def last_decision(self, project: int, head: int, at: int) -> int:
+        """The last event up to this time; 0 if there is none. Time never falls along the log."""
+        return bisect_right(range(1, head + 1), at, key=lambda seq: self._time(project, seq))
+
+    def _time(self, project: int, seq: int) -> int:
+        row = self.connection.execute("SELECT at FROM event WHERE project = ? AND seq = ?", (project, seq)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def erasable(self, project: int, upto: int, training: int) -> list[tuple[int, bool]]:
+        """Items up to an event that still have something to erase and no open question; whether they were learned.
+
+        What was learned counts up to ``training`` alone.
+        """
+        sql = (
+            "SELECT i.id, x.x IS NOT NULL FROM item i"
+            " LEFT JOIN question q ON q.project = i.project AND q.item = i.id"
+            " LEFT JOIN training_example x ON x.project = i.project AND x.item = i.id"
+            " WHERE i.project = ? AND i.id <= ? AND (q.state IS NULL OR q.state IN (1, 2))"
+            " AND ((i.payload IS NOT NULL AND i.id <= ?) OR (x.x IS NOT NULL AND i.id <= ?)) ORDER BY i.id"
+        )
+        found = self.connection.execute(sql, (project, max(upto, training), upto, training))
+        return [(item, bool(learned)) for item, learned in found]
 
     def tables(self, project: int) -> dict[str, Any]:
         """The rows of the tables that can be rebuilt, for `verify`."""
@@ -328,9 +406,9 @@ def insert_rows(
 ) -> None:
     """Insert rows of a project, many by each statement: a step of one lets go of the interpreter and waits for it."""
     for count, first in _sizes(len(rows)):
-        row = "(?1" + ", ?" * len(rows[0]) + ")"
+        row = f"({project:d}" + ", ?" * len(rows[0]) + ")"
         sql = f"INSERT INTO {table} VALUES {', '.join([row] * count)} {conflict}"
-        run.execute(sql, (project, *chain.from_iterable(rows[first : first + count])))
+        run.execute(sql, tuple(chain.from_iterable(rows[first : first + count])))
 
 
 def _sizes(total: int) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -53,6 +53,8 @@ class Changes:
 class Store(Protocol):
     """One writer's database, and what readers ask of it."""
 
+    unclean: bool  # something was erased, and files may still hold it
+
     def project(self, slug: str) -> ProjectHead | None:
         """The project of this name."""
 
@@ -85,6 +87,15 @@ class Store(Protocol):
 
     def save_checkpoint(self, project: int, upto: int, numerics: int, body: bytes, pinned: bool) -> None:
         """Keep a state; of those that are not pinned the last three stay."""
+
+    def erase(self, project: int, items: Iterable[int], *, keep_learned: Container[int] = ()) -> None:
+        """Forget the rows of items and their names; of those in ``keep_learned`` what was learned stays."""
+
+    def drop_checkpoints(self, project: int, before: int) -> None:
+        """Forget the states before an event, but the one the project began with."""
+
+    def clean(self) -> bool:
+        """Leave no byte of what was erased in any file; False if that must be tried again later."""
 
     def tables(self, project: int) -> dict[str, Any]:
         """The rows of the tables that can be rebuilt, for `verify`."""

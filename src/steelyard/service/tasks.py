@@ -10,20 +10,26 @@ import msgspec
 from .._version import __version__
 from ..errors import InvalidInputError, SteelyardError
 from ..online import NUMERICS
-from .events import Answer, Close, Decide, Outcome, Retract, Set, Skip, unpack
+from .events import Adjudicate, Answer, Close, Decide, Erase, Fit, Outcome, Retract, Set, Skip, unpack
+from .expected import expected_costs
 from .jobs import (
+    AdjudicateJob,
     AnswerJob,
     AnswerReply,
     AnswersReply,
     CloseJob,
     DecideJob,
     DecisionReply,
+    EraseJob,
+    EraseReply,
     EventReply,
     ExpireJob,
     Job,
     OutcomeJob,
     Problem,
     RefusedError,
+    RenewJob,
+    RetainJob,
     RetractJob,
     RowToDecide,
     SetJob,
@@ -33,7 +39,7 @@ from .projects import Project
 from .questions import ConflictError, QuestionState
 from .records import SALT_BYTES
 from .reducer import SECOND, Decided
-from .settings import changed_settings
+from .settings import DAY, MOST_LABELS, changed_settings
 from .store import StoredRequest
 
 Refusals = list[tuple[int, int, str, str]]
@@ -43,6 +49,7 @@ _MESSAGES = {
     "closed": "the question must be open; it was closed without a label.",
     "unknown_class": "the label must be one of the project's classes; it is not.",
     "id_reused": "the id must stand for one row; it was sent with another one before.",
+    "disputed": "the question must be open; all its votes are in, and an owner decides.",
     "bad_row": "the row must fit the project's columns; it did not.",
 }
 
@@ -62,12 +69,18 @@ def carry_out(project: Project, job: Job) -> Any:
     if isinstance(job, DecideJob):
         return _decide(project, job)
     if isinstance(job, AnswerJob):
-        return _answer(project, job)
+        return _fitted(project, _answer(project, job))
     if isinstance(job, ExpireJob):
         return _expire(project)
     if isinstance(job, SetJob):
         return _set(project, job)
-    return _one_event(project, job)
+    if isinstance(job, EraseJob):
+        return _erase(project, job)
+    if isinstance(job, RetainJob):
+        return _retain(project)
+    if isinstance(job, RenewJob):
+        return _renew(project)
+    return _fitted(project, _one_event(project, job))
 
 
 def _keep(project: Project, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
@@ -161,7 +174,9 @@ def logged_decision(project: Project, item: int) -> DecisionReply:
 
 def _reply(project: Project, item: int, made: Decided | Decide) -> DecisionReply:
     label = project.state.settings.labels[made.answer]
-    return DecisionReply(item, made.t, label, made.score, None, made.chance, made.ask, made.model)
+    expected = expected_costs(project.state.fits, item, made.score) if project.state.fits else None
+    cost = None if expected is None else expected[made.answer]
+    return DecisionReply(item, made.t, label, made.score, cost, made.chance, made.ask, made.model)
 
 
 # -- answers ---------------------------------------------------------------------------------------------------------
@@ -198,7 +213,8 @@ def _one_answer(project: Project, job: AnswerJob, item: int, label: str | None, 
     project.emit(body, item=item, actor=job.actor)
     project.touch(item)
     shown = state.settings.labels[state.questions[item].answer] if state.settings.show_decision else None
-    return AnswerReply(item, seq, label, made.learned is not None, False, shown)
+    settled = None if made.settled is None else state.settings.labels[made.settled]
+    return AnswerReply(item, seq, settled, made.learned is not None, False, shown)
 
 
 def _code(project: Project, label: str) -> int:
@@ -229,6 +245,8 @@ def _one_event(project: Project, job: Job) -> EventReply:
     try:
         if isinstance(job, RetractJob):
             seq = _retract(project, job)
+        elif isinstance(job, AdjudicateJob):
+            seq = _adjudicate(project, job)
         elif isinstance(job, CloseJob):
             project.state.close(job.item)
             seq = project.emit(Close(reason="owner"), item=job.item, actor=job.actor)
@@ -261,6 +279,15 @@ def _retract(project: Project, job: RetractJob) -> int:
     return seq
 
 
+def _adjudicate(project: Project, job: AdjudicateJob) -> int:
+    label = _code(project, job.label)
+    project.flush()
+    learned = project.state.adjudicate(job.item, label, project.rows)
+    seq = project.emit(Adjudicate(label=label, learned=learned), item=job.item, actor=job.actor)
+    project.touch(job.item)
+    return seq
+
+
 def _outcome(project: Project, job: OutcomeJob) -> int:
     """A label that came unasked; for an open question it is an answer."""
     label = _code(project, job.label)
@@ -290,15 +317,42 @@ def _set(project: Project, job: SetJob) -> SettingsReply:
     except (SteelyardError, TypeError, ValueError, OverflowError) as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
     try:
-        project.flush()
-        project.save_checkpoint()
-        state.change(job.changes, project.rows, state.seq + 1)
+        seq = _change(project, job.changes, job.actor)
     except InvalidInputError as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
-    seq = project.emit(Set(changes=job.changes, library=__version__, numerics=NUMERICS), item=None, actor=job.actor)
+    return SettingsReply(seq, msgspec.to_builtins(state.settings))
+
+
+def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
+    """Change settings that were checked, and log it; the event. Nobody (0) renews the budget."""
+    state = project.state
+    project.flush()
+    project.save_checkpoint()
+    state.change(changes, project.rows, state.seq + 1, project.at, renews=actor == 0)
+    seq = project.emit(Set(changes=changes, library=__version__, numerics=NUMERICS), item=None, actor=actor)
     budget = state.budget
     project.changes.budget = (budget.limit, budget.spent, budget.reserved)
-    return SettingsReply(seq, msgspec.to_builtins(state.settings))
+    return seq
+
+
+def _renew(project: Project) -> int:
+    """Renew the budget if it is time; by how many labels."""
+    changes = project.state.renewal(project.at)
+    if changes is None or changes["budget"] > MOST_LABELS:
+        return 0
+    before = project.state.budget.limit
+    _change(project, changes, 0)
+    return project.state.budget.limit - before
+
+
+def _fitted(project: Project, reply: Any) -> Any:
+    """After an answer: where labels have grown enough, what scores mean is fitted again."""
+    state = project.state
+    if state.fit_due() and (pair := state.fit()) is not None:
+        labels = state.budget.spent - state.fit_after[1]
+        seq = project.emit(Fit(a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
+        state.note_fit(seq, *pair, labels)
+    return reply
 
 
 def _expire(project: Project) -> int:
@@ -311,6 +365,59 @@ def _expire(project: Project) -> int:
     return len(due)
 
 
+# -- erasing ---------------------------------------------------------------------------------------------------------
+
+
+def _erase(project: Project, job: EraseJob) -> EraseReply:
+    """Erase rows; open questions about them are closed first."""
+    project.flush()
+    items = sorted({*job.items, *(_item_named(project, name) for name in job.ids)})
+    stored = project.store.payloads(project.id, items)
+    for item in items:
+        if item not in stored:
+            raise RefusedError(409, "unknown_item", f"item {item} must be one that was decided; it was not.", "items")
+        if stored[item] is None:
+            raise RefusedError(409, "erased", f"item {item} must still have its row; it was erased.", "items")
+    for item in items:
+        question = project.state.questions.get(item)
+        if question is not None and question.waits:
+            project.state.close(item)
+            project.emit(Close(reason="erased"), item=item, actor=job.actor)
+            project.touch(item)
+    for item in items:
+        project.emit(Erase(reason="owner"), item=item, actor=job.actor)
+    project.erase(items, set())
+    reply = EraseReply(items, project.state.seq)
+    _keep(project, job, reply.event, 1, [], msgspec.msgpack.encode(reply))
+    return reply
+
+
+def _item_named(project: Project, name: str) -> int:
+    item = project.store.item_of(project.id, name)
+    if item is None:
+        raise RefusedError(409, "unknown_item", f"id {name[:100]!r} must be one that was sent; it was not.", "ids")
+    return item
+
+
+def _retain(project: Project) -> int:
+    """Erase what was kept as long as the settings say, by whole days, so one event a day does; how many rows."""
+    settings, today = project.state.settings, project.at - project.at % (DAY * SECOND)
+    upto, training = (
+        0
+        if (seconds := settings.kept_seconds(name)) is None
+        else project.store.last_decision(project.id, project.state.seq, today - seconds * SECOND)
+        for name in ("keep_payloads", "keep_training_rows")
+    )
+    if not upto and not training:
+        return 0
+    project.flush()
+    found = project.store.erasable(project.id, upto, training)
+    if found:
+        project.emit(Erase(reason="age", upto=upto, training=training), item=None, actor=0)
+        project.erase([item for item, _ in found], {item for item, learned in found if learned and item > training})
+    return len(found)
+
+
 # -- the same request again ------------------------------------------------------------------------------------------
 
 
@@ -320,6 +427,8 @@ def _said_before(project: Project, job: Job, stored: StoredRequest) -> Any:
     if isinstance(job, DecideJob):
         return _decisions_before(project, job, stored)
     assert stored.reply is not None
+    if isinstance(job, EraseJob):
+        return msgspec.msgpack.decode(stored.reply, type=EraseReply)
     if isinstance(job, AnswerJob):
         return AnswersReply([_answer_before(said) for said in msgspec.msgpack.decode(stored.reply)], left)
     return EventReply(msgspec.msgpack.decode(stored.reply, type=EventReply).event, left)
@@ -341,6 +450,8 @@ def _decisions_before(project: Project, job: DecideJob, stored: StoredRequest) -
     sql = "SELECT id FROM item WHERE project = ? AND id >= ? AND id < ? AND external IS NULL ORDER BY id"
     span = (project.id, stored.first, stored.first + stored.size)
     unnamed = iter([row[0] for row in project.store.connection.execute(sql, span)])
+    if any(isinstance(row, RowToDecide) and row.external is not None for row in job.rows):
+        _check_none_erased(project, span)
     replies: list[DecisionReply | RefusedError] = []
     for position, row in enumerate(job.rows):
         if position in refused:
@@ -354,3 +465,10 @@ def _decisions_before(project: Project, job: DecideJob, stored: StoredRequest) -
             assert item is not None
             replies.append(logged_decision(project, item))
     return replies
+
+
+def _check_none_erased(project: Project, span: tuple[int, int, int]) -> None:
+    """Raise if a row of a request was erased whose rows have ids: an erased row has lost its own."""
+    sql = "SELECT 1 FROM item WHERE project = ? AND id >= ? AND id < ? AND payload IS NULL"
+    if project.store.connection.execute(sql, span).fetchone() is not None:
+        raise RefusedError(409, "erased", "the rows of the request must still be there; some were erased.", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, cast
 
 from .records import Row
@@ -44,11 +44,19 @@ class Training:
             self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
         return len(self.examples) - 1
 
-    def retracted(self, n: int) -> Training:
-        """The same without the label of example ``n``, and without copies of the learner that know it."""
+    def relabelled(self, n: int, label: int | None) -> Training:
+        """The same with another label of example ``n`` (None: taken back), and no copy of the learner that knows it."""
         made = self.without_copies()
-        made.examples[n] = made.examples[n]._replace(label=None)
+        made.examples[n] = made.examples[n]._replace(label=label)
         made._copies = [(count, learner) for count, learner in self._copies if count <= n]
+        return made
+
+    def without_rows(self, numbers: Iterable[int]) -> Training:
+        """The same without these examples, whose rows are erased; nothing that knows them is kept."""
+        made = self.without_copies()
+        for n in numbers:
+            made.examples[n] = made.examples[n]._replace(label=None)
+            made._recent.pop(made.examples[n].item, None)
         return made
 
     def without_copies(self) -> Training:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import StateError, SteelyardError
-from .projects import check_chain, rebuilt_tables, replayed
+from .events import Kind
+from .projects import check_chain, rebuilt_tables, recomputed_before, replayed
 from .sqlite import SQLiteStore
 from .store import ProjectHead
 
@@ -18,6 +19,8 @@ class Verified(NamedTuple):
     chain: str
     digest: str
     since: int  # the event from which decisions were computed again
+    gap: tuple[int, int] | None = None  # the events that cannot be computed again
+    why: str = ""
 
 
 def verify_service(store: SQLiteStore) -> Verified:
@@ -42,7 +45,17 @@ def verify_project(store: SQLiteStore, head: ProjectHead) -> Verified:
         if stored[name] != rows:
             differing = sorted(map(repr, set(map(repr, stored[name])) ^ set(map(repr, rows))))
             raise StateError(f"table {name} of {head.slug} must be what the log says; it is not: {differing[:2]}.")
-    return Verified(head.slug, head.head, head.chain.hex(), state.digest(), since)
+    gap, why = _gap(store, head, since)
+    return Verified(head.slug, head.head, head.chain.hex(), state.digest(), since, gap, why)
+
+
+def _gap(store: SQLiteStore, head: ProjectHead, since: int) -> tuple[tuple[int, int] | None, str]:
+    """The events that cannot be computed again, and why; what is before them was."""
+    if since <= 1:
+        return None, ""
+    if not any(event.kind == Kind.ERASE for event in store.events(head.id, 1, since)):
+        return (1, since), "computed by another version"
+    return (recomputed_before(store, head) + 1, since), "rows were erased"
 
 
 def check_noted(store: SQLiteStore, head: ProjectHead, noted: str) -> None:

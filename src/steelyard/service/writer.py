@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import SteelyardError
 from .clock import Clock
+from .expected import FittedPair
 from .jobs import Job, RefusedError, StoreJob
 from .projects import Project, load_project
 from .sqlite import SQLiteStore
@@ -49,6 +50,7 @@ class Snapshot:
     outcomes: int
     missing: int
     unknown: int
+    fits: tuple[FittedPair, ...] = ()
 
 
 class Writer:
@@ -72,6 +74,8 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
             self._load(head.slug)
+        if store.unclean:
+            store.clean()
 
     def start(self) -> None:
         """Begin to take requests."""
@@ -161,6 +165,8 @@ class Writer:
         self.commit_seconds += time.perf_counter() - began
         for project in touched.values():
             self._publish(project)
+        if self.store.unclean:
+            self.store.clean()  # if somebody is reading, the next commit tries again
         self.deliver(outcomes)
 
     def _look_up_keys(self, batch: list[Job]) -> None:
@@ -225,6 +231,7 @@ class Writer:
             outcomes=state.outcomes,
             missing=project.missing,
             unknown=project.unknown,
+            fits=tuple(state.fits),
         )
 
 

@@ -40,6 +40,9 @@ COMMON: dict[str, tuple[str, str]] = {
     "**given": ("Any", "Further parameters of the measure, such as ``costs`` and ``positive``."),
 }
 
+# Of methods that write a file.
+WRITTEN: dict[str, tuple[str, str]] = {"path": ("path-like", "Where to write it.")}
+
 
 def documented(*tables: Mapping[str, tuple[str, str]]) -> Callable[[T], T]:
     """Complete the section Parameters of a docstring, in the order of the signature.

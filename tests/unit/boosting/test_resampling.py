@@ -1,10 +1,13 @@
 """Figures 2 and 3 of paper 003: weights by class, right and wrong, before and after a round."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 from steelyard import AdaBoostM1Classifier, AdaC2M1Classifier, C45Classifier, InvalidInputError, ResamplingDisplay
+from steelyard.boosting.resampling import STAGES
 
 X, Y = load_iris(return_X_y=True)
 NOISY = np.where(np.arange(150) % 7 == 0, (Y + 1) % 3, Y)
@@ -43,6 +46,12 @@ def test_it_is_drawn() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     model = AdaC2M1Classifier(BASE, 2, costs=COSTS).fit(X, NOISY)
     shown = ResamplingDisplay.from_estimator(model, X, NOISY)
+    shown.figure_.canvas.draw()
+    written = [shown.ax_.get_xticklabels(minor=minor) for minor in (False, True)]
+    assert [[text.get_text().strip() for text in line] for line in written] == [["right", "wrong"] * 3, list(STAGES)]
+    for line in written:
+        places = [text.get_window_extent() for text in line]
+        assert not any(a.overlaps(b) for a, b in pairwise(places))
     assert len(shown.bars_) == 3
     assert sum(bar.get_height() for bars in shown.bars_ for bar in bars) == pytest.approx(3.0)
 

@@ -1,15 +1,20 @@
 """Units on an executor: the same comparison, lost workers' units and a lost cluster."""
 
 import multiprocessing
+import threading
+import time
+import warnings
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from steelyard import ClusterLost, InvalidInputError, compare
 from steelyard.comparison.cluster import ExecutorPool
 from steelyard.comparison.data import read_data
+from steelyard.comparison.fold import single_threaded
 from steelyard.comparison.registry import candidates
 from steelyard.comparison.schedule import Unit
 
@@ -27,6 +32,67 @@ def test_the_same_comparison_on_threads_and_processes() -> None:
         assert compare(X, Y, executor=pool, **GIVEN).to_json() == expected
     with pytest.raises(InvalidInputError, match="executor must be"):
         compare(X, Y, executor=3, **GIVEN)  # type: ignore[arg-type]
+
+
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_a_unit_that_ends_leaves_the_others_their_one_thread_and_their_silence() -> None:
+    """Threads of BLAS and filters of warnings are the process's: equal bytes need them to stay while any unit runs."""
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+    seen: list[Any] = []
+
+    def first() -> None:
+        with single_threaded():
+            first_in.set()
+            second_in.wait(60)
+        first_out.set()
+
+    def second() -> None:
+        first_in.wait(60)
+        with single_threaded():
+            second_in.set()
+            first_out.wait(60)
+            seen.append(blas_threads())
+            warnings.warn("an error outside", UserWarning, stacklevel=1)
+            warnings.resetwarnings()  # as scikit-learn's forests do for a moment, in whichever thread
+            warnings.warn("shown outside", UserWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as shown, ThreadPoolExecutor(2) as executor:
+        warnings.simplefilter("error")
+        before = blas_threads(), list(warnings.filters)
+        pool, _ = pool_of(executor)
+        for done in [executor.submit(first), executor.submit(second)]:
+            done.result()
+        assert blas_threads() == {1}
+        pool.close()
+        assert (blas_threads(), list(warnings.filters)) == before
+    assert seen == [{1}]
+    assert not shown
+
+
+def test_units_of_two_threads_are_not_charged_for_each_other() -> None:
+    """A loop of a known CPU time in another thread is no part of the unit's."""
+    running = threading.Event()
+
+    def other() -> None:
+        end = time.thread_time() + 1.0
+        running.set()
+        while time.thread_time() < end:
+            pass
+
+    with ThreadPoolExecutor(1) as executor:
+        pool, tasks = pool_of(executor)
+        began = time.process_time()
+        beside = threading.Thread(target=other)
+        beside.start()
+        running.wait(60)
+        found = [outcome for _, outcome in pool.run(tasks, lambda: True, lambda c: False)]
+        beside.join()
+        pool.close()
+    taken = sum(outcome.cpu_seconds for outcome in found if not isinstance(outcome, str))
+    assert taken <= time.process_time() - began - 1.0
 
 
 class KilledWorker(Exception):  # noqa: N818 - named as the one of distributed

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from steelyard import Costs
 from steelyard.cli import main
@@ -180,7 +182,9 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) ->
     frame = table()
     frame.to_csv(tmp_path / "data.csv", index=False)
     costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
-    assert steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)[0] == 0
+    code, said, _ = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)
+    assert code == 0
+    assert "Not learned from, since they hold costs: amount. --keep-cost-columns" in " ".join(said.split())
     code, shown, complaint = steelyard("predict", "out/model.steelyard", "data.csv", "--fn-cost-column", "amount")
     assert code == 0, complaint
     model = load_model(tmp_path / "out" / "model.steelyard")
@@ -196,6 +200,11 @@ def test_costs_of_new_rows_come_from_their_columns(steelyard, tmp_path: Path) ->
     code, plain, _ = steelyard("predict", "out/model.steelyard", "data.csv", "--typical-costs")
     assert code == 0
     assert plain != shown
+    code, said, _ = steelyard(
+        "compare", "data.csv", "--target", "y", *SETTINGS, *costs, "--keep-cost-columns", "--overwrite"
+    )
+    assert (code, "Not learned from" in said) == (0, False)
+    assert "amount" in load_model(tmp_path / "out" / "model.steelyard").feature_names_in_
     frame.drop(columns="amount").to_csv(tmp_path / "new.csv", index=False)
     code, _, complaint = steelyard("predict", "out/model.steelyard", "new.csv")
     assert code == 2
@@ -315,6 +324,25 @@ def alive(group: int) -> bool:
     return True
 
 
+def test_no_time_for_a_unit_is_no_failure(steelyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    given = command.compare
+    monkeypatch.setattr(command, "compare", lambda *rows, **settings: given(*rows, **settings | {"time_limit": 1e-6}))
+    code, shown, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--time", "1", "--json")
+    assert code == 0, errors
+    assert json.loads(shown)["winner"].startswith("always ")
+    assert "no candidate had the time to run" in json.loads(shown)["recommendation"][0]
+    assert (tmp_path / "out" / "model.steelyard").exists()
+
+
+def test_progress_tells_units_done_of_planned_the_best_cost_and_the_cpu_time() -> None:
+    frame, shown = table(), io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=160)
+    compare(frame[["a"]], frame["y"], candidates=["logistic regression, C=1"], cv=2, console=console)
+    assert "2/2" in shown.getvalue()
+    assert re.search(r"logistic regression, C=1 +best cost 0\.\d+ +\d+\.\d s CPU", shown.getvalue())
+
+
 def wait_until(holds, seconds: float = 100.0) -> None:
     end = time.monotonic() + seconds
     while not holds():
@@ -352,3 +380,26 @@ def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_pat
     code, fresh, errors = steelyard(*asked, "--out", "other")
     assert code == 0, errors
     assert resumed == fresh
+
+
+def test_rows_count_by_the_column_of_their_weights(steelyard, tmp_path: Path) -> None:
+    frame = table().assign(times=np.arange(80) % 3 + 1)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--weight", "times", "--json")
+    assert code == 0, errors
+    found = json.loads(shown)
+    assert found["sample_weight"]["sum"] == frame.times.sum()
+    constants = {line["name"]: line["total_cost"] for line in found["leaderboard"] if line["family"] == "constant"}
+    assert constants["always good"] == frame.times[frame.y == "bad"].sum()
+    assert "times" not in json.loads((tmp_path / "out" / "card.json").read_text())["columns_used"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("b", "--weight must name a column of numbers; see 'b', row 1"), ("nothing", "--weight must name a column")],
+)
+def test_a_column_that_holds_no_weights_is_a_sentence(steelyard, tmp_path: Path, name: str, words: str) -> None:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    code, _, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--weight", name)
+    assert code == 2
+    assert words in errors

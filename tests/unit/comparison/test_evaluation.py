@@ -15,10 +15,10 @@ from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import Evaluation, Work, blend_runs, evaluate
-from steelyard.comparison.fold import FoldRunner
+from steelyard.comparison.fold import FoldRunner, InProcess
 from steelyard.comparison.registry import candidates, portfolio
 from steelyard.comparison.schedule import Effort, Unit, assign_folds, count_survivors, read_effort, rungs
-from steelyard.comparison.workers import InProcess, WorkerPool
+from steelyard.comparison.workers import WorkerPool
 from steelyard.decision.threshold import cheapest_threshold
 from steelyard.evaluate import costs_paid
 

@@ -16,11 +16,10 @@ from steelyard.comparison.cache import FoldResult
 from steelyard.comparison.candidates import Candidate, Kind
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import CandidateRun, Work, evaluate
-from steelyard.comparison.fold import FoldRunner, Judged
+from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
 from steelyard.comparison.promise import Choice, promise
 from steelyard.comparison.registry import candidates, portfolio
 from steelyard.comparison.schedule import Effort, read_effort
-from steelyard.comparison.workers import Results, Task
 from steelyard.models.schema import read_columns
 
 

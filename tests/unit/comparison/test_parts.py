@@ -12,6 +12,7 @@ from steelyard import Costs, InvalidInputError, compare, compare_parts, load_mod
 from steelyard.comparison.parts import split_parts
 from steelyard.data import Parts
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(5)
 N = 400
 FRAME = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(5, 9, size=N), "town": RNG.choice(["Ulm", "Bern"], N)})

@@ -11,8 +11,11 @@ import pytest
 
 import steelyard.comparison
 from steelyard import cli
+from steelyard.comparison import data
 from steelyard.comparison.candidates import Candidate
-from steelyard.comparison.workers import InProcess
+from steelyard.comparison.fold import InProcess
+from steelyard.models import storage, tables
+from steelyard.report.pages import Page
 
 ROWS, FOLDS = 1_000, 3
 MOST_ENCODINGS = 3
@@ -57,15 +60,16 @@ def compare_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_labels_are_encoded_at_the_door_and_rows_take_few_hops(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Encodings are sorts of the texts of labels outside the candidates' own fit; a hop is a call into another module.
+    """Encodings are sorts of the texts of labels outside the candidates' own fit; a hop is a module on the rows' way.
 
-    The hops are those that lead from the command line to a fit: the modules on the stack when a candidate is fitted,
-    and the two that gave the rows their forms on the way, ``models.tables`` and ``comparison.data``.
+    The way is followed from the command line to its five ends: the file is read, the labels are encoded, candidates are
+    fitted (on folds, for the page, on all rows), the page is written and the model is. What lies on the stack at any of
+    them counts; the files of ``comparison.page`` are one.
     """
     encoded: list[list[str]] = []
-    stacks: list[list[str]] = []
+    stacks: dict[str, list[list[str]]] = {}
     fitting = [False]
-    unique, fit = np.unique, Candidate.fit
+    unique = np.unique
 
     def counted_unique(values: Any, *args: Any, **settings: Any) -> Any:
         array = np.asarray(values)
@@ -73,18 +77,33 @@ def test_labels_are_encoded_at_the_door_and_rows_take_few_hops(
             encoded.append(list(modules(sys._getframe(1))))
         return unique(values, *args, **settings)
 
-    def watched_fit(self: Candidate, *args: Any, **settings: Any) -> Any:
-        stacks.append(list(modules(sys._getframe(1))))
-        fitting[0] = True
-        try:
-            return fit(self, *args, **settings)
-        finally:
-            fitting[0] = False
+    def watch(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def watched(*args: Any, **settings: Any) -> Any:
+            stacks.setdefault(name, []).append(list(modules(sys._getframe(1))))
+            fitting[0] = name == "fit"
+            try:
+                return original(*args, **settings)
+            finally:
+                fitting[0] = False
+
+        monkeypatch.setattr(owner, name, watched)
 
     monkeypatch.setattr(np, "unique", counted_unique)
-    monkeypatch.setattr(Candidate, "fit", watched_fit)
+    ends = [(tables, "read_table"), (data, "check_labels"), (Candidate, "fit"), (Page, "write")]
+    for owner, name in [*ends, (storage, "write_container")]:
+        watch(owner, name)
     compare_file(file, monkeypatch)
     assert '"winner"' in capsys.readouterr().out
     assert 1 <= len(encoded) <= MOST_ENCODINGS, encoded
-    route = {"steelyard.models.tables", "steelyard.comparison.data", "steelyard.comparison.candidates", *stacks[0]}
+    assert stacks.keys() == {"read_table", "check_labels", "fit", "write", "write_container"}
+    assert any("comparison.page" in module for stack in stacks["fit"] for module in stack)  # it follows all fits
+    route = {station(module) for found in stacks.values() for stack in found for module in stack}
     assert len(route) <= MOST_HOPS, sorted(route)
+
+
+def station(module: str) -> str:
+    """A module; the files of the page are one."""
+    page = "steelyard.comparison.page"
+    return page if module.startswith(page) else module

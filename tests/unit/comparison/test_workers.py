@@ -14,10 +14,10 @@ from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind
 from steelyard.comparison.data import read_data
 from steelyard.comparison.evaluation import Evaluation, Work, evaluate
-from steelyard.comparison.fold import FoldRunner
+from steelyard.comparison.fold import FoldRunner, InProcess
 from steelyard.comparison.registry import portfolio
 from steelyard.comparison.schedule import Effort, Unit
-from steelyard.comparison.workers import InProcess, WorkerPool
+from steelyard.comparison.workers import WorkerPool
 
 PLANTED = textwrap.dedent(
     """

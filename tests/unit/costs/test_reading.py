@@ -101,6 +101,7 @@ def test_toml_round_trip(tmp_path) -> None:  # type: ignore[no-untyped-def]
         ("c.csv", "truth,a,b\na,0,1\nc,1,0\n", "must name the same classes as the header"),
         ("c.csv", "truth,a,b\na,0,1\na,1,0\nb,1,0\n", "line 3: a second row for 'a'"),
         ("c.csv", "truth,a,a\na,0,1\nb,1,0\n", "must name the same classes as the header"),
+        ("c.csv", "a,y\n" + "".join(f"{i},0\n" for i in range(1000)), r"the rows \(0, 1, 2, 3, 4 and 995 more\)"),
         ("c.toml", "a = = 1", "is not TOML"),
         ("c.csv", None, "cannot be read"),
     ],

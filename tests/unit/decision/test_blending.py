@@ -25,9 +25,41 @@ def test_small_classes_get_one_temperature() -> None:
     codes = np.repeat([0, 1, 2], [200, 200, FEWEST_FOR_SIGMOID - 1]).astype(np.intp)
     scores = rng.normal(size=(len(codes), 3)) + 1.5 * np.eye(3)[codes]
     fitted = fit_calibration(softmax(4.0 * scores, axis=1), codes)
-    assert fitted.offsets is None
+    assert fitted.is_temperature
     assert 0.2 < fitted.slopes[0] < 0.7
     assert np.allclose(fitted.apply(softmax(scores, axis=1)).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("positives", [15, FEWEST_FOR_SIGMOID - 1, 300])
+def test_a_candidate_of_resampled_rows_comes_back_to_the_real_shares(positives: int) -> None:
+    """Fitted on balanced rows it believes in as many positives as negatives, however few there are."""
+    rng = np.random.default_rng(4)
+    codes = np.repeat([0, 1], [900, positives])
+    log_odds = rng.normal(size=len(codes)) * 1.2 + 1.4 * (codes - 0.5)  # those of classes of equal size
+    told = np.column_stack([1 - expit(log_odds), expit(log_odds)])
+    assert told[:, 1].mean() > 3 * codes.mean() or positives == 300
+    found = fit_calibration(told, codes).apply(told)
+    assert found[:, 1].mean() == pytest.approx(codes.mean(), rel=0.02)
+    assert np.allclose(found.sum(axis=1), 1.0)
+
+
+def test_answers_are_calibrated_by_how_often_they_are_right() -> None:
+    answers = np.repeat([0, 0, 1, 1], [80, 20, 30, 70])
+    codes = np.repeat([0, 1, 0, 1], [80, 20, 30, 70])
+    proba = np.eye(2)[answers]
+    found = fit_calibration(proba, codes).apply(proba)
+    assert found[0, 1] == pytest.approx((20 + 2 * 0.45) / 102, abs=1e-4)
+    assert found[-1, 1] == pytest.approx((70 + 2 * 0.45) / 102, abs=1e-4)
+
+
+def test_a_few_lucky_answers_are_not_certain() -> None:
+    """Ten rows answered negative, all rightly: to follow that answer at fn = 20 costs more than nothing."""
+    answers = np.repeat([0, 1], [10, 190])
+    codes = np.where(np.arange(200) < 130, 0, 1)
+    proba = np.eye(2)[answers]
+    assert 20 * fit_calibration(proba, codes).apply(proba)[0, 1] > 0.5
+    useless = np.eye(2)[1 - codes]  # an answer that is wrong more often than right says nothing
+    assert np.ptp(fit_calibration(useless, codes).apply(useless)[:, 1]) == 0.0
 
 
 def test_extreme_probabilities_stay_finite() -> None:

@@ -3,7 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.naive_bayes import GaussianNB
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
 from steelyard import Costs, FMeasureClassifier, InvalidInputError, f_score
 
@@ -41,6 +42,15 @@ def test_where_the_posterior_is_known_the_best_f_is_found() -> None:
     assert model.f_curve_[:, 1].max() == f_score(Y, model.predict(P[:, None]))
 
 
+def test_a_learner_without_costs_gets_them_as_weights_of_the_rows() -> None:
+    model = FMeasureClassifier(LogisticRegression(), grid=10, cv=3).fit(P[:, None], Y)
+    weights = np.where(Y == 1, 1 - model.theta_ / 2, model.theta_ / 2)
+    alone = LogisticRegression().fit(P[:, None], Y, sample_weight=weights)
+    assert (model.predict(P[:, None]) == alone.predict(P[:, None])).all()
+    plain = LogisticRegression().fit(P[:, None], Y)
+    assert f_score(Y, model.predict(P[:, None])) > f_score(Y, plain.predict(P[:, None])) + 0.02
+
+
 def test_the_positive_class_may_be_the_first() -> None:
     swapped = FMeasureClassifier(Known(), positive=0, cv=3).fit(P[:, None], Y)
     assert f_score(Y, swapped.predict(P[:, None]), positive=0) == pytest.approx(swapped.f_curve_[:, 1].max())
@@ -52,7 +62,7 @@ def test_the_positive_class_may_be_the_first() -> None:
         (FMeasureClassifier(Known()), [0, 1, 2] * 4, "y must hold two classes"),
         (FMeasureClassifier(Known(), grid=0), [0, 1] * 6, "grid must be a whole number >= 1"),
         (FMeasureClassifier(Known(), cv=1), [0, 1] * 6, "cv must be a whole number >= 2"),
-        (FMeasureClassifier(GaussianNB()), [0, 1] * 6, "estimator must have a parameter costs"),
+        (FMeasureClassifier(KNeighborsClassifier()), [0, 1] * 6, "a parameter costs or a fit that takes sample_weight"),
     ],
 )
 def test_bad_input_is_refused(model: FMeasureClassifier, y: list[int], words: str) -> None:

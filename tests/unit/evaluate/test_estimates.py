@@ -184,3 +184,49 @@ def test_the_interval_is_students() -> None:
         sy.Estimate(0.5, 0.1, 11.0, 20, 100, "hajek").interval(1.0)
     with pytest.raises(sy.NotEstimableError, match="more than one label"):
         sy.Estimate(0.5, 0.1, 1.0, 1, 100, "hajek").interval()
+
+
+def test_the_gamma_interval_of_equal_weights_is_that_of_a_poisson_count():
+    from scipy.stats import chi2, poisson
+
+    n, k = 10**6, 7
+    found = sy.Estimate(k / n, k**0.5 / n, float(n), n, 10**12, "hajek").interval(costliest=1.0)
+    assert found.method == "gamma"
+    assert found.low * n == pytest.approx(chi2.ppf(0.025, 2 * k) / 2, rel=1e-4)
+    rate = found.high * n  # mid-p: fewer than k, and half of k itself
+    assert poisson.cdf(k - 1, rate) + poisson.pmf(k, rate) / 2 == pytest.approx(0.025, rel=2e-3)
+    assert found.high * n < chi2.ppf(0.975, 2 * (k + 1)) / 2  # narrower than the exact one
+
+
+def test_the_gamma_interval_where_no_mistake_was_labelled():
+    found = sy.Estimate(0.0, 0.0, 50.0, 60, 1000, "hajek").interval(costliest=10.0)
+    assert (found.low, found.value) == (0.0, 0.0)
+    assert 0.2 < found.high < 1.0
+    free = sy.Estimate(0.0, 0.0, 50.0, 60, 1000, "hajek").interval(costliest=0.0)
+    assert (free.low, free.high) == (0.0, 0.0)
+    with pytest.raises(sy.InvalidInputError, match="costliest"):
+        sy.Estimate(0.5, 0.1, 11.0, 20, 100, "hajek").interval(costliest=-1.0)
+
+
+def test_the_gamma_interval_holds_for_rare_costly_mistakes_where_students_does_not():
+    draw, held = np.random.default_rng(5), []
+    costs = sy.Costs.binary(fn=10, fp=1, classes=[0, 1], positive=1)
+    for _ in range(150):
+        n = 2000
+        score = draw.normal(size=n)
+        chance = np.maximum(0.04, 0.1 / (np.abs(score) + 0.1))
+        y = draw.random(n) < np.where(score > 1.2, 0.5, 0.02)  # most missed positives lie far from the boundary
+        predicted, asked = score > 0.8, draw.random(n) < chance
+        columns = (
+            score[asked],
+            predicted[asked].astype(int),
+            np.ones(asked.sum(), bool),
+            chance[asked],
+            y[asked].astype(int),
+        )
+        found = sy.estimate(sy.mean_cost, sy.Trace(*columns), rounds=n, costs=costs, classes=[0, 1])
+        truth = np.where(y & ~predicted, 10, np.where(~y & predicted, 1, 0)).mean()
+        held.append([band.low <= truth <= band.high for band in (found.interval(), found.interval(costliest=10.0))])
+    student, gamma = np.mean(held, axis=0)
+    assert gamma >= 0.93
+    assert student < 0.93

@@ -17,9 +17,9 @@ FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 few = settings(max_examples=25, deadline=None)
 
 
-def make_trace(y, predicted, queried) -> sy.Trace:  # type: ignore[no-untyped-def]
+def make_trace(y, prediction, queried) -> sy.Trace:  # type: ignore[no-untyped-def]
     n = len(y)
-    return sy.Trace(np.zeros(n), np.asarray(predicted), np.asarray(queried, dtype=bool), np.ones(n), np.asarray(y))
+    return sy.Trace(np.zeros(n), np.asarray(prediction), np.asarray(queried, dtype=bool), np.ones(n), np.asarray(y))
 
 
 @st.composite

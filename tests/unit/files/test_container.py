@@ -79,7 +79,7 @@ def test_tensors_are_read_as_the_library_reads_them(shapes):
 
 
 @pytest.mark.parametrize(
-    ("header", "cells", "told"),
+    ("header", "cells", "said"),
     [
         ({"a": {"dtype": "F64", "shape": [10**10], "data_offsets": [0, 8 * 10**10]}}, 8, "cells of array 'a'"),
         ({"a": {"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}}, 8, "cells of array 'a'"),
@@ -98,10 +98,10 @@ def test_tensors_are_read_as_the_library_reads_them(shapes):
         ([], 0, "arrays by name"),
     ],
 )  # fmt: skip
-def test_a_header_that_lies_is_refused(header, cells, told):
+def test_a_header_that_lies_is_refused(header, cells, said):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with pytest.raises(StateError, match=told):
+    with pytest.raises(StateError, match=said):
         read_tensors(bytearray(struct.pack("<Q", len(text)) + text + bytes(cells)))
 
 
@@ -112,7 +112,7 @@ def test_a_header_that_is_not_there_is_refused(data):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "said"),
     [
         (b"[" * 200_000, "at most 1,000,000 values|RecursionError"),
         (b"[" * 150_000, "RecursionError"),
@@ -135,21 +135,21 @@ def test_a_header_that_is_not_there_is_refused(data):
         (b" " * (1 << 24) + b"{}", "at most 16,777,216 bytes"),
     ],
 )
-def test_a_description_that_is_none_is_refused(tmp_path, text, told):
-    with pytest.raises(StateError, match=told):
+def test_a_description_that_is_none_is_refused(tmp_path, text, said):
+    with pytest.raises(StateError, match=said):
         read_container(file_of(tmp_path / "evil.steelyard", text=text))
 
 
 def test_every_array_belongs_to_exactly_one_node(tmp_path):
     part = {"kind": "B/1", "params": {}, "arrays": {"b": "0"}, "parts": []}
     twice = described(arrays={"a": "0"}, parts=[part])
-    for text, told in ((described(), "1 belong to nothing"), (twice, "used by it alone")):
-        with pytest.raises(StateError, match=told):
+    for text, said in ((described(), "1 belong to nothing"), (twice, "used by it alone")):
+        with pytest.raises(StateError, match=said):
             read_container(file_of(tmp_path / "m", text=text, tensors=save({"0": np.ones(3)})))
 
 
 @pytest.mark.parametrize(
-    ("members", "told"),
+    ("members", "said"),
     [
         ({"model.json": b'{"format": 1}', "estimator.skops": b""}, "written by format 1.*run compare again"),
         ({"state.npy": b""}, "written by format 1.*start the stream again"),
@@ -158,8 +158,8 @@ def test_every_array_belongs_to_exactly_one_node(tmp_path):
         ({f"member{i}": b"" for i in range(1000)}, "list of members"),
     ],
 )
-def test_only_the_two_members_are_let_in(tmp_path, members, told):
-    with pytest.raises(StateError, match=told):
+def test_only_the_two_members_are_let_in(tmp_path, members, said):
+    with pytest.raises(StateError, match=said):
         read_container(zipped(tmp_path / "m", members))
 
 
@@ -188,12 +188,12 @@ def test_a_member_is_never_unpacked_far_beyond_the_limit(tmp_path, monkeypatch):
     taken = []
     read = zipfile.ZipExtFile.read
 
-    def counted(self, n=-1):
+    def counting(self, n=-1):
         piece = read(self, n)
         taken.append(len(piece))
         return piece
 
-    monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", counting)
     path = file_of(tmp_path / "bomb", tensors=bytes(1 << 26))
     with pytest.raises(StateError, match="must unpack to at most"):
         read_container(path, max_bytes=1 << 20)

@@ -10,6 +10,7 @@ import pytest
 
 import steelyard
 from steelyard import Costs
+from steelyard.errors import CostsWarning
 from steelyard.models.prediction import PredictOptions, run_predict
 
 
@@ -86,3 +87,16 @@ def test_other_models_say_that_columns_are_looked_at_one_at_a_time() -> None:
     model = steelyard.compare(X, y, costs=costs, candidates=["LightGBM, 4 leaves"], cv=2).model()
     methods = {reason["method"] for row in model.explain(X[:5]) for reason in row}
     assert methods <= {"one column at a time"}
+
+
+def test_other_prices_for_what_was_fitted_to_its_costs_are_a_warning_that_names_it(
+    compared: steelyard.comparison.Comparison, tmp_path: Path
+) -> None:
+    X, _ = rows(50, 4)
+    model = steelyard.load_model(compared.save(tmp_path / "m.steelyard"))
+    model.decide(X, costs=Costs.binary(fn=np.arange(50.0), fp=1, classes=["good", "bad"], positive="bad"))
+    with pytest.warns(CostsWarning, match="logistic regression, cost-weighted was fitted to its costs"):
+        other = model.with_costs(Costs.binary(fn=9, fp=1, classes=["good", "bad"], positive="bad"))
+    assert other.expected_cost(X).mean() > model.expected_cost(X).mean()
+    spoilt = replace(model, training=replace(model.training, card={"members": ["?", {"fitted_to_costs": "yes"}]}))
+    assert spoilt.with_costs(other.costs).predict(X).tolist() == other.predict(X).tolist()

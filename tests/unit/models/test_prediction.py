@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,21 @@ def test_chunks_change_nothing(place: Path) -> None:
     assert whole["key"].tolist() == list(range(len(FRAME)))
     for chunk in (1, 7, 200, 1000):
         pd.testing.assert_frame_equal(predict(proba=True, id="key", keep=["job"], chunk=chunk), whole)
+
+
+def test_memory_does_not_grow_with_rows(place: Path) -> None:
+    def peak(times: int) -> int:
+        pd.concat([FRAME] * times).to_csv("many.csv", index=False)
+        tracemalloc.start()
+        try:
+            run_predict(Path("model.steelyard"), "many.csv", PredictOptions(out=Path("o.csv"), quiet=True, chunk=200))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2)  # what is imported or kept once
+    few, many = peak(4), peak(60)
+    assert many < 1.2 * few
 
 
 @pytest.mark.parametrize("name", ["new.tsv", "new.jsonl", "new.parquet"])

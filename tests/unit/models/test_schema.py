@@ -12,11 +12,11 @@ from steelyard.models.cells import DateParts, TargetMeans
 from steelyard.models.schema import read_columns
 
 
-@pytest.mark.parametrize("spelled", ["2024-01-{:02}", "{}/1/2024", "{:02}.01.2024", "2024-01-{:02}T10:30:00Z"])
-def test_dates_in_words_are_dates(spelled: str) -> None:
-    columns = read_columns(pd.DataFrame({"when": [spelled.format(day) for day in range(1, 29)]}))
+@pytest.mark.parametrize("form", ["2024-01-{:02}", "{}/1/2024", "{:02}.01.2024", "2024-01-{:02}T10:30:00Z"])
+def test_dates_in_words_are_dates(form: str) -> None:
+    columns = read_columns(pd.DataFrame({"when": [form.format(day) for day in range(1, 29)]}))
     assert columns.dates == ("when",)
-    parts = DateParts().fit_transform(pd.DataFrame({"when": [spelled.format(3), None, spelled.format(1)]}))
+    parts = DateParts().fit_transform(pd.DataFrame({"when": [form.format(3), None, form.format(1)]}))
     assert parts[[0, 2]].tolist() == [[2024, 1, 2, 2, 0], [2024, 1, 0, 0, 0]]
     assert np.isnan(parts[1, :4]).all()
     assert parts[1, 4] == 1

@@ -77,10 +77,10 @@ def test_regret_is_the_loss_written_out() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.booleans(), st.booleans(), st.floats(0.1, 30.0))
-def test_the_bounds_hold_at_every_round(seed: int, eta: float, shifted: bool, intercept: bool, ratio: float) -> None:
+def test_the_bounds_hold_at_every_round(seed: int, eta: float, shift: bool, fit_intercept: bool, ratio: float) -> None:
     X, y = random_rows(seed)
-    update = CSOGD1(eta) if shifted else CSOGD2(eta)
-    model = OnlineClassifier(update, costs=Costs.binary(fn=ratio, fp=1), fit_intercept=intercept)
+    update = CSOGD1(eta) if shift else CSOGD2(eta)
+    model = OnlineClassifier(update, costs=Costs.binary(fn=ratio, fp=1), fit_intercept=fit_intercept)
     for function in (regret_bound, cost_bound):
         found = function(model, sparse.csr_array(X) if seed % 2 else X, y)
         assert (found.measures <= found.values + 1e-9 * np.abs(found.values)).all()

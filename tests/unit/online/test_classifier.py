@@ -133,7 +133,7 @@ def test_costs_that_count_classes_need_the_whole_stream() -> None:
     whole.partial_fit(X, Y)  # goes on with the costs it was fitted with
 
 
-# -- complaints -------------------------------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

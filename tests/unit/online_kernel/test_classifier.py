@@ -47,12 +47,12 @@ def stream(seed: int, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     st.booleans(),
 )
 def test_a_linear_kernel_gives_the_linear_learner(
-    seed: int, update: UpdateRule, query: QueryRule, budget: object, costs: object, intercept: bool, thin: bool
+    seed: int, update: UpdateRule, query: QueryRule, budget: object, costs: object, fit_intercept: bool, thin: bool
 ) -> None:
     X, y = stream(seed)
     rows = sparse.csr_array(X) if thin else X
     given_ = {"query": query, "budget": budget, "costs": costs, "seed": seed, "threshold": 0.05}
-    given_["fit_intercept"] = intercept and not update.has_bias
+    given_["fit_intercept"] = fit_intercept and not update.has_bias
     linear, kernel = OnlineClassifier(update, **given_), OnlineKernelClassifier(update, kernel="linear", **given_)
     one, two = linear.run(rows, y), kernel.run(rows, y)
     assume(np.abs(one.score).max() < 1e3)  # ROMMA diverges on labels that no plane separates, and rounding with it

@@ -83,10 +83,10 @@ def test_impossible_tournaments_are_refused(tournament: Any, message: str) -> No
 class Counting(LogisticRegression):  # type: ignore[misc]
     """A learner that counts the rows it is asked about; its scores are never drawn."""
 
-    asked: ClassVar[list[int]] = []
+    row_counts: ClassVar[list[int]] = []
 
     def decision_function(self, X: Any) -> Any:
-        self.asked.append(len(X))
+        self.row_counts.append(len(X))
         return super().decision_function(X)
 
 
@@ -96,9 +96,9 @@ def test_a_row_meets_no_more_matches_than_the_tree_is_high(n_classes: int, heigh
     y = np.arange(20 * n_classes) % n_classes
     X = rng.normal(size=(len(y), 3)) + np.column_stack([y, y % 4, y // 4])
     model = FilterTreeClassifier(Counting(), tournament="balanced").fit(X, y)
-    Counting.asked.clear()
+    Counting.row_counts.clear()
     answers = model.predict(X)
-    assert sum(Counting.asked) <= height * len(X)
+    assert sum(Counting.row_counts) <= height * len(X)
     np.testing.assert_array_equal(answers, model.classes_[model.plan_.answer(model.solution_.scores(X))])
 
 

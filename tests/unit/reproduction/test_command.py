@@ -15,9 +15,19 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from steelyard import AskRandom, Balanced, InvalidInputError, OnlineClassifier, Perceptron, f_score, load_dataset
-from steelyard.reproduction.check import check_kept, write_checked
-from steelyard.reproduction.command import Mode, Place, decide, reproduce, run_reproduce, show_committed
+from steelyard import (
+    AskRandom,
+    Balanced,
+    DataNotFoundError,
+    InvalidInputError,
+    OnlineClassifier,
+    Perceptron,
+    f_score,
+    load_dataset,
+    load_orders,
+)
+from steelyard.reproduction.check import CheckResult, check_kept, write_checked
+from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, signed
 
@@ -101,7 +111,7 @@ def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def told() -> Console:
+def console() -> Console:
     return Console(record=True, width=200, file=io.StringIO())
 
 
@@ -120,13 +130,13 @@ def numbers(folder: Path) -> dict[str, list[Any]]:
 
 
 @pytest.fixture
-def kept(paper: Path, told: Console) -> Path:
-    reproduce("000", place=Place(keep=True), console=told)
+def kept(paper: Path, console: Console) -> Path:
+    reproduce("000", place=Place(keep=True), console=console)
     return paper
 
 
-def test_it_computes_by_default_and_leaves_the_committed_results_alone(paper: Path, told: Console) -> None:
-    made = reproduce("000", console=told)
+def test_it_computes_by_default_and_leaves_the_committed_results_alone(paper: Path, console: Console) -> None:
+    made = reproduce("000", console=console)
     assert list((paper / "results").iterdir()) == []
     here = Path("steelyard-reproduce/000")
     assert made.page == here / "index.html"
@@ -136,10 +146,10 @@ def test_it_computes_by_default_and_leaves_the_committed_results_alone(paper: Pa
     assert found == {"index.html", "summary.csv", "verdicts.csv", "comparisons.csv"} | pictures | files
     assert made.skipped == {"table2-lost": "the data are lost"}
     assert [(v.word, v.reason) for v in made.verdicts][1] == ("not judged", "missing: lost (the data are lost)")
-    assert "skipped Table 2, lost: the data are lost" in told.export_text()
+    assert "skipped Table 2, lost: the data are lost" in console.export_text()
 
 
-def test_learners_that_raise_are_noticed(kept: Path, monkeypatch: pytest.MonkeyPatch, told: Console) -> None:
+def test_learners_that_raise_are_noticed(kept: Path, monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     """Committed results must not stand in for a computation."""
 
     def refuse(*_: object) -> None:
@@ -147,11 +157,11 @@ def test_learners_that_raise_are_noticed(kept: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(OnlineClassifier, "run", refuse)
     with pytest.raises(RuntimeError, match="ran"):
-        reproduce("000", item="Table 1", console=told)
-    show_committed("000", console=told)
+        reproduce("000", item="Table 1", console=console)
+    show_committed("000", console=console)
 
 
-def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, told: Console) -> None:
+def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, console: Console) -> None:
     [line] = [r for r in rows(kept / "results" / "summary.csv") if r["printed"]]
     ours = np.mean(
         [float(r["PE"]) for r in rows(kept / "results" / "table1-german.csv") if r["learner"] == line["learner"]]
@@ -159,15 +169,15 @@ def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, told: Conso
     assert float(line["ours"]) == pytest.approx(ours)
     assert float(line["printed"]) == 0.9876
     assert line["equal"] == "no"
-    show_committed("000", console=told)
-    text = next(each for each in told.export_text().splitlines() if "asks at random" in each and " PE " in each)
+    show_committed("000", console=console)
+    text = next(each for each in console.export_text().splitlines() if "asks at random" in each and " PE " in each)
     shown = [cell.strip() for cell in text.strip("│ ").split("│")]
     assert (shown[2], shown[5]) == (f"{ours:.4f}", "0.9876")
 
 
-def test_cells_without_runs_leave_the_summary(kept: Path, told: Console) -> None:
+def test_cells_without_runs_leave_the_summary(kept: Path, console: Console) -> None:
     (kept / "table1-german.toml").write_text(STREAM.replace("Table 1", "Table 3"))  # the same runs under another name
-    reproduce("000", place=Place(keep=True), console=told)
+    reproduce("000", place=Place(keep=True), console=console)
     assert {row["item"] for row in rows(kept / "results" / "summary.csv")} == {"Figure 1", "Table 3"}
 
 
@@ -201,38 +211,46 @@ def test_a_sweep_takes_the_value_where_its_two_measures_are_nearest(kept: Path) 
         assert gaps[float(row["balanced max_depth"])] == min(gaps.values())
 
 
-def test_a_folder_with_results_is_taken_only_by_resume(paper: Path, told: Console) -> None:
-    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=told)
+def test_a_folder_with_results_is_taken_only_by_resume(paper: Path, console: Console) -> None:
+    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=console)
     with pytest.raises(InvalidInputError, match=r"--to must name a folder without results; got 'out'. Go on there by"):
-        reproduce("000", place=Place(to=Path("out")), console=told)
-    reproduce("000", item="Table 1", place=Place(resume=Path("out")), console=told)
+        reproduce("000", place=Place(to=Path("out")), console=console)
+    reproduce("000", item="Table 1", place=Place(resume=Path("out")), console=console)
     assert len(rows(Path("out/table1-german.csv"))) == 4
     with pytest.raises(InvalidInputError, match="--resume must name a folder of results"):
-        reproduce("000", place=Place(resume=Path("nowhere")), console=told)
+        reproduce("000", place=Place(resume=Path("nowhere")), console=console)
     with pytest.raises(InvalidInputError, match="--keep must not be combined"):
-        reproduce("000", place=Place(to=Path("new"), keep=True), console=told)
+        reproduce("000", place=Place(to=Path("new"), keep=True), console=console)
     with pytest.raises(InvalidInputError, match="--keep must not be combined with --quick"):
-        reproduce("000", quick=True, place=Place(keep=True), console=told)
+        reproduce("000", quick=True, place=Place(keep=True), console=console)
 
 
-def test_some_learners_and_another_number_of_runs(paper: Path, told: Console) -> None:
-    made = reproduce("000", learners=["asks nothing"], runs=3, console=told)
+def test_some_learners_and_another_number_of_runs(paper: Path, console: Console) -> None:
+    made = reproduce("000", learners=["asks nothing"], runs=3, console=console)
     assert {(line.learner, line.runs) for line in made.lines} == {("asks nothing", 3)}
     assert made.verdicts[0].word == "not judged"
     assert made.verdicts[0].reason == "missing: german (asks at random: 2 of 2 runs)"
     with pytest.raises(InvalidInputError, match=r"--learner must be one of .*asks nothing"):
-        reproduce("000", learners=["nobody"], place=Place(to=Path("other")), console=told)
+        reproduce("000", learners=["nobody"], place=Place(to=Path("other")), console=console)
 
 
-def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, told: Console) -> None:
-    made = reproduce("000", quick=True, console=told)
+def test_a_part_leaves_the_picture_of_the_whole(paper: Path, console: Console) -> None:
+    text = "\n".join(line for line in STREAM.splitlines() if not line.startswith("figure"))
+    (paper / "table1-german.toml").write_text(text)
+    for learners in ([], ["asks nothing"]):
+        reproduce("000", item="Table 1", learners=learners, place=Place(keep=True), console=console)
+        assert "asks at random" in (paper / "results" / "table1-german.svg").read_text()
+
+
+def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, console: Console) -> None:
+    made = reproduce("000", quick=True, console=console)
     assert made.verdicts[0].word == "quick: 1 of 2 runs"
 
 
-def test_hours_stop_cleanly_and_say_what_is_left(paper: Path, told: Console) -> None:
-    made = reproduce("000", item="Table 1", hours=0.0, console=told)
+def test_hours_stop_cleanly_and_say_what_is_left(paper: Path, console: Console) -> None:
+    made = reproduce("000", item="Table 1", hours=0.0, console=console)
     assert made.left["table1-german"].left == 4
-    assert "Time is up: 4 runs left" in told.export_text()
+    assert "Time is up: 4 runs left" in console.export_text()
     assert made.verdicts[0].word == "not judged"
 
 
@@ -260,29 +278,53 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(decide=True, check=True)
 
 
-def test_check_compares_every_digit_and_records_what_passed(kept: Path, told: Console) -> None:
-    checked = check_kept("000", 1.0, console=told)
+def test_one_item_is_named_once() -> None:
+    assert one_item(None, None, None) is None
+    assert one_item("2", None, None) == "Table 2"
+    assert one_item(None, "3", None) == "Figure 3"
+    assert one_item(None, None, "Option II") == "Option II"
+    with pytest.raises(InvalidInputError, match="--table and --item must not be combined; got 'Table 2, Option II'"):
+        one_item("2", None, "Option II")
+
+
+def test_check_compares_every_digit_and_records_what_passed(kept: Path, console: Console) -> None:
+    checked = check_kept("000", 1.0, console=console)
     assert not checked.different
     assert checked.cells == 8 + 2 * 5 + 4 * 5 * 4 + 2 * 4 * 5
-    assert f"{checked.cells:,} of {checked.cells:,} cells equal" in told.export_text()
+    assert f"{checked.cells:,} of {checked.cells:,} cells equal" in console.export_text()
     assert checked.left_out == {"table2-lost": "the data are lost"}
     text = write_checked(kept.parent, "000", checked).read_text()
-    assert "table1-german = { commit = " in text
+    assert f'table1-german = {{ recipe = "{checked.digests["table1-german"]}", commit = ' in text
     assert write_checked(kept.parent, "000", checked).read_text() == text
 
 
-def test_check_takes_at_least_one_run_of_every_learner(kept: Path, told: Console) -> None:
-    assert check_kept("000", 0.001, item="Table 1", console=told).cells == 2 * (2 + 4 * 5)
+def test_check_takes_at_least_one_run_of_every_learner(kept: Path, console: Console) -> None:
+    assert check_kept("000", 0.001, item="Table 1", console=console).cells == 2 * (2 + 4 * 5)
 
 
-def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, told: Console) -> None:
-    assert check_kept("000", item="Table 1", quick=True, console=told).cells == 2 * (2 + 4 * 5)
+def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, console: Console) -> None:
+    assert check_kept("000", item="Table 1", quick=True, console=console).cells == 2 * (2 + 4 * 5)
     text = SWEEP.replace(
         '"Sweep", runs = 2, parameter = "max_depth", values = [1, 3, 5, 8], balance = ["TPR", "TNR"]', '"ChosenOnce"'
     )
     (kept / "figure1-german.toml").write_text(text)
-    left_out = check_kept("000", quick=True, console=told).left_out
+    left_out = check_kept("000", quick=True, console=console).left_out
     assert left_out["figure1-german"] == "its search takes too long for --quick"
+
+
+def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.reproduction.check.QUICK_SECONDS", 0.0)
+    checked = check_kept("000", item="Table 1", quick=True, console=console)
+    assert checked.cells == 0
+    assert checked.left_out["table1-german"].startswith("too long for --quick: asks ")
+    assert "asks nothing (0 s)" in checked.left_out["table1-german"]
+    assert checked.without == {"table1-german": ["asks at random", "asks nothing"]}
+    assert "table1-german" not in write_checked(kept.parent, "000", checked).read_text()
+    left_out, digests = {"table1-german": ["asks nothing"], "figure1-german": []}, {"table1-german": "d"}
+    partly = CheckResult(passed={"table1-german": 2}, without=left_out, digests=digests)
+    assert 'cells = 2, without = "asks nothing" }' in write_checked(kept.parent, "000", partly).read_text()
+    other = CheckResult(digests={"table1-german": "of another recipe"})
+    assert "table1-german" not in write_checked(kept.parent, "000", other).read_text()
 
 
 def test_check_finds_one_changed_digit(kept: Path) -> None:
@@ -301,43 +343,54 @@ def test_check_finds_one_changed_digit(kept: Path) -> None:
     assert stop.value.code == 1
 
 
-def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, told: Console) -> None:
+def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, console: Console) -> None:
     """One run leaves the claim undecided; the rule is declared first, and only the claim's learners are run."""
     (paper / "table1-german.toml").write_text(STREAM.replace("runs = 2,", "runs = 1,"))
     kept = paper
-    reproduce("000", place=Place(keep=True), console=told)
-    assert show_committed("000", console=told).verdicts[0].word == "undecided"
-    made = decide("000", place=Place(keep=True), console=told)
+    reproduce("000", place=Place(keep=True), console=console)
+    assert show_committed("000", console=console).verdicts[0].word == "undecided"
+    made = decide("000", place=Place(keep=True), console=console)
     assert made.verdicts[0].word == "holds"
     assert "look at 20, level 0.013" in made.verdicts[0].reason
     assert 'asking at random is better" = "AFTER"' in (kept / "results" / "plans.toml").read_text()
-    assert show_committed("000", console=told).verdicts[0] == made.verdicts[0]
+    assert show_committed("000", console=console).verdicts[0] == made.verdicts[0]
     runs = rows(kept / "results" / "table1-german.csv")
     assert sorted(int(row["run"]) for row in runs if row["learner"] == "asks nothing") == list(range(20))
     assert [row["curve"] != "" for row in runs] == [int(row["run"]) < 1 for row in runs]
     assert len(rows(kept / "results" / "figure1-german.csv")) == 2
-    assert "Looks at 20, 40, 80, ... 10,240 runs" in told.export_text()
+    assert "Looks at 20, 40, 80, ... 10,240 runs" in console.export_text()
 
 
-def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, told: Console) -> None:
-    stopped = decide("000", hours=0, place=Place(to=Path("out")), console=told)
+def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, console: Console) -> None:
+    stopped = decide("000", hours=0, place=Place(to=Path("out")), console=console)
     assert stopped.verdicts[0].word == "undecided"
     assert 'asking at random is better" = "FRESH"' in Path("out/plans.toml").read_text()
-    reproduce("000", item="Table 1", runs=3, place=Place(resume=Path("out")), console=told)
-    decided = decide("000", place=Place(resume=Path("out")), console=told)
-    whole = decide("000", place=Place(to=Path("whole")), console=told)
+    reproduce("000", item="Table 1", runs=3, place=Place(resume=Path("out")), console=console)
+    decided = decide("000", place=Place(resume=Path("out")), console=console)
+    whole = decide("000", place=Place(to=Path("whole")), console=console)
     assert decided.verdicts == whole.verdicts
     assert decided.verdicts[0].word == "holds"
 
 
-def test_published_orders_cannot_be_continued(paper: Path, told: Console) -> None:
+def test_an_experiment_that_was_begun_is_not_planned_anew(paper: Path, console: Console) -> None:
+    """Its own number of runs is its first look: with a part of them --decide waits for the rest."""
+    reproduce("000", item="Table 1", runs=1, place=Place(to=Path("out")), console=console)
+    decide("000", hours=0, place=Place(resume=Path("out")), console=console)
+    assert "asking at random is better" not in Path("out/plans.toml").read_text()
+
+
+def test_published_orders_cannot_be_continued(paper: Path, console: Console) -> None:
+    try:
+        load_orders("german")
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
     recipe = (paper / "table1-german.toml").read_text()
     (paper / "table1-german.toml").write_text(recipe.replace("runs = 2,", 'runs = 20, orders = "german",'))
     hopeless = CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]')
     (paper / "claims.toml").write_text(hopeless)
-    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=told)
-    decide("000", place=Place(resume=Path("out")), console=told)
-    assert "asking at random is better: its runs are used up" in told.export_text()
+    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)
+    decide("000", place=Place(resume=Path("out")), console=console)
+    assert "asking at random is better: its runs are used up" in console.export_text()
 
 
 SCRIPT = "import sys; from pathlib import Path; from steelyard.reproduction.command import Place, reproduce; "
@@ -353,11 +406,11 @@ def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path, told: Console, kills: int) -> None:
+def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path, console: Console, kills: int) -> None:
     """Each time it goes on, learns some runs, and is killed while it writes or learns the next."""
     rng = np.random.default_rng(kills)
     runs = 3 * kills
-    reproduce("000", item="Table 1", runs=runs, place=Place(to=Path("whole")), console=told)
+    reproduce("000", item="Table 1", runs=runs, place=Place(to=Path("whole")), console=console)
     path, place = Path("killed/table1-german.csv"), "to"
     for _ in range(kills):
         before = path.read_text().count("\n") if path.exists() else 0
@@ -368,14 +421,14 @@ def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path
         process.send_signal(signal.SIGKILL)
         process.communicate()
         place = "resume"
-    reproduce("000", item="Table 1", runs=runs, place=Place(resume=Path("killed")), console=told)
+    reproduce("000", item="Table 1", runs=runs, place=Place(resume=Path("killed")), console=console)
     assert numbers(Path("killed")) == numbers(Path("whole"))
 
 
-def test_a_second_process_is_told_of_the_first(paper: Path, told: Console) -> None:
+def test_a_second_process_is_told_of_the_first(paper: Path, console: Console) -> None:
     with Results(Path("out")).locked():
         process = start("reproduce('000', item='Table 1', place=Place(to=Path('out')))")
         error = process.communicate()[1].decode()
     assert process.returncode == 1
     assert f"StateError: out/results is in use by process {os.getpid()}" in error
-    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=told)
+    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard import StateError
+from steelyard import StateError, _native
+from steelyard.reproduction.provenance import package_digest
 from steelyard.reproduction.recipe import Recipe, read_recipe
 from steelyard.reproduction.results import FIXED, Results, Run
 
@@ -37,6 +38,22 @@ def test_a_line_carries_its_provenance(results: Results, recipe: Recipe) -> None
     assert first.startswith(f"{recipe.digest},d,")
     assert results.runs(recipe)[1] == Run("a, b", 1, 0.5, {"cost": 1.3333333333})
     assert results.curves(recipe)["a, b"][2] == {"examples": [1.0, 2.0], "f1": [0.1, 0.25]}
+
+
+def test_the_package_is_its_files_and_the_extension_at_work(tmp_path: Path) -> None:
+    """An editable install keeps the extension elsewhere; another build of it is another package."""
+    package, extension = tmp_path / "package", tmp_path / "elsewhere" / "_native.so"
+    for folder in (package, extension.parent):
+        folder.mkdir()
+    (package / "a.py").write_text("a = 1")
+    extension.write_bytes(b"one")
+    first = package_digest(package, extension)
+    assert package_digest(package, extension) == first
+    extension.write_bytes(b"two")
+    second = package_digest(package, extension)
+    (package / "a.py").write_text("a = 2")
+    assert len({first, second, package_digest(package, extension)}) == 3
+    assert package_digest() == package_digest(extension=Path(_native.__file__))
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12, 13, 30, 60])

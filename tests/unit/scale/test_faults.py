@@ -23,6 +23,7 @@ from steelyard.scale.lanes import run_lane
 from steelyard.scale.progress import Progress
 from steelyard.scale.tasks import run_tasks
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(1)
 
 
@@ -51,6 +52,21 @@ def test_a_flipped_bit_in_a_checksummed_part_is_refused_by_name(tmp_path: Path, 
     assert [Path(path).name for path in found.skipped_parts_] == ["part-1.parquet"]
     bad.unlink()
     assert (found.coef_ == fit_parts(model, folder, target="y").coef_).all()
+
+
+@pytest.mark.parametrize("group", [0, 2, 3])
+def test_a_flipped_bit_names_its_row_group(tmp_path: Path, group: int) -> None:
+    path = tmp_path / "part.parquet"
+    table = pa.table({"a": RNG.normal(size=200), "y": np.arange(200) % 2})
+    pq.write_table(table, path, row_group_size=50, write_page_checksum=True, compression="none", use_dictionary=False)
+    column = pq.ParquetFile(path).metadata.row_group(group).column(0)
+    content = bytearray(path.read_bytes())
+    content[column.data_page_offset + column.total_compressed_size - 5] ^= 16
+    path.write_bytes(content)
+    with pytest.raises(DataFileError, match=rf"part\.parquet, row group {group}: expected a whole"):
+        fit_parts(OnlineClassifier(AROW()), [path], target="y", classes=[0, 1], rows=25)
+    with pytest.raises(DataFileError, match=rf"row group.* \b{group}\b"):
+        fit_parts(OnlineClassifier(AROW()), [path], target="y", classes=[0, 1], rows=75)
 
 
 def test_truncated_vanished_and_changed_parts_are_named(tmp_path: Path) -> None:

@@ -29,10 +29,12 @@ from steelyard import (
     StateError,
 )
 from steelyard.online.second_order import Belief
+from steelyard.scale import fit as fit_module
 from steelyard.scale import fit_parts
 from steelyard.scale import lanes as lanes_module
 from steelyard.scale.lbfgs import chunk_sums
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(230, 5))
 Y = np.where(X @ [1.0, -1.0, 0.5, 0.0, 0.2] + 0.3 * RNG.normal(size=230) > 0, "yes", "no")
@@ -112,6 +114,16 @@ def test_lanes_are_merged_by_precision(folder: Path, rule: Any, lanes: int, pass
     both = np.concatenate([found.coef_[0], found.intercept_ if constant else []])
     np.testing.assert_allclose(both, twin(rule, lanes, passes, constant), rtol=1e-9, atol=1e-12)
     assert found.n_rounds_ == passes * 230
+
+
+@pytest.mark.filterwarnings("error")
+def test_short_lanes_are_not_quiet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        given: Any = {"target": "y", "lanes": 4, "executor": pool, "progress": False}
+        with pytest.warns(UserWarning, match=r"lanes of about 57 rows are short: below 5,000 .* Use lanes=1 here"):
+            fit_parts(OnlineClassifier(AROW()), folder, **given)
+        monkeypatch.setattr(fit_module, "LONG", 57)
+        fit_parts(OnlineClassifier(AROW()), folder, **given)
 
 
 def test_sparse_rows_in_lanes(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def parts(tmp_path: Path) -> Path:
     return folder
 
 
-def predicted(parts: Path, out: Path, **given: Any) -> Any:
+def run_predict(parts: Path, out: Path, **given: Any) -> Any:
     with ThreadPoolExecutor(2) as pool:
         manifest = predict_parts(MODEL, parts, out, executor=pool, rows=7, drop=["day"], **given)
     return json.loads(manifest.read_text())
@@ -36,7 +36,7 @@ def predicted(parts: Path, out: Path, **given: Any) -> Any:
 
 def test_one_output_part_for_each_input_part(parts: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    manifest = predicted(parts, out, columns=["b"])
+    manifest = run_predict(parts, out, columns=["b"])
     assert [(p["out"], p["rows"]) for p in manifest["parts"]] == [(f"day={i}/rows.parquet", 30) for i in range(3)]
     for i in range(3):
         table = pq.read_table(out / f"day={i}" / "rows.parquet", partitioning=None).to_pydict()
@@ -48,11 +48,11 @@ def test_one_output_part_for_each_input_part(parts: Path, tmp_path: Path) -> Non
 
 def test_only_what_is_missing_or_changed_is_done_again(parts: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    predicted(parts, out, format="csv")
+    run_predict(parts, out, format="csv")
     times = {p: p.stat().st_mtime_ns for p in out.rglob("rows.csv")}
     (out / "day=1" / "rows.csv").unlink()
     (parts / "day=2" / "rows.csv").write_text("a,b,c\n1,2,3\n")
-    predicted(parts, out, format="csv")
+    run_predict(parts, out, format="csv")
     again = {p: p.stat().st_mtime_ns for p in out.rglob("rows.csv")}
     changed = {p.parent.name for p in times if again[p] != times[p]}
     assert changed == {"day=1", "day=2"}
@@ -62,8 +62,8 @@ def test_a_bad_part_leaves_no_output_and_no_manifest(parts: Path, tmp_path: Path
     rows = (parts / "day=1" / "rows.csv").read_text()
     (parts / "day=1" / "rows.csv").write_text(rows + "1,2\n")
     with pytest.raises(DataFileError, match="day=1"):
-        predicted(parts, tmp_path / "out")
+        run_predict(parts, tmp_path / "out")
     assert not (tmp_path / "out" / "day=1" / "rows.parquet").exists()
     assert not (tmp_path / "out" / "_manifest.json").exists()
     with pytest.raises(InvalidInputError, match="format must be one of"):
-        predicted(parts, tmp_path / "out", format="xls")
+        run_predict(parts, tmp_path / "out", format="xls")

@@ -16,6 +16,7 @@ from steelyard.errors import CostsError, DataFileError
 from steelyard.scale import fit_parts, predict_parts, score_parts
 from steelyard.scale.rows import merge_sums
 
+pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
 RNG = np.random.default_rng(11)
 N = 180
 NUMBERS = RNG.normal(3.0, [1.0, 40.0], size=(N, 2))

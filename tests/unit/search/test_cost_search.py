@@ -1,9 +1,9 @@
-"""CostSearchCV: samplers, measures, protocols, storage, answers and complaints."""
+"""CostSearchCV: samplers, measures, protocols, storage, answers and errors."""
 
 import multiprocessing
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import optuna
@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
-from steelyard.errors import InvalidInputError, MissingDependencyError, StateError
+from steelyard.errors import ClusterLost, InvalidInputError, MissingDependencyError, StateError
 from steelyard.search.plan import POWERS, power_family
 from steelyard.search.study import history, open_storage
 
@@ -108,6 +108,23 @@ def test_an_executor_judges_as_threads_do(blobs):
     np.testing.assert_array_equal(history(found.study_), history(expected.study_))
     with pytest.raises(InvalidInputError, match="executor must be"):
         searched(blobs, executor="many")
+
+
+class Gone(ThreadPoolExecutor):
+    """A cluster that went away: whatever it is given is cancelled."""
+
+    address = "tcp://10.0.0.1:8786"
+
+    def submit(self, task, /, *given, **named):
+        lost = Future()
+        lost.cancel()
+        lost.set_running_or_notify_cancel()
+        return lost
+
+
+def test_a_lost_cluster_is_named(blobs):
+    with Gone(1) as executor, pytest.raises(ClusterLost, match=r"tcp://10\.0\.0\.1:8786 went away during the search"):
+        searched(blobs, n_trials=8, sampler="random", executor=executor)
 
 
 WORKER = """

@@ -26,7 +26,7 @@ def journal(tmp_path: Path) -> Path:
     return tmp_path / "j.log"
 
 
-def opened(journal: Path, n_trials: int) -> Reservations:
+def open_journal(journal: Path, n_trials: int) -> Reservations:
     return Reservations(optuna.load_study(study_name="s", storage=open_storage(journal)), n_trials)
 
 
@@ -39,7 +39,7 @@ def test_no_more_than_wanted_are_reserved_however_many_ask_at_once(journal: Path
     ready = threading.Barrier(4)
 
     def ask() -> None:
-        one = opened(journal, 10)
+        one = open_journal(journal, 10)
         assert one.left() == 10
         ready.wait()  # all have seen that ten are left
         found.extend(trial.number for trial in one.reserve(5, SPACE))
@@ -50,7 +50,7 @@ def test_no_more_than_wanted_are_reserved_however_many_ask_at_once(journal: Path
     for asker in askers:
         asker.join()
     assert sorted(found) == list(range(10))
-    assert states(opened(journal, 10)).count("FAIL") == 10
+    assert states(open_journal(journal, 10)).count("FAIL") == 10
 
 
 KILLED = """
@@ -71,7 +71,7 @@ def test_vectors_of_a_killed_process_are_judged_by_another(journal: Path) -> Non
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(journal)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()
-    mine = opened(journal, 3)
+    mine = open_journal(journal, 3)
     assert mine.left() == 1
     before = [trial.params for trial in mine.study.get_trials(deepcopy=False)]
     process.kill()
@@ -80,13 +80,13 @@ def test_vectors_of_a_killed_process_are_judged_by_another(journal: Path) -> Non
     assert states(mine) == ["FAIL", "FAIL", "WAITING", "WAITING"]
     again = mine.reserve(2, SPACE)
     assert [trial.params for trial in again] == before
-    assert opened(journal, 3).left() == 1  # reserved by us, who live
+    assert open_journal(journal, 3).left() == 1  # reserved by us, who live
 
 
 def test_a_silent_process_of_another_machine_expires(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(reservations.time, "monotonic", lambda: clock[0])
-    away, mine = opened(journal, 2), opened(journal, 2)
+    away, mine = open_journal(journal, 2), open_journal(journal, 2)
     away.owner = "another machine/1/x"
     away.reserve(1, SPACE)
     mine.study.ask(SPACE)  # nobody says whose it is
@@ -103,7 +103,7 @@ def test_a_silent_process_of_another_machine_expires(journal: Path, monkeypatch:
 
 def test_a_process_says_that_it_lives_while_it_judges(journal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reservations, "BEAT", 0.01)
-    mine = opened(journal, 1)
+    mine = open_journal(journal, 1)
     with mine.alive():
         until = time.monotonic() + 30
         while mine.study.user_attrs.get(f"alive {mine.owner}", 0) < 3 and time.monotonic() < until:
@@ -121,7 +121,7 @@ def test_who_may_live() -> None:
 
 
 def test_a_trial_that_another_has_judged_meanwhile_is_left_alone(journal: Path) -> None:
-    slow, quick = opened(journal, 1), opened(journal, 1)
+    slow, quick = open_journal(journal, 1), open_journal(journal, 1)
     (trial,) = slow.reserve(1, SPACE)
     quick.study.tell(trial.number, state=TrialState.FAIL)
     slow.study.tell(trial, 0.5, skip_if_finished=True)

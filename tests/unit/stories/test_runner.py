@@ -48,10 +48,10 @@ def test_missing_data_say_what_to_fetch_and_what_stands_in(monkeypatch: pytest.M
 def test_picture_and_numbers_are_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
 
-    def told(path: str, run_name: str) -> dict:  # type: ignore[type-arg]
+    def a_story(path: str, run_name: str) -> dict:  # type: ignore[type-arg]
         return {"main": lambda quick: (figure, {"found": 1.5, "short": quick})}
 
-    monkeypatch.setattr(runner.runpy, "run_path", told)
+    monkeypatch.setattr(runner.runpy, "run_path", a_story)
     assert run_story("credit", quick=True, to=tmp_path / "a" / "b") == {"found": 1.5, "short": True}
     assert (tmp_path / "a" / "b" / "credit.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "a" / "b" / "numbers.json").read_text())

@@ -58,6 +58,10 @@ def units_of(data: ComparisonData) -> Units:
 def binned(run: CandidateRun, data: ComparisonData, units: Units) -> dict[str, Any]:
     """One candidate as plain lists: ``counts`` of each truth, what was ``told`` of it, its fixed ``answers`` if any.
 
+    Where costs differ by row, also ``sums`` and ``squares`` of what was paid and what was ``expected``. Where rows have
+    weights all these are of weighted rows, and ``count_squares`` (of the weights) and ``crosses`` (of weight and what
+    was paid) are there for the standard error.
+
     Parameters
     ----------
     run : CandidateRun
@@ -70,19 +74,25 @@ def binned(run: CandidateRun, data: ComparisonData, units: Units) -> dict[str, A
     assert run.answers is not None
     proba = None if run.proba is None else np.asarray(run.proba, dtype=np.float64)
     groups = _groups(run.answers, _keys(proba, units, data))
-    truth = np.eye(len(data.classes))[data.codes]
-    counts = np.array([truth[rows].sum(axis=0) for rows in groups])
-    told = counts if proba is None else np.array([proba[rows].sum(axis=0) for rows in groups])
-    found: dict[str, Any] = {"counts": counts.astype(int).tolist(), "told": _plain(told)}
+    weights = data.row_weights[:, None]
+    truth = weights * np.eye(len(data.classes))[data.codes]
+    believed = truth if proba is None else weights * proba
+    found: dict[str, Any] = {"counts": _sums(truth, groups), "told": _sums(believed, groups)}
+    if data.weights is not None:
+        found["count_squares"] = _sums(truth**2, groups)
     if proba is None:
         found["answers"] = [int(run.answers[rows[0]]) for rows in groups]
     if units.realized is not None and units.expected is not None:
-        believed = truth if proba is None else proba
         paid, likely = truth[:, :, None] * units.realized, believed[:, :, None] * units.expected
-        found["sums"] = [_plain(paid[rows].sum(axis=0)) for rows in groups]
-        found["squares"] = [_plain((paid[rows] ** 2).sum(axis=0)) for rows in groups]
-        found["expected"] = [_plain(likely[rows].sum(axis=0)) for rows in groups]
+        found |= {"sums": _sums(paid, groups), "squares": _sums(paid**2, groups), "expected": _sums(likely, groups)}
+        if data.weights is not None:
+            found["crosses"] = _sums(weights[:, :, None] * paid, groups)
     return found
+
+
+def _sums(values: Floats, groups: Sequence[NDArray[np.intp]]) -> Any:
+    """Plain sums over the rows of each bin."""
+    return _plain(np.array([values[rows].sum(axis=0) for rows in groups]))
 
 
 def _plain(values: Floats) -> Any:
@@ -128,8 +138,8 @@ def _cut(rows: NDArray[np.intp], keys: Floats, most: int) -> list[NDArray[np.int
 
 def likeness(runs: Sequence[CandidateRun]) -> list[list[float]]:
     """Correlation of what each two candidates paid on the same rows; 0 where one always paid the same."""
-    paid = np.array([np.asarray(run.paid) for run in runs], dtype=np.float64)
-    paid -= paid.mean(axis=1, keepdims=True)
+    paid = np.array([np.asarray(run.paid) - run.cost for run in runs], dtype=np.float64)
+    paid *= 1.0 if runs[0].weights is None else runs[0].weights
     size = np.sqrt((paid**2).sum(axis=1))
     found = paid @ paid.T / np.maximum(np.outer(size, size), 1e-300)
     return [[round(float(v), 4) for v in row] for row in found]

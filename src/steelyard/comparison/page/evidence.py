@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evaluate.weighted import effective_rows, weighted_mean
 from ..data import ComparisonData
 from ..evaluation import CandidateRun, Evaluation
 
@@ -35,8 +36,8 @@ def confusions(data: ComparisonData, run: CandidateRun) -> Confusions:
     assert run.answers is not None
     n_classes = len(data.classes)
     counts, money = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
-    np.add.at(counts, (data.codes, run.answers), 1.0)
-    np.add.at(money, (data.codes, run.answers), np.asarray(run.paid))
+    np.add.at(counts, (data.codes, run.answers), data.row_weights)
+    np.add.at(money, (data.codes, run.answers), data.row_weights * np.asarray(run.paid))
     return Confusions(counts, money)
 
 
@@ -49,7 +50,7 @@ def dearest_cells(found: Confusions, classes: NDArray[Any], most: int = 20) -> l
         {
             "truth": str(classes[i]),
             "answer": str(classes[j]),
-            "count": int(found.counts[i, j]),
+            "count": float(found.counts[i, j]),
             "cost": float(found.money[i, j]),
             "share": float(found.money[i, j]) / whole if whole > 0 else 0.0,
         }
@@ -91,30 +92,31 @@ def segment_costs(
 ) -> list[dict[str, Any]]:
     """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are one."""
     found: list[dict[str, Any]] = []
-    paid = np.asarray(run.paid)
+    paid, weights = np.asarray(run.paid), evaluation.data.row_weights
+    whole = float(weights @ paid)
     for name, cells in segments.items():
         labels = _levels(np.asarray(cells))[evaluation.judged.rows]
         levels, codes = np.unique(labels, return_inverse=True)
         counts = np.bincount(codes)
         kept = np.argsort(-counts, kind="stable")[:MOST_LEVELS]
-        lines: list[dict[str, Any]] = [_segment(str(levels[k]), paid[codes == k], paid) for k in kept.tolist()]
+        parts = {str(levels[k]): codes == k for k in kept.tolist()}
         rest = ~np.isin(codes, kept)
         if rest.any():
-            lines.append(_segment(f"{len(levels) - len(kept)} others", paid[rest], paid))
+            parts[f"{len(levels) - len(kept)} others"] = rest
+        lines = [_segment(level, paid[rows], weights[rows], whole) for level, rows in parts.items()]
         found.append({"name": name, "lines": sorted(lines, key=lambda line: -line["mean"])})
     return found
 
 
-def _segment(level: str, paid: Floats, everyone: Floats) -> dict[str, Any]:
-    mean, error = float(paid.mean()), float(paid.std() / math.sqrt(len(paid)))
-    whole = float(everyone.sum())
+def _segment(level: str, paid: Floats, weights: Floats, whole: float) -> dict[str, Any]:
+    mean, error = weighted_mean(paid, weights)
     return {
         "level": level,
         "rows": len(paid),
         "mean": mean,
         "low": mean - _Z * error,
         "high": mean + _Z * error,
-        "share": float(paid.sum()) / whole if whole > 0 else 0.0,
+        "share": float(weights @ paid) / whole if whole > 0 else 0.0,
     }
 
 
@@ -153,12 +155,15 @@ def calibration(data: ComparisonData, run: CandidateRun) -> list[Reliability]:
     else:
         score, truth = proba.max(axis=1), proba.argmax(axis=1) == data.codes
     order = np.argsort(score, kind="stable")
-    return [_reliability(score[rows], truth[rows]) for rows in np.array_split(order, _BINS) if len(rows)]
+    weights = data.row_weights
+    parts = [rows for rows in np.array_split(order, _BINS) if len(rows)]
+    return [_reliability(score[rows], truth[rows], weights[rows]) for rows in parts]
 
 
-def _reliability(score: Floats, truth: NDArray[np.bool_]) -> Reliability:
-    """With Wilson's interval."""
-    n, observed = len(score), float(truth.mean())
+def _reliability(score: Floats, truth: NDArray[np.bool_], weights: Floats) -> Reliability:
+    """With Wilson's interval, of as many rows as the weighted ones are worth."""
+    n, observed = effective_rows(weights), float(np.average(truth, weights=weights))
     centre = (observed + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(observed * (1 - observed) / n + _Z**2 / (4 * n * n))
-    return Reliability(float(score.mean()), observed, max(0.0, centre - half), min(1.0, centre + half), n)
+    told = float(np.average(score, weights=weights))
+    return Reliability(told, observed, max(0.0, centre - half), min(1.0, centre + half), len(score))

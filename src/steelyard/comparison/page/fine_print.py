@@ -14,6 +14,7 @@ import scipy
 import sklearn
 
 from ..._version import __version__
+from ...evaluate.weighted import effective_rows
 from ...validation.text import safe_cell
 from ..evaluation import Evaluation
 from .source import PageSource
@@ -39,7 +40,17 @@ def method_in_words(evaluation: Evaluation) -> str:
         "part of each fold. Probabilities were calibrated out of fold, each fold on the others, and blended greedily "
         "by log loss; the answer is the one of least expected cost. Intervals of the leaderboard: 95% bootstrap within "
         "classes. Differences: one-tailed paired test of the costs paid. The promise bootstraps the whole choice and "
-        "draws a new sample, so it counts both the selection and the noise of new rows."
+        "draws a new sample, so it counts both the selection and the noise of new rows." + _weights_in_words(evaluation)
+    )
+
+
+def _weights_in_words(evaluation: Evaluation) -> str:
+    weights = evaluation.data.weights
+    if weights is None:
+        return ""
+    return (
+        f" Rows count by their weights, {weights.sum():,.6g} in all, in fits, calibration, blend and every figure; "
+        f"intervals draw rows, which are worth {effective_rows(weights):,.0f} of equal weight."
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..._version import __version__
 from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import Axis, axis_of
@@ -22,7 +24,7 @@ def summary(of: PageSource) -> dict[str, Any]:
     first = first_screen(data, lines, of.promised, len(of.winner.members))
     if len(data.classes) == 2:
         assert of.winner.answers is not None
-        alarms = float((of.winner.answers == data.costs.positive_index()).mean())
+        alarms = float(np.average(of.winner.answers == data.costs.positive_index(), weights=data.weights))
         label = data.positive
         first["cards"].append(
             {"what": f"of rows answered {label}", "value": percent(alarms, len(data.codes)), "tone": ""}

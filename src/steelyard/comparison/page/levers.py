@@ -30,7 +30,7 @@ def embed(of: PageSource) -> dict[str, Any]:
         "classes": [str(label) for label in data.classes],
         "order": list(data.shown_order),
         "positive": data.costs.positive_index() if n_classes == 2 else None,
-        "rows": len(data.codes),
+        "rows": len(data.codes) if data.weights is None else float(data.weights.sum()),
         "fewest": int(counts.min()),
         "currency": data.costs.currency,
         "row_costs": units.realized is not None,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evaluate.weighted import weighted_mean
 from ...models.model import Model
 from ...validation.arrays import is_sparse, take_rows
 from ..data import ComparisonData
@@ -28,12 +29,30 @@ _MORE = 1_000  # rows that the page speaks of
 _Z = 1.96
 
 
+class HeldRows(NamedTuple):
+    """A number for each held-out row, and how much the row counts."""
+
+    values: Floats
+    weights: Floats
+
+    @property
+    def mean(self) -> float:
+        """Over these rows."""
+        return float(np.average(self.values, weights=self.weights))
+
+
+def _pooled(folds: Mapping[int, HeldRows]) -> tuple[float, float]:
+    """Mean and standard error over the rows of all folds."""
+    values, weights = (np.concatenate(parts) for parts in zip(*folds.values(), strict=True))
+    return weighted_mean(values, weights)
+
+
 @dataclass
 class Refits:
     """What was paid on held-out rows: ``sizes`` of training rows to costs by fold, ``rises`` of cost by column."""
 
-    sizes: dict[int, dict[int, Floats]] = field(default_factory=dict)  # training rows -> fold -> costs of its rows
-    rises: dict[Any, list[Floats]] = field(default_factory=dict)  # column -> rise of cost of each row, by fold
+    sizes: dict[int, dict[int, HeldRows]] = field(default_factory=dict)  # training rows -> fold -> costs of its rows
+    rises: dict[Any, dict[int, HeldRows]] = field(default_factory=dict)  # column -> fold -> rise of cost of each row
     columns_left: int = 0
 
 
@@ -46,6 +65,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
     columns = list(problem.columns.used[:_MOST_COLUMNS])
     found.columns_left = len(problem.columns.used) - len(columns)
     clock = _Clock(seconds)
+    least = min(_MOST_ROWS, len(evaluation.judged.fold) - int(np.bincount(evaluation.judged.fold).max()))
     for fold, fit_on, held_out in _folds(evaluation):
         held, fit = problem.subset(held_out), problem.subset(fit_on)
         done = found.sizes.setdefault(len(fit_on), {})
@@ -53,18 +73,19 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
             break
         with clock, single_threaded():
             model = refit(winner, fit)
-        done[fold] = _paid(model, held, held.X)
+        done[fold] = HeldRows(_paid(model, held, held.X), held.row_weights)
         for column in columns:
             if not clock.lasts:
                 break
-            found.rises.setdefault(column, []).append(_rise(model, held, column, done[fold]))
+            rise = _rise(model, held, column, done[fold].values)
+            found.rises.setdefault(column, {})[fold] = HeldRows(rise, held.row_weights)
         for share in _SHARES:
-            part = fit_on[: int(share * len(fit_on))]
+            part = fit_on[: int(share * least)]  # the same size in every fold, though folds differ by a row
             if _too_few(problem.codes[part], len(problem.classes)) or not clock.allows(share):
                 continue
             with clock, single_threaded():
                 smaller = refit(winner, problem.subset(np.sort(part)))
-            found.sizes.setdefault(len(part), {})[fold] = _paid(smaller, held, held.X)
+            found.sizes.setdefault(len(part), {})[fold] = HeldRows(_paid(smaller, held, held.X), held.row_weights)
     return found
 
 
@@ -134,9 +155,8 @@ def importances(found: Refits) -> list[Importance]:
     """The columns, the one that matters most first."""
     lines = []
     for column, folds in found.rises.items():
-        rows = np.concatenate(folds)
-        mean, half = float(rows.mean()), _Z * float(rows.std()) / math.sqrt(len(rows))
-        lines.append(Importance(str(column), mean, mean - half, mean + half))
+        mean, error = _pooled(folds)
+        lines.append(Importance(str(column), mean, mean - _Z * error, mean + _Z * error))
     return sorted(lines, key=lambda line: -line.rise)
 
 
@@ -166,10 +186,10 @@ def learning_curve(
     if not points:
         return None
     points[whole] = ends
-    lift = promised - float(np.concatenate(list(ends.values())).mean())
-    rows = [np.concatenate(list(folds.values())) for folds in points.values()]
-    means = [float(r.mean()) + lift for r in rows]
-    halves = [_Z * float(r.std()) / math.sqrt(len(r)) for r in rows]
+    lift = promised - winner.cost
+    drawn = [_pooled(folds) for folds in points.values()]
+    means = [mean + lift for mean, _ in drawn]
+    halves = [_Z * error for _, error in drawn]
     return LearningCurve(
         list(points),
         means,
@@ -180,16 +200,16 @@ def learning_curve(
     )
 
 
-def _whole(evaluation: Evaluation, winner: CandidateRun) -> dict[int, Floats]:
-    paid = np.asarray(winner.paid)
-    return {k: paid[evaluation.judged.fold == k] for k in range(evaluation.judged.n_folds)}
+def _whole(evaluation: Evaluation, winner: CandidateRun) -> dict[int, HeldRows]:
+    fold, paid, weights = evaluation.judged.fold, np.asarray(winner.paid), evaluation.data.row_weights
+    return {k: HeldRows(paid[fold == k], weights[fold == k]) for k in range(evaluation.judged.n_folds)}
 
 
-def _more(points: dict[int, dict[int, Floats]], whole: int) -> str:
+def _more(points: dict[int, dict[int, HeldRows]], whole: int) -> str:
     """What so many more rows would change, by a straight line over the logarithm of rows in every fold."""
     shared = sorted(set.intersection(*(set(folds) for folds in points.values())))
     sizes = np.log2(np.array(list(points), dtype=np.float64))
-    slopes = [float(np.polyfit(sizes, [points[s][fold].mean() for s in points], 1)[0]) for fold in shared]
+    slopes = [float(np.polyfit(sizes, [points[s][fold].mean for s in points], 1)[0]) for fold in shared]
     step = math.log2((whole + _MORE) / whole)
     if len(slopes) < 2:
         return f"{_MORE:,} more rows: too uncertain to say"

@@ -34,7 +34,9 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
             f"{percent(top['share'], len(data.codes))} of all costs."
         )
     if len(data.classes) > _SQUARE:
-        lines = [[w["truth"], w["answer"], f"{w['count']:,}", money(w["cost"], whole / 200, currency)] for w in worst]
+        lines = [
+            [w["truth"], w["answer"], rounded(w["count"], 0), money(w["cost"], whole / 200, currency)] for w in worst
+        ]
         return {"said": said, "costliest": lines}
     order = list(data.shown_order)
     rows = [

@@ -34,7 +34,7 @@ class PricedCandidate(NamedTuple):
 def priced(
     entry: dict[str, Any],
     prices: Matrix,
-    rows: int,
+    rows: float,
     *,
     abstain: float | None = None,
     capacity: float | None = None,
@@ -48,8 +48,8 @@ def priced(
         A candidate as the page embeds it.
     prices : K x K
         Price of each truth and answer, or a multiplier of each row's own.
-    rows : int
-        Judged rows.
+    rows : float
+        Judged rows, or the sum of their weights.
     abstain : float or None
         Price of referring a row to a person.
     capacity : float or None
@@ -59,22 +59,29 @@ def priced(
     """
     k = len(prices)
     taken = _shares(entry, prices, abstain, capacity, positive)
-    counts, sums, squares = ([[0.0] * (k + 1) for _ in range(k)] for _ in range(3))
+    counts, sums, ones, crosses, squares = ([[0.0] * (k + 1) for _ in range(k)] for _ in range(5))
     for b, (count, shares) in enumerate(zip(entry["counts"], taken.shares, strict=True)):
+        weight = entry["count_squares"][b] if "count_squares" in entry else count
         for j, share in shares:
             for i in range(k):
                 counts[i][j] += share * count[i]
+                ones[i][j] += share * weight[i]
                 if j < k:
                     sums[i][j] += share * _cell(entry, "sums", b, i, j, count[i])
-                    squares[i][j] += share * _cell(entry, "squares", b, i, j, count[i])
-    money = [[prices[i][j] * sums[i][j] for j in range(k)] + [(abstain or 0.0) * counts[i][k]] for i in range(k)]
-    total, square = 0.0, 0.0
+                    plain = _cell(entry, "sums", b, i, j, weight[i])
+                    crosses[i][j] += share * _cell(entry, "crosses", b, i, j, plain)
+                    squares[i][j] += share * _cell(entry, "squares", b, i, j, weight[i])
+    price = abstain or 0.0
+    money = [[prices[i][j] * sums[i][j] for j in range(k)] + [price * counts[i][k]] for i in range(k)]
+    total, one, cross, square = 0.0, 0.0, 0.0, 0.0
     for i in range(k):
         for j in range(k + 1):
             total += money[i][j]
-            square += prices[i][j] ** 2 * squares[i][j] if j < k else (abstain or 0.0) ** 2 * counts[i][k]
+            one += ones[i][j]
+            cross += prices[i][j] * crosses[i][j] if j < k else price * ones[i][k]
+            square += prices[i][j] ** 2 * squares[i][j] if j < k else price**2 * ones[i][k]
     mean = total / rows
-    error = math.sqrt(max(square / rows - mean * mean, 0.0) / rows)
+    error = math.sqrt(max(square - 2 * mean * cross + mean * mean * one, 0.0)) / rows
     alarms = 0.0 if positive is None else sum(counts[i][positive] for i in range(k))
     return PricedCandidate(mean, error, total, alarms, sum(row[k] for row in counts), taken.next_place, counts, money)
 

@@ -23,7 +23,7 @@ from ...files import Fields, Node, plain_settings, write_labels
 from ...tree import C45Classifier
 from ...tree.encoding import Encoding
 from ...tree.model import Tree
-from .kind import Kind, State, Write, feature_params, fitted_features
+from .kind import Kind, State, Write, check_part, feature_params, fitted_features
 from .nodes import DEEPEST, depth_of
 
 __all__ = ["KINDS"]
@@ -66,8 +66,7 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     first, count = (fields.array(name, "i", "nodes") for name in ("first_child", "n_children"))
     branch = fields.floats("branch", "nodes", nan=True)
     weight = fields.floats("weight", "nodes", "classes", low=0.0)
-    with np.errstate(over="ignore"):
-        total = weight.sum(axis=1)
+    total = weight.sum(axis=1)
     if weight.dtype != np.float64 or not ((total > 0) & np.isfinite(total)).all():
         fields.refuse("weight", "has a positive finite sum at every node", total.min() if len(total) else 0)
     if threshold.dtype != np.float64 or branch.dtype != np.float64:
@@ -187,8 +186,8 @@ def _write_boosting(model: Any, write: Write) -> Node:
 
 def _check_boosting(fields: Fields, kind: type) -> State:
     votes = fields.floats("votes", "trees", low=0.0)
-    if len(votes) == 0 or not votes.sum() > 0:
-        fields.refuse("votes", "are positive", votes[:3])
+    if len(votes) == 0 or not 0 < votes.sum() < np.inf:
+        fields.refuse("votes", "have a positive finite sum", votes[:3])
     tree = fields.param("tree")
     state: State = {"stop_reason_": fields.choice("stop_reason_", *_STOPS), "tree": None}
     if tree is None:
@@ -205,6 +204,8 @@ def _check_boosting(fields: Fields, kind: type) -> State:
 
 def _build_boosting(state: State, parts: list[Any], kind: type) -> Any:
     classes = state["classes"]
+    for part in parts:
+        check_part(f"{kind.__name__}/1", part, "predict")
     if state["tree"] is not None:
         parts = [_tree_of(state, tree, state["tree"]) for tree in state["trees"]]
     elif any(not np.array_equal(getattr(part, "classes_", ()), classes) for part in parts):

@@ -13,8 +13,9 @@ from sklearn.compose import ColumnTransformer
 
 from ...errors import StateError
 from ...files import Fields, Node, write_labels
+from ...validation.values import invalid
 from ..encoders import Dense
-from .kind import Kind, State, Write, feature_params, fitted_features
+from .kind import Kind, State, Write, check_part, feature_params, fitted_features
 
 __all__ = ["KINDS", "FittedColumns"]
 
@@ -50,6 +51,8 @@ class FittedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(frame, nw.DataFrame):
             names = [column if isinstance(column, str) else frame.columns[column] for column in columns]
             chosen = frame.select(names).to_native()
+        elif any(isinstance(column, str) for column in columns):
+            raise invalid("X", f"be a table with the columns {columns[:5]}", type(X).__name__)
         else:
             chosen = X[:, columns]
         return chosen if transformer is None else transformer.transform(chosen)
@@ -111,6 +114,8 @@ def _within(columns: NDArray[Any], width: int) -> bool:
 
 
 def _build_columns(state: State, parts: list[Any]) -> FittedColumns:
+    for part in parts:
+        check_part("Columns/1", part, "transform")
     left = iter(parts)
     steps = [(name, None if hands_on else next(left), columns) for name, hands_on, columns in state["steps"]]
     return fitted_features(FittedColumns(steps, sparse_output=state["sparse_output"]), state["features"])  # type: ignore[no-any-return]

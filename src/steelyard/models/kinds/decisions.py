@@ -15,7 +15,7 @@ from ...decision.blending import AnswerClassifier, BlendClassifier, ScoredClassi
 from ...decision.calibration import CalibratedClassifier, Calibration
 from ...errors import StateError
 from ...files import Fields, Node, plain_settings, write_labels
-from .kind import Kind, State, Write, feature_params, fitted_features
+from .kind import Kind, State, Write, check_part, feature_params, fitted_features
 
 __all__ = ["KINDS"]
 
@@ -36,8 +36,9 @@ def _check_pipeline(fields: Fields) -> State:
 
 
 def _build_pipeline(state: State, parts: list[Any]) -> Pipeline:
-    if not all(hasattr(part, "transform") for part in parts[:-1]):
-        raise StateError("must prepare rows in every step of a pipeline but the last; one does not.")
+    for part in parts[:-1]:
+        check_part("Pipeline/1", part, "transform")
+    check_part("Pipeline/1", parts[-1], "predict", "transform")
     return Pipeline(list(zip(state["names"], parts, strict=True)))
 
 
@@ -51,6 +52,7 @@ def _check_one_part(fields: Fields) -> State:
 
 
 def _build_frozen(state: State, parts: list[Any]) -> FrozenEstimator:
+    check_part("Frozen/1", parts[0], "predict", "transform")
     return FrozenEstimator(parts[0])
 
 
@@ -79,6 +81,10 @@ def _check_threshold(fields: Fields) -> State:
 
 
 def _build_threshold(state: State, parts: list[Any]) -> FixedThresholdClassifier:
+    method = state["response_method"]
+    check_part(
+        "FixedThreshold/1", parts[0], *(["predict_proba", "decision_function"] if method == "auto" else [method])
+    )
     if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
         raise StateError("must decide between the classes of its classifier; they differ.")
     settings = {name: state[name] for name in ("threshold", "response_method")}
@@ -99,21 +105,24 @@ def _write_calibrated(model: CalibratedClassifier, write: Write) -> Node:
     arrays = write_labels("classes", model.classes_) | {"slopes": np.asarray(slopes, dtype=np.float64)}
     if offsets is not None:
         arrays["offsets"] = np.asarray(offsets, dtype=np.float64)
-    params = {"method": "temperature" if offsets is None else "sigmoid"}
+    method = "temperature" if model.calibration_.is_temperature else "sigmoid"
+    params = {"method": method if offsets is None or method == "sigmoid" else "temperature with shares"}
     return Node("CalibratedClassifier/1", params, arrays, [write(model.classifier)])
 
 
 def _check_calibrated(fields: Fields) -> State:
     classes = fields.classes()
-    temperature = fields.choice("method", "temperature", "sigmoid") == "temperature"
-    n_curves = 1 if temperature or len(classes) == 2 else len(classes)
+    method = fields.choice("method", "temperature", "temperature with shares", "sigmoid")
+    n_curves = 1 if method != "sigmoid" or len(classes) == 2 else len(classes)
     slopes = fields.floats("slopes", n_curves)
-    offsets = None if temperature else fields.floats("offsets", n_curves)
+    n_offsets = len(classes) if method == "temperature with shares" else n_curves
+    offsets = None if method == "temperature" else fields.floats("offsets", n_offsets)
     fields.done(parts=1)
     return {"classes": classes, "calibration": Calibration(slopes, offsets)}
 
 
 def _build_calibrated(state: State, parts: list[Any]) -> CalibratedClassifier:
+    check_part("CalibratedClassifier/1", parts[0], "predict_proba")
     if not np.array_equal(getattr(parts[0], "classes_", ()), state["classes"]):
         raise StateError("must calibrate the classes of its classifier; they differ.")
     return CalibratedClassifier(parts[0]).with_calibration(state["calibration"])
@@ -124,8 +133,7 @@ def _write_scored(model: ScoredClassifier, write: Write) -> Node:
 
 
 def _build_scored(state: State, parts: list[Any]) -> ScoredClassifier:
-    if not hasattr(parts[0], "decision_function"):
-        raise StateError("must have scores to make probabilities of; it has none.")
+    check_part("ScoredClassifier/1", parts[0], "decision_function")
     return ScoredClassifier(parts[0])
 
 
@@ -134,7 +142,8 @@ def _write_answer(model: AnswerClassifier, write: Write) -> Node:
 
 
 def _build_answer(state: State, parts: list[Any]) -> AnswerClassifier:
-    if not hasattr(parts[0], "predict") or not hasattr(parts[0], "classes_"):
+    check_part("AnswerClassifier/1", parts[0], "predict")
+    if not hasattr(parts[0], "classes_"):
         raise StateError("must have a classifier that answers; it has something else.")
     return AnswerClassifier(parts[0])
 
@@ -160,9 +169,10 @@ def _check_blend(fields: Fields) -> State:
 
 def _build_blend(state: State, parts: list[Any]) -> BlendClassifier:
     for part in parts:
+        check_part("BlendClassifier/1", part, "predict_proba")
         codes = np.asarray(getattr(part, "classes_", ()))
         known = codes.dtype.kind in "iu" and codes.size and 0 <= codes.min() <= codes.max() < len(state["classes"])
-        if not known or not hasattr(part, "predict_proba"):
+        if not known:
             raise StateError("must blend classifiers of its classes; one is of others.")
     return BlendClassifier(list(zip(state["names"], parts, strict=True)), state["weights"], state["classes"])
 
@@ -223,6 +233,7 @@ def _check_expected(fields: Fields) -> State:
 def _build_expected(state: State, parts: list[Any]) -> ExpectedCostClassifier:
     classifier, costs = parts
     classes = state["classes"]
+    check_part("ExpectedCostClassifier/1", classifier, "predict_proba")
     if not isinstance(costs, Costs) or not np.array_equal(costs.classes, classes):  # type: ignore[arg-type]
         raise StateError("must have costs for the classes of its classifier; they differ.")
     if not np.array_equal(getattr(classifier, "classes_", ()), classes):

@@ -18,7 +18,7 @@ from ..records import RecordEncoder
 from ..schema import Columns
 from ..stream_state import StreamState
 from ..training import TrainingSummary
-from .kind import Kind, State, Write
+from .kind import Kind, State, Write, check_part
 
 __all__ = ["KINDS"]
 
@@ -71,7 +71,8 @@ def _build_model(state: State, parts: list[Any]) -> Model:
     training = rest[0] if rest else None
     if training is not None and not isinstance(training, TrainingSummary):
         raise StateError("must remember its training data by their summary; it is something else.")
-    if not isinstance(costs, Costs) or not hasattr(estimator, "predict"):
+    check_part("Model/1", estimator, "predict")
+    if not isinstance(costs, Costs):
         raise StateError("must be a classifier and its costs; it is something else.")
     found = getattr(estimator, "classes_", None)
     if found is None or not set(np.asarray(found).tolist()) <= set(costs.classes.tolist()):  # type: ignore[union-attr]

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
+from ...errors import StateError
 from ...files import Fields, Node, write_labels
 
-__all__ = ["Kind", "State", "Write", "feature_params", "fitted_features"]
+__all__ = ["Kind", "State", "Write", "check_part", "feature_params", "fitted_features"]
 
 State = dict[str, Any]
 Write = Callable[[Any], Node]
@@ -45,3 +48,10 @@ def fitted_features(estimator: Any, found: dict[str, Any]) -> Any:
     for name, value in found.items():
         setattr(estimator, name, value)
     return estimator
+
+
+def check_part(kind: str, part: Any, *methods: str) -> None:
+    """Refuse a part that has none of the methods by which the object of ``kind`` will ask it."""
+    if not isinstance(part, BaseEstimator) or not any(hasattr(part, method) for method in methods):
+        wanted = " or ".join(methods)
+        raise StateError(f"must hold parts of {kind} that have {wanted}; one is a {type(part).__name__}.")

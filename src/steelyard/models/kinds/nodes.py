@@ -128,8 +128,11 @@ def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, votes: bool)
         fields.refuse("column", "exists", 0)
     set_ends, words = _check_sets(fields, threshold[here][flags[here] & CATEGORICAL > 0])
     values = fields.floats("values", len(left) - len(here), n_outputs if votes else 1)
-    if values.dtype != np.float64 or (votes and ((values < 0).any() or not (values.sum(axis=1) > 0).all())):
-        fields.refuse("values", "are weights of classes in double precision", values.dtype)
+    if values.dtype != np.float64:
+        fields.refuse("values", "are in double precision", values.dtype)
+    total = values.sum(axis=1)
+    if votes and ((values < 0).any() or not ((total > 0) & (total < np.inf)).all()):
+        fields.refuse("values", "are weights of classes with a positive finite sum in every leaf", total.min())
     return Nodes(column, threshold, left, right, flags, ends, set_ends, words, values)
 
 

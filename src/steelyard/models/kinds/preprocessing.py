@@ -126,10 +126,11 @@ def _check_imputer(fields: Fields) -> State:
 
 
 def _build_imputer(state: State, parts: list[Any]) -> SimpleImputer:
-    """Fitted anew on two rows that have the same statistics, with holes where it marks them."""
-    rows = np.tile(state["statistics"], (2, 1))
+    """Fitted anew on two rows of zeros, with holes where it marks them or saw nothing else; a mean might overflow."""
+    rows = np.tile(np.where(np.isnan(state["statistics"]), np.nan, 0.0), (2, 1)).astype(state["statistics"].dtype)
     rows[1, state["marked"]] = np.nan
     made = SimpleImputer(**state["settings"]).fit(rows)
+    made.statistics_ = state["statistics"]
     return fitted_features(made, state["features"])
 
 

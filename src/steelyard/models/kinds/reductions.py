@@ -24,7 +24,7 @@ from ...reduction import (
 )
 from ...reduction._learners import ClassifierSolution, Constant, RegressorSolution, Solutions
 from ...reduction.svm_backend import KernelMachines
-from .kind import Kind, State, Write, feature_params, fitted_features
+from .kind import Kind, State, Write, check_part, feature_params, fitted_features
 from .support_vectors import check_kernel, write_kernel
 
 __all__ = ["KINDS"]
@@ -201,6 +201,8 @@ def _check_solutions(fields: Fields) -> State:
 
 
 def _build_solutions(state: State, parts: list[Any]) -> Solutions:
+    for part in parts:
+        check_part("Solutions/1", part, "predict")
     left = iter(parts)
     return Solutions(
         [

@@ -53,31 +53,37 @@ function table(rows, columns) {
 
 function priced(entry, prices, rows, abstain, capacity, positive) {
   const k = prices.length, taken = shares(entry, prices, abstain, capacity, positive);
-  const counts = table(k, k + 1), sums = table(k, k + 1), squares = table(k, k + 1), money = table(k, k + 1);
+  const counts = table(k, k + 1), sums = table(k, k + 1), money = table(k, k + 1);
+  const ones = table(k, k + 1), crosses = table(k, k + 1), squares = table(k, k + 1); // for the standard error
   entry.counts.forEach((count, b) => {
+    const weight = entry.count_squares === undefined ? count : entry.count_squares[b];
     for (const [j, share] of taken.shares[b]) {
       for (let i = 0; i < k; i++) {
         counts[i][j] += share * count[i];
+        ones[i][j] += share * weight[i];
         if (j < k) {
           sums[i][j] += share * cell(entry, "sums", b, i, j, count[i]);
-          squares[i][j] += share * cell(entry, "squares", b, i, j, count[i]);
+          crosses[i][j] += share * cell(entry, "crosses", b, i, j, cell(entry, "sums", b, i, j, weight[i]));
+          squares[i][j] += share * cell(entry, "squares", b, i, j, weight[i]);
         }
       }
     }
   });
   const price = abstain === null ? 0 : abstain;
-  let total = 0, square = 0, alarms = 0, referred = 0;
+  let total = 0, one = 0, cross = 0, square = 0, alarms = 0, referred = 0;
   for (let i = 0; i < k; i++) {
     for (let j = 0; j <= k; j++) {
       money[i][j] = j < k ? prices[i][j] * sums[i][j] : price * counts[i][k];
       total += money[i][j];
-      square += j < k ? prices[i][j] ** 2 * squares[i][j] : price ** 2 * counts[i][k];
+      one += ones[i][j];
+      cross += j < k ? prices[i][j] * crosses[i][j] : price * ones[i][k];
+      square += j < k ? prices[i][j] ** 2 * squares[i][j] : price ** 2 * ones[i][k];
     }
     if (positive !== null) alarms += counts[i][positive];
     referred += counts[i][k];
   }
   const mean = total / rows;
-  const error = Math.sqrt(Math.max(square / rows - mean * mean, 0) / rows);
+  const error = Math.sqrt(Math.max(square - 2 * mean * cross + mean * mean * one, 0)) / rows;
   return { mean, error, total, alarms, referred, next: taken.next, counts, money };
 }
 

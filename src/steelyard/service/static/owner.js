@@ -19,7 +19,11 @@ function show(live) {
     }
   }
   document.title = `${live.words.title} - ${slug} - Steelyard`;
-  fill("people", live.people.map((one) => [one.name, count(one.answers), count(one.skips), one.seconds === null ? "–" : one.seconds.toFixed(1)]), ["", "num", "num", "num"]);
+  fill("people", live.people.map((one) => [one.name, count(one.answers), count(one.skips), one.seconds === null ? "–" : one.seconds.toFixed(1), one.agreement === null ? "–" : `${(100 * one.agreement).toFixed(0)}%`]), ["", "num", "num", "num", "num"]);
+  const judged = document.getElementById("disputes");
+  if (!judged.contains(document.activeElement)) {
+    judged.replaceChildren(...live.disputes.flatMap((item) => [" · ", make("a", { href: `/p/${slug}/decisions/${item}` }, `judge ${count(item)}`)]));
+  }
   fill("latest", live.latest.map((one) => [
     make("a", { href: `/p/${slug}/decisions/${one.id}` }, count(one.t)), one.decision, one.label || (one.ask ? "asked" : ""), one.row,
   ]), ["", "", "", "fields"]);
@@ -47,7 +51,7 @@ function close() {
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) close();
-  else { open(); draw(); }
+  else { open(); draw(); look(); }
 });
 addEventListener("pagehide", close);
 addEventListener("pageshow", open);
@@ -115,6 +119,34 @@ async function draw() {
   table.querySelector("tbody").replaceChildren(...curve.rows.map((row, n) => make("tr", {}, ...columns.map((column, k) => make("td", { class: "num" }, k ? column[n].toFixed(3) : count(row))))));
 }
 
+// -- what if, and whether rows are still what they were -------------------------------------------------------------
+
+const band = (one, shown) => (one.value === null ? one.reason : `${shown(one.value)} (${shown(one.low)} to ${shown(one.high)})`);
+
+const form = document.getElementById("what-if");
+if (form) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const said = document.getElementById("if-said");
+    try {
+      const made = await send("GET", `/v1/${slug}/whatif?${new URLSearchParams(new FormData(form))}`);
+      const saved = made.saved.value === null ? "" : `; saved ${band(made.saved, (value) => `${(100 * value).toFixed(0)}%`)}`;
+      said.textContent = `Cost a row ${band(made.cost, (value) => value.toFixed(2))}${saved}. First ${count(made.rounds)} rows, nominal 95%, ${made.note}.`;
+    } catch (error) {
+      said.textContent = error.status ? error.message : "The service cannot be reached.";
+    }
+  });
+}
+
+async function look() {
+  try {
+    const found = await send("GET", `/v1/${slug}/drift`);
+    fill("lights", found.lights.map((one) => [one.name, make("span", { class: `light ${one.light}` }, one.light), one.value === null ? "–" : one.value.toFixed(2), `${one.what}${one.advice ? `. ${one.advice}` : ""}`]), ["", "", "num", ""]);
+  } catch {
+    return; // the line above says that there is no connection
+  }
+}
+
 function redraw() {
   if (!chart) return;
   chart.destroy();
@@ -126,5 +158,6 @@ new ResizeObserver(() => { if (chart) chart.setSize({ width: Math.max(240, docum
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 open();
 draw();
+look();
 setInterval(tell, 1000);
-setInterval(() => { if (!document.hidden) draw(); }, CURVE_EVERY);
+setInterval(() => { if (!document.hidden) { draw(); look(); } }, CURVE_EVERY);

@@ -7,6 +7,8 @@ const refused = document.getElementById("refused");
 
 function value(field) {
   if (field.dataset.kind === "flag") return field.checked;
+  if (field.dataset.kind === "optional") return field.value || null;
+  if (field.dataset.kind === "optional-whole") return field.value ? Number(field.value) : null;
   if (field.dataset.kind === "number" || field.dataset.kind === "whole") return Number(field.value);
   return field.value;
 }

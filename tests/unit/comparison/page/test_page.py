@@ -15,6 +15,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError
+from steelyard.comparison.page.levers import embed, price_curve
+from steelyard.comparison.page.refits import refits
+from steelyard.comparison.page.what_if import what_if
 
 
 def loans(n: int = 160) -> tuple[pd.DataFrame, Any]:
@@ -188,3 +191,28 @@ def test_today_is_named_once_and_curves_end_with_their_data(tmp_path: Path) -> N
     html = compared(current=np.where(X["size"] > 0, "bad", "good")).report(tmp_path / "report.html").read_text()
     board = html[html.index('class="board"') : html.index('class="boardaxis"')]
     assert board.count("today&#39;s rule") == 1
+
+
+def test_the_learning_curve_has_one_point_a_size_though_folds_differ_by_a_row() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(401, 2))
+    y = (X[:, 0] + rng.normal(size=401) > 0.8).astype(int)
+    found = steelyard.compare(X, y, candidates=["logistic regression, C=1"], cv=3)
+    sizes = refits(found.runs, found.best, 60.0).sizes
+    assert {size for size in sizes if size < 200} <= {33, 66, 133}
+    assert len(sizes[66]) == len(sizes[133]) == 3
+
+
+@pytest.mark.parametrize("priced", [{"fn": 5.0, "fp": 1.0}, {"fn": np.linspace(1, 20, 160), "fp": 3.0}])
+def test_the_winner_is_in_what_if_and_curve_and_at_the_given_prices_costs_what_the_leaderboard_says(
+    priced: dict[str, Any],
+) -> None:
+    found = compared(costs=Costs.binary(**priced, classes=["bad", "good"], positive="bad"))
+    embedded = embed(found._page_source())
+    assert embedded["entries"][0]["name"] == found.winner
+    shown = {line.name: line.mean_cost.value for line in found.lines}
+    for entry, at in zip(embedded["entries"], what_if(embedded).entries, strict=True):
+        assert at.mean == pytest.approx(shown[entry["name"]], rel=1e-5)
+    curve = price_curve(embedded)
+    assert curve is not None
+    assert [series.name for series in curve.series if series.chosen] == [found.winner]

@@ -188,11 +188,11 @@ def test_no_balance_is_looked_at_twice(monkeypatch, data, few) -> None:
     solved = Counter()
     solve = Ready.solve
 
-    def counted(self, problem, asked, examples, rho, start, tol):
+    def counting(self, problem, wanted, examples, rho, start, tol):
         solved[rho, tol] += 1
-        return solve(self, problem, asked, examples, rho, start, tol)
+        return solve(self, problem, wanted, examples, rho, start, tol)
 
-    monkeypatch.setattr(Ready, "solve", counted)
+    monkeypatch.setattr(Ready, "solve", counting)
     model = CSLDMClassifier(balance="train").fit(*data)
     solved[model.rho_, model.tol] -= 1  # the machine that is kept
     assert max(solved.values()) == 1

@@ -1,0 +1,215 @@
+"""Expected costs, what-if and drift: what an owner may ask of what was decided."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from service_bench import THREE, Bench, made_up, settings_of, snapshot_of
+from service_server import ThreadedServer, call, make_service
+
+from steelyard.evaluate.drift import stability_index
+from steelyard.service.drift import RECENT, REFERENCE, drift
+from steelyard.service.events import Fit, Kind, unpack
+from steelyard.service.expected import FittedPair, expected_costs, fit_pair
+from steelyard.service.jobs import AnswerJob, SetJob
+from steelyard.service.live import estimates
+from steelyard.service.projects import replayed
+from steelyard.service.reducer import DivergedReplayError
+from steelyard.service.verify import verify_project
+from steelyard.service.what_if import what_if
+
+
+def labelled_rows(bench, count, seed=0, answered=True):
+    """Rows whose truth is answered at once; the replies, and whether each was a fraud."""
+    source, made, truth = random.Random(seed), [], []
+    for _ in range(count):
+        fraud = source.random() < 0.3
+        (one,) = bench.decide({"x": source.gauss(1.2 * fraud, 1.0), "y": source.gauss(-0.5 * fraud, 1.0)})
+        made.append(one)
+        truth.append(fraud)
+        if one.ask and answered:
+            bench.run(AnswerJob("p", 2, answers=[(one.id, bench.labels[fraud], None)]))
+    return made, np.array(truth)
+
+
+# -- expected cost ---------------------------------------------------------------------------------------------------
+
+
+def test_the_pair_undoes_the_way_labels_were_asked():
+    draw = np.random.default_rng(0)
+    scores = draw.normal(size=200_000)
+    positive = draw.random(len(scores)) < 1 / (1 + np.exp(-(-1.0 + 2.0 * scores)))
+    chances = np.where(positive, 0.5, 0.05)  # asked by truth itself: a fit without weights is far off
+    asked = draw.random(len(scores)) < chances
+    a, b = fit_pair(scores[asked], positive[asked], chances[asked])
+    assert (a, b) == (pytest.approx(-1.0, abs=0.1), pytest.approx(2.0, abs=0.1))
+    plain, _ = fit_pair(scores[asked], positive[asked], np.ones(asked.sum()))
+    assert plain > 0.5
+    separated = np.arange(-10.0, 10.0)
+    a, b = fit_pair(separated, separated >= 0, np.ones(20))
+    assert np.isfinite([a, b]).all()
+    a, b = fit_pair(np.full(60, 3.0), np.ones(60, bool), np.ones(60))  # one score, one class
+    assert np.isfinite([a, b]).all()
+
+
+def test_expected_costs_come_from_the_last_pair_before_the_decision():
+    fits = [FittedPair(10, 0.0, 1.0, 50, [[0, 1], [10, 0]]), FittedPair(20, None, 0.0, 0, [])]
+    assert expected_costs(fits, 10, 0.0) is None
+    assert expected_costs(fits, 11, 0.0) == [5.0, 0.5]
+    assert expected_costs(fits, 21, 0.0) is None
+
+
+def test_decisions_tell_what_they_are_expected_to_cost_once_there_are_labels(folder):
+    settings = settings_of(budget=400, expected_rows=900, costs={"fn": 3, "fp": 1}, update="CSOGD2(0.1)")
+    bench = Bench(folder, settings)
+    made, _ = labelled_rows(bench, 900)
+    head = bench.store.project("p")
+    fits = [event for event in bench.store.events(head.id, 0) if event.kind == Kind.FIT]
+    labels = [unpack(event).labels for event in fits]
+    assert labels[0] == 50
+    assert all(later >= 1.2 * earlier for earlier, later in pairwise(labels))
+    assert all((one.expected_cost is None) == (one.id < fits[0].seq) for one in made)
+    # on rows that no pair has seen it tells what is paid
+    fresh, truth = labelled_rows(bench, 1500, seed=1, answered=False)
+    paid = [
+        3.0 if t and one.decision == "good" else float(not t and one.decision == "fraud")
+        for one, t in zip(fresh, truth, strict=True)
+    ]
+    assert np.mean([one.expected_cost for one in fresh]) == pytest.approx(np.mean(paid), rel=0.25)
+    again = bench.decide(made_up(random.Random(7), True), key="same")
+    labelled_rows(bench, 50, seed=2)
+    assert bench.decide(made_up(random.Random(7), True), key="same") == again  # as the first time, whatever came since
+    bench.restart()
+    verify_project(bench.store, head := bench.store.project("p"))
+    # a new model's scores mean something else
+    bench.run(SetJob("p", 1, changes={"costs": {"fn": 5, "fp": 1}}, expected=1))
+    assert bench.decide(made_up(random.Random(8), True))[0].expected_cost is None
+    state, _ = replayed(bench.store, bench.store.project("p"))
+    assert state.digest() == bench.state.digest()
+    assert head.id == 1
+
+
+def test_verify_computes_the_pair_again(folder):
+    bench = Bench(folder, settings_of(pace=False, query="AskAll()", budget=200))
+    labelled_rows(bench, 55)
+    (fit,) = [event for event in bench.store.events(bench.project.id, 0) if event.kind == Kind.FIT]
+    body = unpack(fit)
+    forged = msgspec.structs.replace(body, b=body.b * (1 + 1e-6))
+    assert isinstance(forged, Fit)
+    bench.store.connection.execute("DROP TRIGGER event_stays")
+    sql = "UPDATE event SET body = ? WHERE kind = 16"
+    bench.store.connection.execute(sql, (msgspec.msgpack.encode(forged),))
+    with pytest.raises(DivergedReplayError, match="b was"):
+        replayed(bench.store, bench.store.project("p"))
+
+
+def test_three_classes_have_no_expected_cost(folder):
+    bench = Bench(folder, settings_of(**THREE, pace=False, query="AskAll()"))
+    for n in range(60):
+        (made,) = bench.decide(made_up(random.Random(n), n % 2 == 0))
+        if made.ask:
+            bench.run(AnswerJob("p", 2, answers=[(made.id, "abc"[n % 3], None)]))
+    assert bench.decide({"x": 1, "y": 1})[0].expected_cost is None
+
+
+# -- what if ---------------------------------------------------------------------------------------------------------
+
+
+def test_other_prices_and_another_threshold_cost_what_they_would(folder):
+    settings = settings_of(pace=False, query="AskAll()", budget=2000, costs={"fn": 3, "fp": 1}, update="CSOGD2(0.1)")
+    bench = Bench(folder, settings)
+    made, truth = labelled_rows(bench, 600)
+    seen = snapshot_of(bench)
+    scores, said = np.array([one.score for one in made]), np.array([one.decision == "fraud" for one in made])
+
+    def cost(decided, fn, fp):
+        return pytest.approx(np.mean(np.where(truth & ~decided, fn, np.where(~truth & decided, fp, 0.0))))
+
+    ask = lambda **changes: what_if(bench.store, bench.project.id, seen, **changes)  # noqa: E731
+    assert ask().cost == estimates(bench.store, bench.project.id, seen).cost
+    assert ask().cost.value == cost(said, 3, 1)
+    assert ask(fn=20.0).cost.value == cost(said, 20, 1)
+    assert ask(fp=0.0, fn=2.0).cost.value == cost(said, 2, 0)
+    moved = ask(threshold=-0.2, fn=20.0)
+    assert moved.cost.value == cost(scores >= -0.2, 20, 1)
+    assert (moved.note, moved.threshold) == ("learning unchanged", -0.2)
+    never = ask(threshold=-1e9)  # always "fraud": no costly mistake is left to judge by
+    assert never.cost.reason == "too few mistakes seen: 0 of 6"
+
+
+# -- drift -----------------------------------------------------------------------------------------------------------
+
+
+def test_stability_index():
+    draw = np.random.default_rng(0)
+    before, same, other = draw.normal(size=2000), draw.normal(size=1000), draw.normal(0.6, 1.0, 1000)
+    assert stability_index(before, same) < 0.05
+    assert stability_index(before, other) > 0.25
+    assert stability_index(["a", "b"] * 1000, ["a", "b"] * 500) < 0.01
+    assert stability_index(["a", "b"] * 1000, ["c", "d"] * 500) > 0.25
+    assert stability_index([1.0] * 2000, [None] * 1000) > 0.25  # a column that went missing
+    assert stability_index([1.0] * 2000, [1.0] * 1000) < 0.01
+
+
+def test_lights_say_which_column_has_changed_and_when_there_are_too_few_rows(folder):
+    bench = Bench(folder, settings_of(budget=600, expected_rows=3000, costs={"fn": 3, "fp": 1}, update="CSOGD2(0.1)"))
+    source = random.Random(0)
+
+    def rows(count, shift):
+        records = [made_up(source, source.random() < 0.3) for _ in range(count)]
+        made = bench.decide(*(record | {"y": record["y"] + shift} for record in records))
+        for one in made:
+            if one.ask:
+                bench.run(AnswerJob("p", 2, answers=[(one.id, "good", None)]))
+
+    def lights():
+        found = drift(bench.store, bench.project.id, snapshot_of(bench))
+        return {one.name: one for one in found.lights}, found
+
+    for _ in range(4):
+        rows(REFERENCE // 4, 0.0)
+    assert {one.light for name, one in lights()[0].items() if name != "cost"} == {"unknown"}
+    rows(RECENT, 0.0)
+    calm, found = lights()
+    assert (found.reference, found.recent) == (REFERENCE, RECENT)
+    assert (calm["inputs"].light, calm["inputs"].advice) == ("calm", "")
+    rows(RECENT, 3.0)
+    changed, found = lights()
+    assert changed["inputs"].light == "act"
+    assert changed["inputs"].what == "most in y"
+    assert found.columns["x"] < 0.1 < 0.25 < found.columns["y"]
+    assert changed["inputs"].advice
+
+
+def test_the_light_of_the_cost_sees_labels_that_became_others(folder):
+    bench = Bench(
+        folder, settings_of(pace=False, query="AskAsymmetric(1.0, 1.0)", budget=5000, costs={"fn": 3, "fp": 1})
+    )
+    for part in range(4):
+        for n in range(300):
+            source = random.Random(1000 * part + n)
+            fraud = source.random() < 0.3
+            (made,) = bench.decide(made_up(source, fraud))
+            if made.ask:
+                label = (made.decision == "good") if part == 3 else fraud  # every answer wrong, in the last part
+                bench.run(AnswerJob("p", 2, answers=[(made.id, bench.labels[label], None)]))
+        light = {one.name: one for one in drift(bench.store, bench.project.id, snapshot_of(bench)).lights}["cost"]
+        assert part < 1 or (light.light == "act") == (part == 3), (part, light)
+
+
+def test_over_http(folder):
+    tokens = make_service(folder, settings=settings_of())
+    with ThreadedServer(folder) as server:
+        server.client(tokens["producer"]).decide({"x": 1, "y": 2})
+        get = lambda path: call(server.url, "GET", f"/v1/p/{path}", token=tokens["reader"])  # noqa: E731
+        status, _, found = get("whatif?fn=20&threshold=0.5")
+        assert (status, found["fn"], found["fp"], found["threshold"]) == (200, 20.0, 1.0, 0.5)
+        assert found["cost"]["reason"] == "too few labels to say"
+        for query in ("fn=-1", "fn=nan", "fn=x", "fp=1e13", "threshold=inf", "fn=0&fp=0", f"fn={'1' * 50}"):
+            assert get(f"whatif?{query}")[0] == 422, query
+        status, _, found = get("drift")
+        assert (status, {one["light"] for one in found["lights"]}) == (200, {"unknown"})
