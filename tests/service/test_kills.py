@@ -8,14 +8,10 @@ import signal
 import threading
 import time
 
-from service_bench import made_up, settings_of
+from service_bench import made_up, recount, settings_of
 from service_server import ServerProcess, free_port, make_service
 
 from steelyard.client import Client, ServiceError
-from steelyard.service.events import Kind, unpack
-from steelyard.service.projects import load_project
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
 
 KILLS = int(os.environ.get("STEELYARD_SERVICE_KILLS", "20"))
 THREADS = 4
@@ -67,32 +63,6 @@ class Load:
         self.stopping.set()
         for thread in self.threads:
             thread.join(180)
-
-
-def recount(folder):
-    """Decisions, labels and budget, from the log alone."""
-    store = SQLiteStore(folder, readonly=True)
-    head = store.project("p")
-    verified = verify_project(store, head)
-    assert load_project(store, head).state.digest() == verified.digest
-    decisions, labels, asked, closed = {}, {}, 0, 0
-    for event in store.events(head.id, 0):
-        body = unpack(event)
-        if event.kind == Kind.DECIDE:
-            decisions[event.seq] = body
-            asked += body.ask
-        elif event.kind == Kind.ANSWER:
-            assert event.item not in labels, "answered twice"
-            labels[event.item] = body.settled
-        elif event.kind == Kind.CLOSE:
-            closed += 1
-    (most, spent, reserved) = store.tables(head.id)["budget"][0]
-    externals = dict(store.connection.execute("SELECT external, id FROM item WHERE external IS NOT NULL").fetchall())
-    store.close()
-    assert spent == len(labels)
-    assert reserved == asked - len(labels) - closed
-    assert spent + reserved <= most
-    return decisions, labels, externals
 
 
 def test_kill_minus_nine(folder):

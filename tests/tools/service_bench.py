@@ -7,12 +7,14 @@ import random
 from pathlib import Path
 
 from steelyard.service.clock import Clock
+from steelyard.service.events import Kind, unpack
 from steelyard.service.jobs import DecideJob, RefusedError, RowToDecide
 from steelyard.service.projects import create_project, load_project
 from steelyard.service.records import BadRecordError, pack_cells
 from steelyard.service.settings import ProjectSettings
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.tasks import carry_out
+from steelyard.service.verify import verify_project
 from steelyard.service.writer import Snapshot
 
 TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
@@ -94,3 +96,29 @@ def snapshot_of(bench: Bench) -> Snapshot:
 
 def made_up(source: random.Random, truth: bool) -> dict[str, float]:
     return {"x": source.gauss(2.0 * truth, 1.0), "y": source.gauss(-1.0 * truth, 1.0)}
+
+
+def recount(folder):
+    """Decisions, labels and budget, from the log alone."""
+    store = SQLiteStore(folder, readonly=True)
+    head = store.project("p")
+    verified = verify_project(store, head)
+    assert load_project(store, head).state.digest() == verified.digest
+    decisions, labels, asked, closed = {}, {}, 0, 0
+    for event in store.events(head.id, 0):
+        body = unpack(event)
+        if event.kind == Kind.DECIDE:
+            decisions[event.seq] = body
+            asked += body.ask
+        elif event.kind == Kind.ANSWER:
+            assert event.item not in labels, "answered twice"
+            labels[event.item] = body.settled
+        elif event.kind == Kind.CLOSE:
+            closed += 1
+    (most, spent, reserved) = store.tables(head.id)["budget"][0]
+    externals = dict(store.connection.execute("SELECT external, id FROM item WHERE external IS NOT NULL").fetchall())
+    store.close()
+    assert spent == len(labels)
+    assert reserved == asked - len(labels) - closed
+    assert spent + reserved <= most
+    return decisions, labels, externals
