@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import errno
 import io
-import os
-import shlex
 import sys
 import traceback
 import warnings
@@ -19,12 +17,25 @@ from typing import Annotated, Any
 import typer
 
 from ._version import __version__
+from .cli_options import (
+    MOST_ROWS,
+    MOST_SEED,
+    Cluster,
+    Costs,
+    Drop,
+    FnCostColumn,
+    Format,
+    FpCostColumn,
+    KeepCostColumns,
+    Target,
+    TnCostColumn,
+    TpCostColumn,
+    complete_column,
+)
+from .cli_service import serve, service_app
 from .errors import SteelyardError
 from .validation.text import printable
 from .validation.values import invalid
-
-MOST_ROWS = 1_000_000_000
-MOST_SEED = 2**32 - 1
 
 app = typer.Typer(
     name="steelyard",
@@ -40,24 +51,6 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"steelyard {__version__}")
         raise typer.Exit
-
-
-def _complete_column(incomplete: str) -> list[str]:
-    """Names of columns of the file that the line names before; none where it cannot be read."""
-    from .data import iter_chunks
-
-    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
-    try:
-        files = [Path(word) for word in shlex.split(line)[2:] if Path(word).is_file()]
-    except ValueError:  # a quote that is still open
-        return []
-    for file in files:
-        try:
-            names = next(iter(iter_chunks(file, rows=1))).features
-        except Exception:  # a model, say; completion must print no errors
-            continue
-        return [str(name) for name in names if str(name).startswith(incomplete)]
-    return []
 
 
 @app.callback()
@@ -110,34 +103,19 @@ def _stream(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
-    ] = None,
+    target: Target = None,
     update: Annotated[
         str | None,
         typer.Option(help='An update rule, e.g. AROW or "CSOGD2(eta=0.1)", the default; of many labels CSOGD1.'),
     ] = None,
     query: Annotated[str, typer.Option(help='A query rule, e.g. "AskAsymmetric(c_pos=0.01, c_neg=0.1)".')] = "AskAll",
     budget: Annotated[str | None, typer.Option(help="Labels in all (1250), or per row (0.05).")] = None,
-    costs: Annotated[
-        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
-    ] = None,
-    fn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
-    ] = None,
-    fp_cost_column: Annotated[
-        str | None,
-        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
-    ] = None,
-    tp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
-    ] = None,
-    tn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
-    ] = None,
-    keep_cost_columns: Annotated[
-        bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
-    ] = False,
+    costs: Costs = None,
+    fn_cost_column: FnCostColumn = None,
+    fp_cost_column: FpCostColumn = None,
+    tp_cost_column: TpCostColumn = None,
+    tn_cost_column: TnCostColumn = None,
+    keep_cost_columns: KeepCostColumns = False,
     classes: Annotated[
         str | None, typer.Option(help="All labels, the negative one first; else those of the first chunk.")
     ] = None,
@@ -156,33 +134,27 @@ def _stream(
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(help="A column of texts to read word by word; may be repeated.", autocompletion=_complete_column),
+        typer.Option(help="A column of texts to read word by word; may be repeated.", autocompletion=complete_column),
     ] = None,
     url: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column of addresses to read part by part; may be repeated.", autocompletion=_complete_column
+            help="A column of addresses to read part by part; may be repeated.", autocompletion=complete_column
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
-    ] = None,
+    format: Format = None,
     no_header: Annotated[
         bool, typer.Option("--no-header", help="CSV without names; --target is a position, -1 the last.")
     ] = False,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of a LIBSVM stream.")] = None,
     zero_based: Annotated[bool, typer.Option("--zero-based", help="Columns of LIBSVM are counted from 0.")] = False,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
-    ] = None,
+    drop: Drop = None,
     chunk: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="Rows read at a time.")] = 1000,
     decisions: Annotated[str | None, typer.Option(help="Where to write decisions: .jsonl, .csv or -.")] = None,
     id: Annotated[
         str | None,
         typer.Option(
-            help="A column that names the rows: written to the log, not learned from.", autocompletion=_complete_column
+            help="A column that names the rows: written to the log, not learned from.", autocompletion=complete_column
         ),
     ] = None,
     state: Annotated[Path | None, typer.Option(help="Saved here; if it exists the stream goes on from it.")] = None,
@@ -271,17 +243,14 @@ def _fit(
     finish: Annotated[str | None, typer.Option(help="lbfgs: minimise the cost-weighted logistic loss at last.")] = None,
     work: Annotated[Path | None, typer.Option(help="The folder of the job; a later call goes on from it.")] = None,
     on_bad_part: Annotated[str, typer.Option(help="raise, or skip parts that cannot be read.")] = "raise",
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
-    ] = None,
+    drop: Drop = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
     scale: Annotated[str, typer.Option(help="standard: numbers to mean 0 and deviation 1, by a pass before.")] = "none",
     hash_bits: Annotated[
         int | None, typer.Option(min=1, max=30, help="Hash all columns into 2^N features; 18 where there is text.")
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
-    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
+    cluster: Cluster = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
@@ -301,13 +270,10 @@ def _score(
     costs: Annotated[
         str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, or a CSV or TOML file.")
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
-    ] = None,
+    drop: Drop = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
     work: Annotated[Path | None, typer.Option(help="A folder that all workers share; needed on a cluster.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")] = None,
+    cluster: Cluster = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -366,37 +332,16 @@ def _compare(
             help="CSV, JSON lines, LIBSVM, ARFF or Parquet (.gz may follow), a folder or pattern of them, or -."
         ),
     ],
-    target: Annotated[
-        str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=_complete_column)
-    ] = None,
-    costs: Annotated[
-        str | None, typer.Option(help="fn=5,fp=1, 5:1, balanced, or a CSV or TOML file with C[true, predicted].")
-    ] = None,
+    target: Target = None,
+    costs: Costs = None,
     positive: Annotated[str | None, typer.Option(help="The positive class of two; the last one otherwise.")] = None,
-    fn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
-    ] = None,
-    fp_cost_column: Annotated[
-        str | None,
-        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
-    ] = None,
-    tp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
-    ] = None,
-    tn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
-    ] = None,
-    keep_cost_columns: Annotated[
-        bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
-    ] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column),
-    ] = None,
+    fn_cost_column: FnCostColumn = None,
+    fp_cost_column: FpCostColumn = None,
+    tp_cost_column: TpCostColumn = None,
+    tn_cost_column: TnCostColumn = None,
+    keep_cost_columns: KeepCostColumns = False,
+    format: Format = None,
+    drop: Drop = None,
     effort: Annotated[
         str | None, typer.Option(help="quick, normal, thorough, or a number of work units; normal without --time.")
     ] = None,
@@ -410,25 +355,25 @@ def _compare(
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the promised interval.")] = 0.95,
     groups: Annotated[
-        str | None, typer.Option(help="Column whose equal cells stay in one fold.", autocompletion=_complete_column)
+        str | None, typer.Option(help="Column whose equal cells stay in one fold.", autocompletion=complete_column)
     ] = None,
     weight: Annotated[
         str | None,
         typer.Option(
-            help="Column that says how much each row counts; not learned from.", autocompletion=_complete_column
+            help="Column that says how much each row counts; not learned from.", autocompletion=complete_column
         ),
     ] = None,
     segment: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column by whose cells the page tells costs apart; may be repeated.", autocompletion=_complete_column
+            help="A column by whose cells the page tells costs apart; may be repeated.", autocompletion=complete_column
         ),
     ] = None,
     current: Annotated[
         str | None,
         typer.Option(
             help="Column with the decisions of today's rule, to compare with; not learned from.",
-            autocompletion=_complete_column,
+            autocompletion=complete_column,
         ),
     ] = None,
     show_rows: Annotated[
@@ -436,13 +381,13 @@ def _compare(
         typer.Option("--show-rows", help="Show the cells of the costliest mistakes on the page, not their rows only."),
     ] = False,
     text: Annotated[
-        list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=_complete_column)
+        list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=complete_column)
     ] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=_complete_column)
+        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=complete_column)
     ] = None,
     date: Annotated[
-        list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=_complete_column)
+        list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=complete_column)
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Work units side by side.")] = 2,
@@ -495,11 +440,11 @@ def _predict(
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="A column that names the rows; it is written first.", autocompletion=_complete_column),
+        typer.Option(help="A column that names the rows; it is written first.", autocompletion=complete_column),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="A column to write as well; may be repeated.", autocompletion=_complete_column),
+        typer.Option(help="A column to write as well; may be repeated.", autocompletion=complete_column),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Write the probability of every class.")] = False,
     explain: Annotated[
@@ -508,19 +453,10 @@ def _predict(
     costs: Annotated[
         str | None, typer.Option(help="Other prices: fn=5,fp=1 (a name stands for a column), 5:1, or a file.")
     ] = None,
-    fn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of missing each row.", autocompletion=_complete_column)
-    ] = None,
-    fp_cost_column: Annotated[
-        str | None,
-        typer.Option(help="Column with the cost of a false alarm on each row.", autocompletion=_complete_column),
-    ] = None,
-    tp_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a hit; below 0 a gain.", autocompletion=_complete_column)
-    ] = None,
-    tn_cost_column: Annotated[
-        str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=_complete_column)
-    ] = None,
+    fn_cost_column: FnCostColumn = None,
+    fp_cost_column: FpCostColumn = None,
+    tp_cost_column: TpCostColumn = None,
+    tn_cost_column: TnCostColumn = None,
     typical_costs: Annotated[
         bool, typer.Option("--typical-costs", help="Mean costs of training instead of the columns compared with.")
     ] = False,
@@ -605,255 +541,8 @@ def _demo(
     raise typer.Exit(run_demo(time_limit=time, n_jobs=jobs, out=out, as_json=as_json, quiet=quiet))
 
 
-@app.command("serve")
-def _serve(
-    sample: Annotated[
-        str | None, typer.Argument(metavar="[german]", help="With --demo: the bundled credit data instead.")
-    ] = None,
-    data: Annotated[Path, typer.Option(help="The folder of the projects.")] = Path("steelyard-service"),
-    database: Annotated[
-        str | None,
-        typer.Option(help="A PostgreSQL database instead: postgresql://...; a second process waits as standby."),
-    ] = None,
-    bind: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --tls or a proxy.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8321,
-    host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
-    behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
-    tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve made-up card payments that label themselves.")] = False,
-    keep: Annotated[Path | None, typer.Option(help="With --demo: the folder to begin in, or to go on in.")] = None,
-) -> None:
-    """Serve projects over HTTP: rows are decided at once, labels are asked for within the budget.
-
-    Exit codes: 0 stopped, 3 the log does not replay, 4 another server holds the folder, 70 a commit failed: start it
-    again, it goes on from the log.
-    """
-    _need_serve()
-    from .service.command import run_demo, run_serve
-
-    if demo:
-        raise typer.Exit(run_demo(sample or "payments", keep, port))
-    if sample is not None or keep is not None:
-        from .validation.values import invalid
-
-        raise invalid("--demo", "be given together with a sample or --keep", False)
-    raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy))
-
-
-def _need_serve() -> None:
-    from .validation.values import require
-
-    for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
-        require(module, why="steelyard serve", extra="serve")
-
-
-service_app = typer.Typer(
-    name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
-)
+app.command("serve")(serve)
 app.add_typer(service_app)
-_DATA = typer.Option(help="The folder of the projects.")
-_DATABASE = typer.Option(help="A PostgreSQL database instead of the folder: postgresql://...")
-
-
-def _place(data: Path, database: str | None) -> Any:
-    from .service.places import place_of
-
-    return place_of(data, database)
-
-
-@service_app.command("new")
-def _service_new(
-    project: Annotated[str, typer.Argument(help="Small letters, digits and hyphens.")],
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    settings: Annotated[Path | None, typer.Option(help="A JSON file with all settings.")] = None,
-    sample: Annotated[Path | None, typer.Option(help="A CSV file whose columns are guessed instead.")] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="A column to leave out; may be repeated.", autocompletion=_complete_column)
-    ] = None,
-    shown: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to show, not to learn from; repeatable.", autocompletion=_complete_column),
-    ] = None,
-    classes: Annotated[str | None, typer.Option(help="All labels, the negative one first.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=10,fp=1 or 10:1.")] = None,
-    budget: Annotated[int | None, typer.Option(min=0, help="Labels that may be asked for in all.")] = None,
-    expected_rows: Annotated[int | None, typer.Option(min=1, help="Rows the budget should last for.")] = None,
-    update: Annotated[str | None, typer.Option(help='An update rule, e.g. "AROW(r=10)".')] = None,
-    query: Annotated[str | None, typer.Option(help="A query rule.")] = None,
-    pace: Annotated[bool, typer.Option("--pace/--no-pace", help="Scale the query rule to the budget.")] = True,
-    question: Annotated[str | None, typer.Option(help="What people are asked.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
-    history: Annotated[
-        Path | None, typer.Option(help="A CSV file of labelled rows, learned before the first row.")
-    ] = None,
-    target: Annotated[str | None, typer.Option(help="The column of the labels in the history.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
-) -> None:
-    """Make a project and print a token for each role, this once."""
-    _need_serve()
-    from .service.command import run_new, settings_from
-
-    given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
-    given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    ignored = [*(ignore or []), *([target] if target else [])]
-    columns = sample or (history if settings is None else None)
-    made = settings_from(settings, columns, ignored, shown or [], given)
-    run_new(_place(data, database), project, made, as_json, history, target)
-
-
-@service_app.command("push")
-def _service_push(
-    file: Annotated[str, typer.Argument(help="A CSV file with a header, or - for standard input.")],
-    project: Annotated[str, typer.Option(help="The project.")],
-    url: Annotated[str, typer.Option(help="Address of the service.")] = "http://127.0.0.1:8321",
-    token: Annotated[str | None, typer.Option(help="A producer's token; else STEELYARD_TOKEN.")] = None,
-    id: Annotated[
-        str | None, typer.Option(help="A column that names the rows.", autocompletion=_complete_column)
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column whose numbers are names, such as 007; may be repeated.", autocompletion=_complete_column
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where decisions go, as JSON lines; else standard output.")] = None,
-    patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that is away.")] = 60.0,
-) -> None:
-    """Send rows and write their decisions; sent again, a file goes on where it stopped."""
-    _need_serve()
-    from .files import check_paths, write_atomically
-    from .service.command import run_push
-
-    sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
-    sent |= {"texts": text or [], "patience": patience}
-    if out is None:
-        raise typer.Exit(run_push(file, out=sys.stdout, **sent))
-    check_paths(inputs={"the input": sys.stdin.buffer if file == "-" else file}, outputs={"--out": out})
-    with write_atomically(out) as whole:
-        lines = io.TextIOWrapper(whole, encoding="utf-8", write_through=True)
-        code = run_push(file, out=lines, **sent)
-        lines.detach()  # the writer closes it
-    raise typer.Exit(code)
-
-
-@service_app.command("token")
-def _service_token(
-    project: Annotated[str, typer.Option(help="The project; _service for metrics.")] = "_service",
-    role: Annotated[str, typer.Option(help="owner, annotator, producer or reader.")] = "reader",
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; for ever otherwise.")] = None,
-    revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
-) -> None:
-    """Make a token of one project and one role, or revoke one; also while the service runs."""
-    _need_serve()
-    from .service.command import run_token
-
-    run_token(_place(data, database), project, role, days, revoke)
-
-
-@service_app.command("person")
-def _service_person(
-    name: Annotated[str | None, typer.Argument(help="Who; without it, everybody is listed.")] = None,
-    project: Annotated[str | None, typer.Option(help="The project of the role; _service for all of them.")] = None,
-    role: Annotated[str | None, typer.Option(help="owner, annotator, producer or reader.")] = None,
-    take: Annotated[bool, typer.Option("--take", help="Take the role away instead of giving it.")] = False,
-    active: Annotated[bool | None, typer.Option("--active/--no-active", help="Whether they may log in.")] = None,
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
-) -> None:
-    """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
-    _need_serve()
-    from .service.command import run_person
-
-    run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
-
-
-@service_app.command("verify")
-def _service_verify(
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    project: Annotated[str | None, typer.Option(help="Only this project.")] = None,
-    head: Annotated[str | None, typer.Option(help="A head SEQ:CHAIN that was noted elsewhere.")] = None,
-) -> None:
-    """Compute every decision and table again from the log alone; exit code 0 if all agrees, else 3."""
-    _need_serve()
-    from .service.command import run_verify
-
-    raise typer.Exit(run_verify(_place(data, database), project, head))
-
-
-@service_app.command("erase")
-def _service_erase(
-    project: Annotated[str, typer.Option(help="The project.")],
-    items: Annotated[list[int] | None, typer.Argument(help="Rows to erase, by the number of their decision.")] = None,
-    name: Annotated[list[str] | None, typer.Option("--id", help="A row by the id it was sent with.")] = None,
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
-    token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
-) -> None:
-    """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
-    _need_serve()
-    from .service.command import run_erase
-
-    raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
-
-
-@service_app.command("backup")
-def _service_backup(
-    file: Annotated[Path, typer.Argument(help="A new file.")],
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-) -> None:
-    """Copy the database, also while the service runs, and verify the copy."""
-    _need_serve()
-    from .service.command import run_backup
-
-    raise typer.Exit(run_backup(_place(data, database), file))
-
-
-@service_app.command("restore")
-def _service_restore(
-    file: Annotated[Path, typer.Argument(help="A file that `backup` wrote.")],
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-) -> None:
-    """Put a backup into an empty folder, and verify it."""
-    _need_serve()
-    from .service.command import run_restore
-
-    raise typer.Exit(run_restore(file, _place(data, database)))
-
-
-@service_app.command("export")
-def _service_export(
-    project: Annotated[str, typer.Option(help="The project.")],
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-) -> None:
-    """Write every decision with its row and label as JSON lines."""
-    _need_serve()
-    from .service.command import run_export
-
-    run_export(_place(data, database), project, sys.stdout)
-
-
-@service_app.command("unit")
-def _service_unit(
-    data: Annotated[Path, _DATA] = Path("steelyard-service"),
-    database: Annotated[str | None, _DATABASE] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = 8321,
-) -> None:
-    """Print a systemd unit that restarts the service whenever it ends."""
-    _need_serve()
-    from .service.command import unit_text
-
-    typer.echo(unit_text(_place(data, database), port))
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validation.values import invalid
+from ..validation.values import check_count, invalid
 
 BINS = 10
 _LEAST = 0.5  # added to each count, so that an empty bin does not make it infinite
@@ -26,7 +26,7 @@ def stability_index(reference: Sequence[object], recent: Sequence[object], *, bi
     reference, recent : sequence
         The values of both times; one kind of value, and None where there was none.
     bins : int
-        How many bins.
+        How many bins; 2 or more.
 
     Returns
     -------
@@ -41,6 +41,8 @@ def stability_index(reference: Sequence[object], recent: Sequence[object], *, bi
     """
     if not len(reference) or not len(recent):
         raise invalid("reference and recent", "hold a value each", (len(reference), len(recent)))
+    check_count("bins", bins, at_least=2)
+    reference, recent = ([None if value != value else value for value in part] for part in (reference, recent))
     values = [value for value in (*reference, *recent) if value is not None]
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         before, now = _numbers(reference, recent, bins)

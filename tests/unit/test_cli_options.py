@@ -1,9 +1,11 @@
-"""The shell completes the columns of the file named before."""
+"""The shell completes the columns of the file named before; limits hold for every command."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from steelyard.cli_options import MOST_SEED
 
 
 def completed(words: str, folder: Path) -> list[str]:
@@ -33,3 +35,18 @@ def test_every_option_that_names_columns_completes_them_and_a_model_before_the_f
     assert completed("steelyard predict m.steelyard loans.csv --keep a", tmp_path) == ["amount", "age"]
     assert completed("steelyard compare loans.csv --fn-cost-column am", tmp_path) == ["amount"]
     assert completed("steelyard compare loans.csv --weight ag", tmp_path) == ["age"]
+
+
+def test_a_seed_beyond_the_limit_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "loans.csv").write_text("amount,age,status\n1,2,bad\n")
+    words = ["compare", "loans.csv", "--target", "status", "--seed", str(MOST_SEED + 1)]
+    done = subprocess.run(
+        [sys.executable, "-c", "from steelyard.cli import main; main()", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 2
+    assert str(MOST_SEED) in done.stderr
+    assert len(done.stderr.splitlines()) == 1
