@@ -262,6 +262,7 @@ def row_doors() -> Iterator[tuple[str, Door]]:
             "apply": (1, True, 1.0, 0.5, 0.0),
             "variance": (1,),
             "second_order_step": (1, True, 0.5, 0.5, True),
+            "decide_rows": (zeros(4), zeros(4), zeros(4, dtype=bool)),
         }.items():
             yield f"Stream.{name} {kind}", Door(lambda name=name: getattr(stream(), name), (*rows, *extra))
         yield f"Stream.decide_row {kind}", Door(lambda: stream().decide_row, one)
