@@ -192,7 +192,8 @@ def test_another_person_neither_sees_nor_sends_an_outbox(place: Place) -> None:
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
     # bob's answers cannot leave: the way to /answers is cut; then eve logs in on the same browser
     cut = CUT
-    steps = [["goto", "/p/p/label"], READY, ["eval", cut], ["press", "a"], ["press", "a"], ["eval", waiting]]
+    steps = [["goto", "/p/p/label"], READY, ["eval", cut], ["press", "a"], ["press", "a"]]
+    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # the outbox is written beside the page
     steps += [
         ["goto", f"/login#{code_for(place.folder, eve)}"],
         ["click", "#use-link"],
