@@ -295,12 +295,12 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
     That is the first one; or where a log was upgraded or rows were erased the last time that happened: what came before
     was computed otherwise, or cannot be computed any more.
     """
-    begun = store.last_of_kind(head.id, (Kind.UPGRADE, Kind.ERASE))
+    first_seq = store.last_of_kind(head.id, (Kind.UPGRADE, Kind.ERASE))
     rows: dict[int, Row] = {}
-    if begun:
-        kept = store.checkpoint(head.id, begun)
+    if first_seq:
+        kept = store.checkpoint(head.id, first_seq)
         if kept is None:
-            raise StateError(f"the log of {head.slug} must have the checkpoint at event {begun}; it has not.")
+            raise StateError(f"the log of {head.slug} must have the checkpoint at event {first_seq}; it has not.")
         state = unpack_state(kept.body)
         for question in settled(state):
             raw = store.example_row(head.id, question.item)
