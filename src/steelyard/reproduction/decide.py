@@ -136,7 +136,7 @@ class Decider:
 
 
 def _untouched(evidence: Evidence) -> bool:
-    """Tell whether a recipe can be run and has no run yet: an experiment that was begun is first brought to its end."""
+    """Tell whether a recipe can be run and has no run yet: an unfinished experiment is completed first."""
     return evidence.recipe.skip is None and not evidence.runs
 
 
