@@ -157,6 +157,20 @@ def test_the_whole_way_without_a_mouse(place: Place) -> None:
     store.close()
 
 
+def test_a_key_counts_as_soon_as_a_dialog_is_closed(place: Place) -> None:
+    """A loaded browser takes the focus out of a closed dialog only with its next picture."""
+    place.push(ROW)
+    close = """(() => {
+      const dialog = document.querySelector('dialog[open]');
+      dialog.querySelector('input').focus();
+      dialog.close();
+      return document.activeElement.id;
+    })()"""
+    steps = [["goto", "/p/p/label"], READY, ["press", "?"], ["eval", close], ["press", "a"], ["wait", f"{SAVED} == 1"]]
+    found = place.visit(place.annotator, *steps)
+    assert "item" in found["results"]
+
+
 def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
     place.push(*[ROW | {"amount": float(i)} for i in range(4)])
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"

@@ -208,9 +208,15 @@ function act(action) {
   else if (action === "skip") answer(null);
   else if (action === "undo") undo();
   else if (action === "all") everything = !everything, drawItem();
-  else if (action === "guide") given.guide && $("guide").showModal();
-  else if (action === "map") $("keys").showModal();
+  else if (action === "guide") given.guide && show($("guide"));
+  else if (action === "map") show($("keys"));
   else if (action === "renew") say("Fetched anew."), refill();
+}
+
+// A closed dialog gives the focus back to what had it, but not to the page itself: keys would go to a field one cannot see.
+function show(dialog) {
+  if (document.activeElement === document.body) $("item").focus({ preventScroll: true });
+  dialog.showModal();
 }
 
 // After a press by mouse or thumb the focus goes back to the row, where single keys work.
