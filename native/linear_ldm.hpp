@@ -75,30 +75,35 @@ struct DenseRows64 {
   }
 };
 
-// Exact coordinate descent on rows y_i L^-1 x_i with M = LL': v = sum_i nu_i row_i, H_ii = |row_i|^2.
-STEELYARD_CLONES inline void metric_pass(const double *rows, std::size_t width, const double *diagonal,
+// Exact coordinate descent on rows y_i L^-1 x_i with M = LL': v = sum_i nu_i row_i, H_ii = |row_i|^2. A function of
+// its own, because a look at the clock beside its loop would take registers from it.
+STEELYARD_CLONES inline void metric_rows(const double *rows, std::size_t width, const double *diagonal,
                                          const double *lower, const double *upper, const std::int32_t *order,
                                          std::size_t count, double *nu, double *v) {
-  const std::size_t together = 1 + 1024 / (width + 1); // a look at each row of few columns would cost some percent
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t i = static_cast<std::size_t>(order[k]);
+    const double *row = rows + i * width;
+    if (k + 2 < count)
+      for (std::size_t line = 0; line < width && line < 32; line += kLanes)
+        __builtin_prefetch(rows + static_cast<std::size_t>(order[k + 2]) * width + line);
+    if (lower[i] == upper[i])
+      continue;
+    const double gradient = dot(row, v, width) - 1.0;
+    const double fresh = clamp(nu[i] - gradient / (diagonal[i] > 1e-300 ? diagonal[i] : 1e-300), lower[i], upper[i]);
+    if (fresh == nu[i])
+      continue;
+    axpy(fresh - nu[i], row, v, width);
+    nu[i] = fresh;
+  }
+}
+
+inline void metric_pass(const double *rows, std::size_t width, const double *diagonal, const double *lower,
+                        const double *upper, const std::int32_t *order, std::size_t count, double *nu, double *v) {
+  const std::size_t together = 1 + 16384 / (width + 1); // many, since the last two of them fetch nothing ahead
   Pulse pulse;
   for (std::size_t first = 0; first < count; first += together) {
-    const std::size_t last = std::min(count, first + together);
     pulse.spend(2 * width * together);
-    for (std::size_t k = first; k < last; ++k) {
-      const std::size_t i = static_cast<std::size_t>(order[k]);
-      const double *row = rows + i * width;
-      if (k + 2 < count)
-        for (std::size_t line = 0; line < width && line < 32; line += kLanes)
-          __builtin_prefetch(rows + static_cast<std::size_t>(order[k + 2]) * width + line);
-      if (lower[i] == upper[i])
-        continue;
-      const double gradient = dot(row, v, width) - 1.0;
-      const double fresh = clamp(nu[i] - gradient / (diagonal[i] > 1e-300 ? diagonal[i] : 1e-300), lower[i], upper[i]);
-      if (fresh == nu[i])
-        continue;
-      axpy(fresh - nu[i], row, v, width);
-      nu[i] = fresh;
-    }
+    metric_rows(rows, width, diagonal, lower, upper, order + first, std::min(count - first, together), nu, v);
   }
 }
 

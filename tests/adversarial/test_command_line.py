@@ -2,11 +2,13 @@
 
 import contextlib
 import io
+import json
 import os
 import random
 import re
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -27,6 +29,7 @@ from steelyard.streaming import command as stream_command
 
 LINES = int(os.environ.get("STEELYARD_LINES", "1500"))
 PARTS = 2  # for as many processes
+TOGETHER = 25  # lines that one forked child takes in turn
 SECONDS = 60
 SEED = int(os.environ.get("STEELYARD_SEED", "20261117"))
 assert stream_command
@@ -225,35 +228,73 @@ def compare_here(*given: Any, **named: Any) -> Any:
     return room.compare(*given, **named | {"isolate": False})
 
 
-def run_line(line: list[str], work: Path) -> tuple[int, str]:
-    """The command in a forked child: what it left by and everything it printed."""
+def run_line(line: list[str], work: Path) -> int:
+    """The command in this process, with everything it prints in a file; what it left by."""
     work.mkdir()
     named = any(part.endswith("rows.csv") for part in line)  # else the link may be written through: it is no input
     (work / "link.csv").symlink_to("../inputs/rows.csv" if named else "other.csv")
-    said = work.with_suffix(".said")
-    child = os.fork()
-    if child == 0:
+    for path, mode, ends in ((os.devnull, os.O_RDONLY, [0]), (said_by(work), os.O_WRONLY | os.O_CREAT, [1, 2])):
+        opened = os.open(path, mode)
+        for end in ends:
+            os.dup2(opened, end)
+        os.close(opened)
+    sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    warnings.resetwarnings()
+    os.chdir(work)
+    sys.argv = ["steelyard", *line]
+    try:
+        cli.main()
         code = 99
-        try:
-            signal.alarm(SECONDS)
-            out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            for new, old in ((nothing, 0), (out, 1), (out, 2)):
-                os.dup2(new, old)
-            sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-            warnings.resetwarnings()
-            os.chdir(work)
-            sys.argv = ["steelyard", *line]
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else 98
+    except BaseException:
+        traceback.print_exc()
+        code = 99
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def said_by(work: Path) -> Path:
+    return work.with_suffix(".said")
+
+
+def run_lines(lines: list[list[str]], works: list[Path], inputs: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Each command in a forked child: what it left by, what it printed, and the inputs it changed.
+
+    A child takes several in turn, since a fork costs more than most of them; a line that ends the child leaves the
+    rest to another.
+    """
+    before = {path.name: path.read_bytes() for path in inputs.iterdir() if path.name in MADE}
+    done = 0
+    while done < len(lines):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
             try:
-                cli.main()
-            except SystemExit as left:
-                code = left.code if isinstance(left.code, int) else 98
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said.read_bytes().decode("utf-8", "replace")
+                for line, work in zip(lines[done:], works[done:], strict=True):
+                    signal.alarm(SECONDS)
+                    code = run_line(line, work)
+                    os.write(writing, json.dumps([code, restored(inputs, before)]).encode() + b"\n")
+            finally:
+                os._exit(99)
+        os.close(writing)
+        with open(reading) as answers:
+            ended = [json.loads(answer) for answer in answers]
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if done + len(ended) < len(lines):
+            ended.append([status, restored(inputs, before)])
+        for (code, changed), work in zip(ended, works[done:], strict=False):
+            yield code, said_by(work).read_bytes().decode("utf-8", "replace"), changed
+        done += len(ended)
+
+
+def restored(inputs: Path, before: dict[str, bytes]) -> list[str]:
+    """The inputs that are not as before; afterwards they are."""
+    changed = [name for name, content in before.items() if (inputs / name).read_bytes() != content]
+    for name in changed:
+        (inputs / name).write_bytes(before[name])
+    return changed
 
 
 @pytest.fixture(scope="module")
@@ -276,19 +317,17 @@ def warm(inputs: Path) -> Iterator[None]:
 @pytest.mark.usefixtures("warm")
 def test_every_line_ends_in_an_answer_or_one_clean_line(inputs: Path, part: int) -> None:
     draw = random.Random(SEED + part)
-    before = {path.name: path.read_bytes() for path in inputs.iterdir() if path.name in MADE}
-    answered, wrong, lines = 0, [], -(-LINES // PARTS)
-    for k in range(lines):
-        line = random_line(draw)
-        code, said = run_line(line, inputs.parent / f"w{part}-{k}")
-        changed = [name for name, content in before.items() if (inputs / name).read_bytes() != content]
-        if (why := complaint(line, code, said)) or set(changed) - asked_for(line, code):
-            wrong.append(f"{why or 'an input changed'}: {line} exit {code}: {said[-600:]}")
-        for name in changed:
-            (inputs / name).write_bytes(before[name])
-        answered += code == 0
+    lines = [random_line(draw) for _ in range(-(-LINES // PARTS))]
+    answered, wrong = 0, []
+    for start in range(0, len(lines), TOGETHER):
+        some = lines[start : start + TOGETHER]
+        works = [inputs.parent / f"w{part}-{start + k}" for k in range(len(some))]
+        for line, (code, said, changed) in zip(some, run_lines(some, works, inputs), strict=True):
+            if (why := complaint(line, code, said)) or set(changed) - asked_for(line, code):
+                wrong.append(f"{why or 'an input changed'}: {line} exit {code}: {said[-600:]}")
+            answered += code == 0
     assert not wrong, f"{len(wrong)} lines:\n" + "\n".join(wrong[:20])
-    assert 0 < answered < lines  # the grammar reaches both ends
+    assert 0 < answered < len(lines)  # the grammar reaches both ends
 
 
 def asked_for(line: list[str], code: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""Comparisons that are killed, loaded and started in other ways tell the same in the end, byte for byte."""
+"""Comparisons that are killed, disturbed and started in other ways tell the same in the end, byte for byte."""
 
 import os
 import random
@@ -7,33 +7,27 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills and stops with signals")
 KILLS = int(os.environ.get("STEELYARD_KILLS", "2"))  # 20 of them before a release
-ASKED = ("compare", "data.csv", "--target", "y", "--costs", "fn=5,fp=1", "--folds", "3", "--json", "--effort", "20")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=rng.choice(["u", "v", "w"], 120))
-    frame["y"] = np.where(X[:, 0] + rng.normal(size=120) > 0.5, "bad", "good")
-    frame.to_csv(tmp_path / "data.csv", index=False)
-    return tmp_path
+UNITS = 10
+ASKED = ["compare", "data.csv", "--target", "y", "--costs", "fn=5,fp=1", "--folds", "3", "--json"]
+ASKED += ["--effort", str(UNITS), "--candidates", "logistic", "--candidates", "csogd"]
 
 
 def start(folder: Path, *more: str, **environment: str) -> subprocess.Popen[bytes]:
+    """The command, leader of a group of processes."""
     return subprocess.Popen(
         [sys.executable, "-c", "from steelyard.cli import main; main()", *ASKED, *more],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | environment,
+        start_new_session=True,
     )
 
 
@@ -43,32 +37,47 @@ def output_of(process: subprocess.Popen[bytes]) -> bytes:
     return shown
 
 
-@pytest.mark.skipif(os.name != "posix", reason="kills with a signal")
-def test_killed_at_random_moments_then_resumed_is_the_run_that_was_left_alone(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=rng.choice(["u", "v", "w"], 60))
+    frame["y"] = np.where(X[:, 0] + rng.normal(size=60) > 0.5, "bad", "good")
+    place = tmp_path_factory.mktemp("killed")
+    frame.to_csv(place / "data.csv", index=False)
+    return place
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path) -> bytes:
+    """What a run tells that is left alone."""
+    return output_of(start(folder, "--out", "alone", "--jobs", "1", PYTHONHASHSEED="1"))
+
+
+def test_killed_at_random_moments_then_resumed_is_the_run_that_was_left_alone(folder: Path, alone: bytes) -> None:
     """Moments are counted in finished units, from none to all of them, and a little time: load does not move them."""
-    alone = output_of(start(folder, "--out", "alone"))
     moments = random.Random(KILLS)
     state = folder / "killed" / "state"
     killed = 0
-    for units in sorted(moments.randint(0, 20) for _ in range(KILLS)):
-        process = start(folder, "--out", "killed", "--resume")
+    for units in sorted(moments.randint(0, UNITS) for _ in range(KILLS)):
+        process = start(folder, "--out", "killed", "--resume", "--jobs", "1")
         while process.poll() is None and len(list(state.glob("*.npz"))) < units:
             time.sleep(0.01)
-        time.sleep(moments.uniform(0.0, 0.5))
+        time.sleep(moments.uniform(0.0, 0.1))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
     assert killed > 0
-    assert output_of(start(folder, "--out", "killed", "--resume")) == alone
+    assert output_of(start(folder, "--out", "killed", "--resume", "--jobs", "1")) == alone
 
 
-def test_load_jobs_and_hash_seeds_change_no_byte(folder: Path) -> None:
-    alone = output_of(start(folder, "--out", "one", "--jobs", "1", PYTHONHASHSEED="1"))
-    load: list[Any] = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        loaded = output_of(start(folder, "--out", "two", "--jobs", "3", PYTHONHASHSEED="2"))
-    finally:
-        for process in load:
-            process.kill()
-            process.wait()
-    assert loaded == alone
+def test_pauses_jobs_and_hash_seeds_change_no_byte(folder: Path, alone: bytes) -> None:
+    """Pauses are what a loaded machine does to a process, at no cost: every clock runs on and no work is done."""
+    process = start(folder, "--out", "paused", "--jobs", "2", PYTHONHASHSEED="2")
+    moments = random.Random(0)
+    while process.poll() is None and not (folder / "paused" / "report.html").exists():
+        time.sleep(moments.uniform(0.0, 0.2))
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(moments.uniform(0.0, 0.2))
+        os.killpg(process.pid, signal.SIGCONT)
+    assert output_of(process) == alone

@@ -1,4 +1,4 @@
-"""What looking for Ctrl-C and deadlines costs native loops (native/pulse.hpp): ``python bench/pulse/count.py``.
+"""What looking for Ctrl-C and deadlines costs native loops (native/pulse.hpp): ``python bench/reliability/pulse.py``.
 
 The module is built a second time with an empty ``Pulse::spend``; both then do the same work under callgrind, which
 counts instructions between two marks. Counts do not depend on what else the machine does. Needs valgrind with its
@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import importlib.util
-import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -23,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept import ROOT, goal, keep
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "bench" / "results"
 GOAL = 1.01
 MARKS = """#include <valgrind/callgrind.h>
 void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
@@ -168,35 +165,18 @@ def main() -> None:
         ours, bare = (counted(path, Path(folder, name), given.only) for name, path in modules)
     if not ours or ours.keys() != bare.keys():
         sys.exit("callgrind left no counts")
-    keep(ours, bare)
-
-
-def keep(ours: dict[str, int], bare: dict[str, int]) -> None:
-    """Write the table, in the shape of the other benchmarks."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    about = {"commit": commit, "python": platform.python_version(), "machine": platform.machine()}
-    goals = {
-        name: {
-            "workload": name,
-            "ours": f"{count:,} instructions",
-            "against": f"{bare[name]:,} without a look",
-            "goal": f"<= {GOAL}x its instructions",
-            "ratio": round(count / bare[name], 4),
-            "reached": count <= GOAL * bare[name],
-        }
+    rows = [
+        goal(
+            name,
+            f"{count:,} instructions",
+            f"{bare[name]:,} without a look",
+            f"<= {GOAL}x its instructions",
+            count / bare[name],
+            count <= GOAL * bare[name],
+        )
         for name, count in ours.items()
-    }
-    path = RESULTS / "pulse.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))["goals"] if path.exists() else []
-    rows = list(({row["workload"]: row for row in kept} | goals).values())
-    body = {"about": about, "script": "python bench/pulse/count.py", "goals": rows}
-    path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-    lines = ["## pulse", "", "| kernel | ours | against | ratio |", "|---|---|---|---|"]
-    lines += [f"| {row['workload']} | {row['ours']} | {row['against']} | {row['ratio']} |" for row in rows]
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    ]
+    keep("pulse", "python bench/reliability/pulse.py", rows)
 
 
 if __name__ == "__main__":
