@@ -22,8 +22,8 @@ template <class V> Columns take(LibsvmParser<V> &parser) {
   return Columns(nb::make_tuple(owned(parser.ends), indices, owned(parser.values), owned(parser.labels)));
 }
 
-template <class V> nb::object fault(const LibsvmParser<V> &parser) {
-  const LibsvmFault &found = parser.fault();
+template <class V> nb::object parse_error(const LibsvmParser<V> &parser) {
+  const LibsvmError &found = parser.error();
   if (!found.expected)
     return nb::none();
   return nb::make_tuple(found.expected, found.line, found.column, nb::bytes(found.found.data(), found.found.size()));
@@ -40,10 +40,10 @@ template <class V> void bind_parser(nb::module_ &m, const char *name) {
             nb::gil_scoped_release release;
             return parser.feed(text, block.shape(0), row_limit);
           },
-          nb::arg("block").noconvert(), nb::arg("row_limit"), "Bytes consumed; stops early at the limit or a fault.")
+          nb::arg("block").noconvert(), nb::arg("row_limit"), "Bytes consumed; stops early at the limit or an error.")
       .def("finish", &Parser::finish, nb::call_guard<nb::gil_scoped_release>(), "Reads a last line without an end.")
       .def("take", &take<V>, "(row ends, indices, values, labels) so far; the parser goes on empty.")
-      .def("fault", &fault<V>, "None, or (expected, line, column, what was found).")
+      .def("error", &parse_error<V>, "None, or (expected, line, column, what was found).")
       .def_prop_ro("rows", &Parser::rows)
       .def_prop_ro("widest", &Parser::widest, "Number of features seen so far.");
 }

@@ -11,11 +11,6 @@ using forest::Forest;
 
 namespace {
 
-void require(bool ok, const char *message) {
-  if (!ok)
-    throw nb::value_error(message);
-}
-
 void make_forest(Forest *self, Vector<std::int32_t> column, Vector<double> threshold, Vector<std::int32_t> left,
                  Vector<std::int32_t> right, Vector<std::uint8_t> flags, Vector<std::int64_t> tree_ends,
                  Vector<std::int64_t> set_ends, Vector<std::uint32_t> words, Matrix<double> values,
@@ -38,8 +33,8 @@ void make_forest(Forest *self, Vector<std::int32_t> column, Vector<double> thres
                       set_ends.data(),
                       words.data(),
                       values.data()};
-  const char *fault = forest::fault(arrays, n_features, n_outputs);
-  require(fault == nullptr, fault);
+  const char *wrong = forest::array_error(arrays, n_features, n_outputs);
+  require(wrong == nullptr, wrong);
   new (self) Forest(arrays, n_features, n_outputs);
 }
 

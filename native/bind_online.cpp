@@ -48,7 +48,7 @@ template <class Rows> std::tuple<double, double, double> look(const Stream &stre
 template <class Rows> bool apply(Stream &stream, const Rows &rows, std::size_t i, bool positive, const Step &step) {
   check_row(rows, i);
   const UpdateInput input{score_of(stream, rows, i), positive ? 1.0 : -1.0, 0.0, 0.0, 0.0};
-  return take_step<true>(stream, rows, i, input, rows.square(i), step) && rows.all_finite(stream.weights.v.data());
+  return take_step(stream, rows, i, input, rows.square(i), true, step) && rows.all_finite(stream.weights.v.data());
 }
 
 // The same for second-order rules: x' Sigma x, and the step they return.

@@ -122,7 +122,7 @@ template <class T, class Out> void bind_growing(nb::module_ &m, const char *dens
   m.def(
       dense,
       [](const Kernel &kernel, Matrix<T> X) -> std::shared_ptr<GramRows<Out>> {
-        return std::make_shared<GrowingGram<Out, DenseExamples<T>>>(DenseExamples<T>(kernel, view(X)));
+        return std::make_shared<GrowingGram<Out>>(std::make_unique<DenseExamples<T, Out>>(kernel, view(X)));
       },
       nb::arg("kernel"), nb::arg("X").noconvert(), nb::keep_alive<0, 2>());
   m.def(
@@ -130,20 +130,25 @@ template <class T, class Out> void bind_growing(nb::module_ &m, const char *dens
       [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> indices,
          Vector<std::int64_t> starts) -> std::shared_ptr<GramRows<Out>> {
         const CsrView<T> X = view(x, indices, starts, features);
-        return std::make_shared<GrowingGram<Out, SparseExamples<T>>>(SparseExamples<T>(kernel, X));
+        return std::make_shared<GrowingGram<Out>>(std::make_unique<SparseExamples<T, Out>>(kernel, X));
       },
       nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("indices").noconvert(),
       nb::arg("starts").noconvert(), nb::keep_alive<0, 3>(), nb::keep_alive<0, 4>(), nb::keep_alive<0, 5>());
+}
+
+template <class T>
+SvmSolver<T> on_cached_rows(std::unique_ptr<const RowExamples<T>> examples, std::size_t cache_bytes, const Numbers &c,
+                            const Numbers &lo, const Numbers &hi, double tol) {
+  return make_solver<T>(std::make_unique<CachedRows<T>>(std::move(examples), cache_bytes), c, lo, hi, tol);
 }
 
 template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense, const char *csr) {
   m.def(
       dense,
       [](const Kernel &kernel, Matrix<T> X, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
-        using Source = CachedRows<Out, DenseExamples<T>>;
         require(X.shape(0) > 0, "no rows");
-        auto source = std::make_unique<Source>(DenseExamples<T>(kernel, view(X)), cache_bytes);
-        return make_solver<Out>(std::move(source), c, lo, hi, tol);
+        return on_cached_rows<Out>(std::make_unique<DenseExamples<T, Out>>(kernel, view(X)), cache_bytes, c, lo, hi,
+                                   tol);
       },
       nb::arg("kernel"), nb::arg("X").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(),
       nb::arg("lo").noconvert(), nb::arg("hi").noconvert(), nb::arg("tol"), nb::keep_alive<0, 2>());
@@ -151,11 +156,9 @@ template <class T, class Out> void bind_cached(nb::module_ &m, const char *dense
       csr,
       [](const Kernel &kernel, std::size_t features, Vector<T> x, Vector<std::int32_t> indices,
          Vector<std::int64_t> starts, std::size_t cache_bytes, Numbers c, Numbers lo, Numbers hi, double tol) {
-        using Source = CachedRows<Out, SparseExamples<T>>;
         const CsrView<T> X = view(x, indices, starts, features);
         require(X.rows > 0, "no rows");
-        auto source = std::make_unique<Source>(SparseExamples<T>(kernel, X), cache_bytes);
-        return make_solver<Out>(std::move(source), c, lo, hi, tol);
+        return on_cached_rows<Out>(std::make_unique<SparseExamples<T, Out>>(kernel, X), cache_bytes, c, lo, hi, tol);
       },
       nb::arg("kernel"), nb::arg("features"), nb::arg("x").noconvert(), nb::arg("indices").noconvert(),
       nb::arg("starts").noconvert(), nb::arg("cache_bytes"), nb::arg("c").noconvert(), nb::arg("lo").noconvert(),

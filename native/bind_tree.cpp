@@ -64,7 +64,7 @@ void predict(Vector<std::uint8_t> test, Vector<std::int32_t> column, Vector<doub
   require(column.shape(0) == nodes && threshold.shape(0) == nodes && first_child.shape(0) == nodes &&
               n_children.shape(0) == nodes && branch.shape(0) == nodes && weight.shape(0) == nodes,
           "the arrays of a tree must have one entry per node");
-  const char *wrong = tree::fault(view, nodes, d);
+  const char *wrong = tree::array_error(view, nodes, d);
   require(wrong == nullptr, wrong);
   nb::gil_scoped_release release;
   Pulse pulse;

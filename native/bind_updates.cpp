@@ -21,17 +21,6 @@ struct BoundKernel {
   UpdateKernel rule;
 };
 
-template <class Rows>
-std::int64_t run_any(const UpdateKernel &kernel, Stream &stream, const Rows &rows, const Truth &truth,
-                     const StreamColumns &columns) {
-  return std::visit([&](const auto &rule) { return run(rule, stream, rows, truth, columns); }, kernel);
-}
-
-template <class Rows>
-bool learn_any(const UpdateKernel &kernel, Stream &stream, const Rows &row, bool positive, RowCost cost) {
-  return std::visit([&](const auto &rule) { return learn_delayed(rule, stream, row, positive, cost); }, kernel);
-}
-
 struct OnKernel {
   nb::class_<BoundKernel> &cls;
   template <class... Arrays, class... Names> void with(const Names &...names) {
@@ -52,7 +41,7 @@ struct OnKernel {
                                         optional_data(prediction, rows.n, message),
                                         {label_neg, label_pos}};
             nb::gil_scoped_release release;
-            return run_any(kernel.rule, stream, rows, truth, columns);
+            return run(kernel.rule, stream, rows, truth, columns);
           });
         },
         nb::arg("stream"), names..., nb::arg("positive").noconvert(), nb::arg("cost").noconvert().none(),
@@ -66,7 +55,7 @@ struct OnKernel {
            bool absolute) {
           return with_rows(stream.weights.d, arrays..., [&](const auto &rows) {
             check_one_row(rows);
-            return learn_any(kernel.rule, stream, rows, positive, {cost, absolute});
+            return learn_delayed(kernel.rule, stream, rows, positive, {cost, absolute});
           });
         },
         nb::arg("stream"), names..., nb::arg("positive"), nb::arg("cost"), nb::arg("absolute"));
@@ -83,7 +72,7 @@ void bind_updates(nb::module_ &m) {
          bool absolute) -> nb::object {
         bool learned = false;
         if (!with_one_row(x, stream.weights.d, [&](const auto &row) {
-              learned = learn_any(kernel.rule, stream, row, positive, {cost, absolute});
+              learned = learn_delayed(kernel.rule, stream, row, positive, {cost, absolute});
             }))
           return nb::none();
         return nb::bool_(learned);

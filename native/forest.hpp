@@ -33,7 +33,7 @@ struct Arrays {
 };
 
 // What is wrong with the arrays, or nullptr. Nothing below may be called before this was asked.
-inline const char *fault(const Arrays &a, std::size_t n_features, std::size_t n_outputs) {
+inline const char *array_error(const Arrays &a, std::size_t n_features, std::size_t n_outputs) {
   if (a.n_trees == 0 || a.n_nodes == 0 || a.n_nodes > INT32_MAX)
     return "trees must have nodes";
   if (n_outputs == 0 || (a.width != 1 && a.width != n_outputs) || a.n_trees % (a.width == 1 ? n_outputs : 1))
@@ -71,7 +71,7 @@ inline const char *fault(const Arrays &a, std::size_t n_features, std::size_t n_
 
 class Forest {
  public:
-  // The arrays must be without fault; they are copied.
+  // The arrays must be without error; they are copied.
   Forest(const Arrays &a, std::size_t n_features, std::size_t n_outputs)
       : n_features_(n_features), n_outputs_(n_outputs), width_(a.width), nodes_(a.n_nodes), roots_(a.n_trees),
         set_ends_(a.set_ends, a.set_ends + a.n_sets), words_(a.words, a.words + a.n_words),

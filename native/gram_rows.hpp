@@ -18,28 +18,37 @@ namespace steelyard {
 
 using Examples = std::vector<std::int32_t>; // positions, within a problem or within a matrix
 
-// Rows that can be compared by a kernel: dense or CSR. Several threads may ask at once.
-template <class T> class DenseExamples {
+// Rows that can be compared by a kernel. Several threads may ask at once.
+template <class Out> class RowExamples {
+ public:
+  explicit RowExamples(std::size_t size) : size_(size) {}
+  virtual ~RowExamples() = default;
+  std::size_t size() const { return size_; }
+  // out[k] = K(which[k], .)
+  virtual void rows(const Examples &which, Out *const *out) const = 0;
+  // out[k][l] = K(rows[k], columns[l])
+  virtual void cross(const Examples &rows, const Examples &columns, Out *const *out) const = 0;
+
+ private:
+  std::size_t size_;
+};
+
+template <class T, class Out> class DenseExamples final : public RowExamples<Out> {
  public:
   DenseExamples(const Kernel &kernel, const DenseView<T> &X)
-      : kernel_(kernel), X_(X), all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }) {}
-  std::size_t size() const { return X_.rows; }
-  template <class Out> void rows(const Examples &which, Out *const *out) const {
-    const std::vector<const T *> pointers = at(which);
-    kernel_rows(kernel_, pointers.data(), pointers.size(), all_, out);
-  }
-  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *const *out) const {
-    const Panels<T> some(columns.size(), X_.features, [&](std::size_t k) { return X_.row(columns[k]); });
-    const std::vector<const T *> pointers = at(rows);
-    kernel_rows(kernel_, pointers.data(), pointers.size(), some, out);
+      : RowExamples<Out>(X.rows), kernel_(kernel), X_(X),
+        all_(X.rows, X.features, [&](std::size_t i) { return X.row(i); }) {}
+  void rows(const Examples &which, Out *const *out) const override { compare(which, all_, out); }
+  void cross(const Examples &rows, const Examples &columns, Out *const *out) const override {
+    compare(rows, Panels<T>(columns.size(), X_.features, [&](std::size_t k) { return X_.row(columns[k]); }), out);
   }
 
  private:
-  std::vector<const T *> at(const Examples &which) const {
+  void compare(const Examples &which, const Panels<T> &panels, Out *const *out) const {
     std::vector<const T *> pointers;
     for (const std::int32_t i : which)
       pointers.push_back(X_.row(i));
-    return pointers;
+    kernel_rows(kernel_, pointers.data(), pointers.size(), panels, out);
   }
 
   Kernel kernel_;
@@ -47,20 +56,18 @@ template <class T> class DenseExamples {
   Panels<T> all_;
 };
 
-template <class T> class SparseExamples {
+template <class T, class Out> class SparseExamples final : public RowExamples<Out> {
  public:
-  SparseExamples(const Kernel &kernel, const CsrView<T> &X) : kernel_(kernel), X_(X) {}
-  std::size_t size() const { return X_.rows; }
-  template <class Out> void rows(const Examples &which, Out *const *out) const {
+  SparseExamples(const Kernel &kernel, const CsrView<T> &X) : RowExamples<Out>(X.rows), kernel_(kernel), X_(X) {}
+  void rows(const Examples &which, Out *const *out) const override {
     compare(which, X_.rows, [](std::size_t j) { return j; }, out);
   }
-  template <class Out> void cross(const Examples &rows, const Examples &columns, Out *const *out) const {
+  void cross(const Examples &rows, const Examples &columns, Out *const *out) const override {
     compare(rows, columns.size(), [&](std::size_t l) { return columns[l]; }, out);
   }
 
  private:
-  template <class Out, class Column>
-  void compare(const Examples &which, std::size_t count, Column column, Out *const *out) const {
+  template <class Column> void compare(const Examples &which, std::size_t count, Column column, Out *const *out) const {
     SparseRow<T> x(X_.features);
     std::vector<double> base(count);
     const std::size_t stored = static_cast<std::size_t>(X_.starts[X_.rows]);
@@ -133,14 +140,13 @@ template <class T> class WholeGram final : public GramRows<T> {
   std::vector<T> last_row_;
 };
 
-// Rows of `Of`, computed when they are first fetched.
-template <class T, class Of> class GrowingGram final : public GramRows<T> {
+// Rows computed when they are first fetched.
+template <class T> class GrowingGram final : public GramRows<T> {
  public:
-  explicit GrowingGram(Of of)
-      : of_(std::move(of)), stride_(whole_line(of_.size())), rows_(of_.size()), forgotten_(of_.size()),
-        claimed_(of_.size(), 0) {}
+  explicit GrowingGram(std::unique_ptr<const RowExamples<T>> of)
+      : of_(std::move(of)), stride_(whole_line(size())), rows_(size()), forgotten_(size()), claimed_(size(), 0) {}
 
-  std::size_t size() const override { return of_.size(); }
+  std::size_t size() const override { return of_->size(); }
   std::size_t rows_at_hand() const override {
     return std::count_if(rows_.begin(), rows_.end(), [](const auto &row) { return row.load() != nullptr; });
   }
@@ -167,7 +173,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
   // Parts of a row are computed and forgotten until they have cost as much as the whole row, which is then kept: never
   // more than twice the work of knowing beforehand.
   void cross(const Examples &rows, const Examples &columns, T *out) override {
-    fetch(dear_ones(rows, columns.size()));
+    fetch(costly_rows(rows, columns.size()));
     Examples missing;
     std::vector<T *> to;
     for (std::size_t k = 0; k < rows.size(); ++k)
@@ -178,7 +184,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
         to.push_back(out + k * columns.size());
       }
     if (!missing.empty())
-      of_.cross(missing, columns, to.data());
+      of_->cross(missing, columns, to.data());
   }
 
  private:
@@ -227,7 +233,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
       moved_.notify_all();
     };
     try {
-      of_.rows(mine.rows, mine.to.data());
+      of_->rows(mine.rows, mine.to.data());
     } catch (...) {
       give_back(false);
       throw;
@@ -235,7 +241,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
     give_back(true);
   }
 
-  Examples dear_ones(const Examples &rows, std::size_t numbers) {
+  Examples costly_rows(const Examples &rows, std::size_t numbers) {
     Examples costly;
     for (const std::int32_t i : rows)
       if (!row(i) && (forgotten_[i] += numbers) > size())
@@ -260,7 +266,7 @@ template <class T, class Of> class GrowingGram final : public GramRows<T> {
   }
 
   static constexpr std::size_t CHUNK_BYTES = std::size_t{1} << 24, TOGETHER = 64;
-  const Of of_;
+  const std::unique_ptr<const RowExamples<T>> of_;
   std::size_t stride_;
   std::vector<std::atomic<const T *>> rows_;
   std::vector<std::atomic<std::size_t>> forgotten_; // numbers of a row that were computed and not kept

@@ -124,16 +124,16 @@ template <class T> class SharedGram final : public KernelSource<T> {
 };
 
 // Kernel rows in at most `bytes` of memory, the least recently used given up first.
-template <class T, class Rows> class CachedRows final : public KernelSource<T> {
+template <class T> class CachedRows final : public KernelSource<T> {
  public:
-  CachedRows(Rows examples, std::size_t bytes)
+  CachedRows(std::unique_ptr<const RowExamples<T>> examples, std::size_t bytes)
       : of_(std::move(examples)), block_(block_within(bytes)),
         slots_(std::max<std::size_t>(ROW_BLOCK, (bytes - std::min(bytes, block_ * block_ * sizeof(T))) /
-                                                    (of_.size() * sizeof(T)))),
-        slot_of_(of_.size(), used_.end()) {}
+                                                    (of_->size() * sizeof(T)))),
+        slot_of_(of_->size(), used_.end()) {}
 
-  std::size_t examples() const override { return of_.size(); }
-  std::size_t width() const override { return of_.size(); }
+  std::size_t examples() const override { return of_->size(); }
+  std::size_t width() const override { return of_->size(); }
   std::size_t place(std::size_t i) const override { return i; }
   std::size_t largest_block() const override { return block_; }
 
@@ -143,13 +143,13 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
     std::vector<T *> to;
     for (std::size_t k = 0; k < rows.size(); ++k)
       to.push_back(out + k * columns.size());
-    of_.cross(rows, columns, to.data());
+    of_->cross(rows, columns, to.data());
   }
   void add(const Examples &which, const std::vector<double> &weight, double *sums) override {
     for (std::size_t start = 0; start < which.size(); start += TOGETHER) {
       const std::size_t stop = std::min(which.size(), start + TOGETHER);
       const std::vector<const T *> values = look_up({which.begin() + start, which.begin() + stop});
-      add_rows(values.data(), &weight[start], values.size(), of_.size(), sums);
+      add_rows(values.data(), &weight[start], values.size(), of_->size(), sums);
     }
   }
 
@@ -173,7 +173,7 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
         missing.push_back(i);
     for (const std::int32_t i : missing) {
       if (used_.size() < slots_) {
-        used_.push_front({i, std::vector<T>(of_.size())});
+        used_.push_front({i, std::vector<T>(of_->size())});
       } else {
         used_.splice(used_.begin(), used_, std::prev(used_.end()));
         slot_of_[used_.front().example] = used_.end();
@@ -183,7 +183,7 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
       to.push_back(used_.front().values.data());
     }
     if (!missing.empty())
-      of_.rows(missing, to.data());
+      of_->rows(missing, to.data());
     std::vector<const T *> found;
     for (const std::int32_t i : which)
       found.push_back(slot_of_[i]->values.data());
@@ -195,7 +195,7 @@ template <class T, class Rows> class CachedRows final : public KernelSource<T> {
     return std::max<std::size_t>(64, std::min(size, LARGEST_BLOCK));
   }
 
-  Rows of_;
+  const std::unique_ptr<const RowExamples<T>> of_;
   std::size_t block_, slots_;
   std::list<Row> used_; // most recently used first
   std::vector<Slot> slot_of_;

@@ -20,16 +20,41 @@ template <class Which> struct OfKind {
 
 template <class Which, class List> struct RulesOf {
   using Kind = Which;
-  static constexpr bool second_order = std::is_same_v<Which, SecondOrder>;
+  static constexpr bool second_order = std::is_same_v<Which, SecondOrder>, x2 = Which::x2, w2 = Which::w2;
   typename Chosen<OfKind<Which>::template Holds, List>::type rule;
   template <class Input> STEELYARD_INLINED auto operator()(const Input &input) const {
     return with_rule(rule, [&](const auto &one) STEELYARD_INLINED { return one(input); });
   }
 };
 
-using UpdateKernel =
-    std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>, RulesOf<AdditiveWithBias, Updates>,
-                 RulesOf<Scaling, Updates>, RulesOf<SecondOrder, SecondOrderUpdates>>;
+using SecondOrderRules = RulesOf<SecondOrder, SecondOrderUpdates>;
+using UpdateKernel = std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>,
+                                  RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>, SecondOrderRules>;
+
+inline bool scales_weights(const UpdateKernel &kernel) {
+  return std::visit([](const auto &rules) { return std::decay_t<decltype(rules)>::Kind::scales; }, kernel);
+}
+
+// Any rule but the second-order ones as one type, for a single row: there a call more does not count.
+class FirstOrderRule {
+ public:
+  explicit FirstOrderRule(const UpdateKernel &kernel)
+      : x2(std::visit([](const auto &rules) { return rules.x2; }, kernel)),
+        w2(std::visit([](const auto &rules) { return rules.w2; }, kernel)), kernel_(kernel) {}
+  __attribute__((noinline)) Step operator()(const UpdateInput &input) const {
+    const auto step_of = [&](const auto &rules) {
+      if constexpr (std::decay_t<decltype(rules)>::second_order)
+        return Step{};
+      else
+        return rules(input);
+    };
+    return std::visit(step_of, kernel_);
+  }
+  const bool x2, w2;
+
+ private:
+  const UpdateKernel &kernel_;
+};
 
 // None if no rule has this name.
 template <std::size_t at = 0>

@@ -53,7 +53,7 @@ template <class T> class Column {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-struct LibsvmFault {
+struct LibsvmError {
   const char *expected = nullptr; // what stood wrong, as a word that Python turns into a sentence; null if nothing
   std::int64_t line = 0;
   std::int64_t column = 0; // in bytes, from 1
@@ -74,9 +74,9 @@ template <class V> class LibsvmParser {
   bool is_wide() const { return is_wide_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(labels.size()); }
   std::int64_t widest() const { return widest_; }
-  const LibsvmFault &fault() const { return fault_; }
+  const LibsvmError &error() const { return error_; }
 
-  // Reads complete lines until the block, the row limit or the patience with faults ends; an unfinished last line is
+  // Reads complete lines until the block, the row limit or an error ends it; an unfinished last line is
   // kept for the next block. Returns the number of bytes consumed.
   std::size_t feed(const char *block, std::size_t size, std::int64_t row_limit) {
     const char *at = block, *end = block + size;
@@ -89,7 +89,7 @@ template <class V> class LibsvmParser {
       at = stop + 1;
     }
     Pulse pulse;
-    while (at < end && !fault_.expected && rows() < row_limit) {
+    while (at < end && !error_.expected && rows() < row_limit) {
       const char *stop = newline(at, end);
       pulse.spend(static_cast<std::size_t>(stop - at));
       if (stop == end) {
@@ -104,7 +104,7 @@ template <class V> class LibsvmParser {
 
   // The last line of a file may lack its line end.
   void finish() {
-    if (!tail_.empty() && !fault_.expected)
+    if (!tail_.empty() && !error_.expected)
       read_tail();
   }
 
@@ -229,7 +229,7 @@ template <class V> class LibsvmParser {
     const char *stop = at;
     while (stop < end && stop - at < 40 && !is_blank(*stop))
       ++stop;
-    fault_ = {expected, line_number_, at - line + 1, std::string(at, stop)};
+    error_ = {expected, line_number_, at - line + 1, std::string(at, stop)};
   }
   const char *fail(const char *expected, const char *line, const char *at, const char *end) {
     refuse(expected, line, at, end);
@@ -242,7 +242,7 @@ template <class V> class LibsvmParser {
   bool is_wide_ = false;
   std::string tail_;
   std::vector<std::pair<std::int64_t, V>> pairs_;
-  LibsvmFault fault_;
+  LibsvmError error_;
 };
 
 } // namespace steelyard

@@ -14,9 +14,9 @@ namespace steelyard {
 
 // Takes the step for a label that has come; false, and nothing changed, if the step is not finite.
 // Always inlined: a step handed over in memory, written by halves and read whole, stalls every round.
-template <bool tracks_norm, class Rows>
+template <class Rows>
 STEELYARD_INLINED inline bool take_step(Stream &stream, const Rows &rows, std::size_t i, const UpdateInput &input,
-                                        double x2, Step step) {
+                                        double x2, bool tracks_norm, Step step) {
   const bool changed = step.keep != 1.0 || step.add != 0.0 || step.shift != 0.0;
   if (changed) {
     Weights &weights = stream.weights;
@@ -24,7 +24,7 @@ STEELYARD_INLINED inline bool take_step(Stream &stream, const Rows &rows, std::s
       step.shift += step.add;
     if (!std::isfinite(step.keep * 0.0 + step.add * 0.0 + step.shift * 0.0))
       return false;
-    if constexpr (tracks_norm)
+    if (tracks_norm)
       weights.square = step.keep * step.keep * weights.square +
                        2.0 * step.keep * step.add * (input.score - weights.bias) + step.add * step.add * x2;
     weights.apply(step, rows, i);
@@ -43,14 +43,14 @@ STEELYARD_INLINED inline bool first_order_update(const Rule &rule, Stream &strea
   const Weights &weights = stream.weights;
   UpdateInput input{score, sign_of_class[positive], stream.cost_of(positive, cost), 0.0, 0.0};
   double x2 = 0.0;
-  if constexpr (Rule::Kind::x2) {
+  if (rule.x2) {
     x2 = rows.square(i);
     input.x2 = constant ? x2 + 1.0 : x2;
   }
-  if constexpr (Rule::Kind::w2)
+  if (rule.w2)
     input.w2 = constant ? weights.square + weights.bias * weights.bias : weights.square;
   const Step step = input.cost > 0 ? rule(input) : Step{}; // where no mistake costs anything there is nothing to learn
-  return take_step<Rule::Kind::w2>(stream, rows, i, input, x2, step);
+  return take_step(stream, rows, i, input, x2, rule.w2, step);
 }
 
 // The same for a second-order rule; the variance is that of this row, just looked at.
@@ -138,8 +138,8 @@ class PlainRounds {
 };
 
 // Whether a step may change weights that the row does not store.
-template <class Rule> bool touches_all(const Stream &stream) {
-  return Rule::Kind::scales || stream.covariance.full() || stream.weights.averaging();
+inline bool touches_all(const UpdateKernel &kernel, const Stream &stream) {
+  return scales_weights(kernel) || stream.covariance.full() || stream.weights.averaging();
 }
 
 // What the caller wants to know of every round; any pointer may be null.
@@ -226,10 +226,10 @@ STEELYARD_AVX2 std::int64_t run_wide(const Rule &rule, Stream &stream, const Inl
 }
 #endif
 
-// The loop as the machine does it best; the bits are the same.
+// The loop as the machine does it best; the bits are the same. Never inlined: registers are for the loop alone.
 template <bool plain, class Rule, class Rows>
-std::int64_t run_best(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
-                      const StreamColumns &columns, std::size_t first, std::size_t last) {
+__attribute__((noinline)) std::int64_t run_best(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
+                                                const StreamColumns &columns, std::size_t first, std::size_t last) {
 #if defined(STEELYARD_AVX2)
   if constexpr (Rows::dense)
     if (isa() != Isa::portable)
@@ -238,24 +238,28 @@ std::int64_t run_best(const Rule &rule, Stream &stream, const Rows &rows, const 
   return run_rows<plain>(rule, stream, rows, truth, columns, first, last);
 }
 
-template <class Rule, class Rows>
-std::int64_t run_shortest(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
+// From here on the kind of the rule is chosen at run time: only the loops are compiled for each.
+template <class Rows>
+std::int64_t run_shortest(const UpdateKernel &kernel, Stream &stream, const Rows &rows, const Truth &truth,
                           const StreamColumns &columns, std::size_t first, std::size_t last) {
-  if constexpr (only_adds<Rule>)
-    if (is_plain(stream, truth))
-      return run_best<true>(rule, stream, rows, truth, columns, first, last);
-  return run_best<false>(rule, stream, rows, truth, columns, first, last);
+  const auto run_kind = [&](const auto &rule) {
+    if constexpr (only_adds<std::decay_t<decltype(rule)>>)
+      if (is_plain(stream, truth))
+        return run_best<true>(rule, stream, rows, truth, columns, first, last);
+    return run_best<false>(rule, stream, rows, truth, columns, first, last);
+  };
+  return std::visit(run_kind, kernel);
 }
 
 // All rows, some at a time. Outside of the loop itself, which the call of a function would slow down.
-template <class Rule, class Rows>
-std::int64_t run_all(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth,
+template <class Rows>
+std::int64_t run_all(const UpdateKernel &kernel, Stream &stream, const Rows &rows, const Truth &truth,
                      const StreamColumns &columns) {
   const std::size_t together = stream.covariance.full() ? 1 : rows.rows_of(Pulse::between_looks);
   Pulse pulse;
   for (std::size_t first = 0; first < rows.n;) {
     const std::size_t last = std::min(rows.n, first + together);
-    if (const std::int64_t bad = run_shortest(rule, stream, rows, truth, columns, first, last); bad != finished)
+    if (const std::int64_t bad = run_shortest(kernel, stream, rows, truth, columns, first, last); bad != finished)
       return bad;
     first = last;
     pulse.spend(Pulse::between_looks);
@@ -265,14 +269,15 @@ std::int64_t run_all(const Rule &rule, Stream &stream, const Rows &rows, const T
 
 // Returns `finished`, the first row that cannot be used, or `overflowed`; in the last two cases, and if the run is
 // stopped, nothing has changed.
-template <class Rule, class Rows>
-std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth &truth, const StreamColumns &columns) {
+template <class Rows>
+std::int64_t run(const UpdateKernel &kernel, Stream &stream, const Rows &rows, const Truth &truth,
+                 const StreamColumns &columns) {
   if (rows.few())
     if (const std::int64_t bad = first_out_of_range(rows); bad != finished)
       return bad;
-  Undo<Rows> undo(stream, rows, touches_all<Rule>(stream));
+  Undo<Rows> undo(stream, rows, touches_all(kernel, stream));
   try {
-    const std::int64_t end = run_all(rule, stream, rows, truth, columns);
+    const std::int64_t end = run_all(kernel, stream, rows, truth, columns);
     if (end != finished)
       undo.restore(stream);
     return end;
@@ -283,14 +288,17 @@ std::int64_t run(const Rule &rule, Stream &stream, const Rows &rows, const Truth
 }
 
 // One label that was queried earlier; the same promises.
-template <class Rule, class Rows>
-bool learn_delayed(const Rule &rule, Stream &stream, const Rows &row, bool positive, RowCost cost) {
+template <class Rows>
+bool learn_delayed(const UpdateKernel &kernel, Stream &stream, const Rows &row, bool positive, RowCost cost) {
   const double score = score_of(stream, row, 0);
   if (!std::isfinite(score))
     return false;
-  Undo<Rows> undo(stream, row, touches_all<Rule>(stream));
+  Undo<Rows> undo(stream, row, touches_all(kernel, stream));
   stream.reserved -= stream.reserved > 0;
-  if (update(rule, stream, row, 0, score, positive, cost) && all_finite(stream, row))
+  const auto *second_order = std::get_if<SecondOrderRules>(&kernel);
+  const bool learned = second_order ? second_order_update(*second_order, stream, row, 0, score, positive, cost)
+                                    : first_order_update(FirstOrderRule(kernel), stream, row, 0, score, positive, cost);
+  if (learned && all_finite(stream, row))
     return true;
   undo.restore(stream);
   return false;

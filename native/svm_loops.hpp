@@ -119,7 +119,7 @@ void kernel_rows(const Kernel &kernel, const T *const *x, std::size_t rows, cons
 }
 
 template <class T, class Out> void finish(const Kernel &kernel, const T *base, std::size_t n, Out *out) {
-  STEELYARD_WIDEST(finish(kernel, base, n, out));
+  STEELYARD_WIDEST(finish_some(kernel, base, n, out));
 }
 
 // sums[j] += sum_r weight[r] * rows[r][j] for j < n.

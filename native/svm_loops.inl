@@ -60,6 +60,13 @@ STEELYARD_TARGET inline void finish(const Kernel &kernel, const T *base, std::si
   }
 }
 
+// The same, not inlined: the last panel of a row is seldom full, and needs no loops of its own.
+template <class T, class Out>
+STEELYARD_TARGET __attribute__((noinline)) void finish_some(const Kernel &kernel, const T *base, std::size_t n,
+                                                            Out *out) {
+  STEELYARD_ISA::finish(kernel, base, n, out);
+}
+
 // Dot products or squared distances of ROW_BLOCK rows with one panel.
 template <bool DISTANCE, class T>
 STEELYARD_TARGET inline void base_block(const T *const *x, const T *panel, std::size_t features,
@@ -118,7 +125,7 @@ STEELYARD_TARGET inline void kernel_rows(const Kernel &kernel, const T *const *x
           if (here == PANEL)
             STEELYARD_ISA::finish(kernel, base[r], PANEL, to);
           else
-            STEELYARD_ISA::finish(kernel, base[r], here, to);
+            STEELYARD_ISA::finish_some(kernel, base[r], here, to);
         }
       }
     }

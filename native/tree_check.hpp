@@ -12,7 +12,7 @@
 namespace steelyard::tree {
 
 // What is wrong with the weights of a node, or nullptr.
-inline const char *weight_fault(const TreeView &view, std::size_t node) {
+inline const char *weight_error(const TreeView &view, std::size_t node) {
   double total = 0;
   for (std::size_t c = 0; c < view.n_classes; ++c) {
     const double weight = view.weight[node * view.n_classes + c];
@@ -24,7 +24,7 @@ inline const char *weight_fault(const TreeView &view, std::size_t node) {
 }
 
 // What is wrong with the tree, or nullptr.
-inline const char *fault(const TreeView &view, std::size_t nodes, std::size_t n_features) {
+inline const char *array_error(const TreeView &view, std::size_t nodes, std::size_t n_features) {
   if (nodes == 0 || view.n_classes == 0)
     return "a tree must have a node and a class";
   std::vector<bool> has_parent(nodes, false);
@@ -34,7 +34,7 @@ inline const char *fault(const TreeView &view, std::size_t nodes, std::size_t n_
     const bool leaf = view.test[node] == static_cast<std::uint8_t>(SplitKind::leaf);
     if (leaf != (view.column[node] < 0))
       return "leaves, and only they, must have no column";
-    if (const char *wrong = weight_fault(view, node))
+    if (const char *wrong = weight_error(view, node))
       return wrong;
     if (leaf)
       continue;

@@ -30,7 +30,7 @@ class Cut:
     rows_new: pd.DataFrame
     new_y: np.ndarray  # codes
     new_costs: np.ndarray  # (n, K): what each answer costs on each held-out row
-    decide_costs: Any  # costs of the held-out rows that are known before the truth, or None
+    decide_costs: Any  # costs of the held-out rows that do not depend on the truth, or None
 
 
 def names(half: str) -> list[str]:

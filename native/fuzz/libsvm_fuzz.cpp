@@ -1,4 +1,4 @@
-// libFuzzer target of the LIBSVM parser: any bytes, cut into blocks anywhere, give rows or a fault, and the same ones.
+// libFuzzer target of the LIBSVM parser: any bytes, cut into blocks anywhere, give rows or an error, and the same ones.
 // The first byte chooses base, width and row limit, the second where the text is cut. See scripts/fuzz.
 #include "../libsvm.hpp"
 
@@ -52,17 +52,17 @@ template <class V>
 Outcome read(const char *text, std::size_t size, std::size_t block, int base, std::int64_t width, std::int64_t limit) {
   steelyard::LibsvmParser<V> parser(base, width);
   Outcome seen;
-  for (std::size_t at = 0; at < size && !parser.fault().expected;) {
+  for (std::size_t at = 0; at < size && !parser.error().expected;) {
     const std::size_t used = parser.feed(text + at, std::min(block, size - at), limit);
-    check(used > 0 || parser.fault().expected, "a block is consumed or faulty");
+    check(used > 0 || parser.error().expected, "a block is consumed or faulty");
     check(parser.rows() <= limit, "the row limit holds");
     at += used;
     if (parser.rows() == limit)
       take(parser, width, seen);
   }
   parser.finish();
-  seen.is_faulty = parser.fault().expected != nullptr;
-  seen.line = parser.fault().line;
+  seen.is_faulty = parser.error().expected != nullptr;
+  seen.line = parser.error().line;
   seen.widest = parser.widest();
   if (!seen.is_faulty)
     take(parser, width, seen);

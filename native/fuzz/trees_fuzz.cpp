@@ -88,7 +88,7 @@ void try_forest(Bytes &in) {
                                          set_ends.data(),
                                          bits.data(),
                                          values.data()};
-  if (steelyard::forest::fault(arrays, features, outputs) != nullptr)
+  if (steelyard::forest::array_error(arrays, features, outputs) != nullptr)
     return;
   const steelyard::forest::Forest forest(arrays, features, outputs);
   const std::vector<double> rows = rows_of(features);
@@ -107,7 +107,7 @@ void try_tree(Bytes &in) {
   view.test = test.data(), view.column = column.data(), view.threshold = threshold.data();
   view.first_child = first.data(), view.n_children = count.data();
   view.branch = branch.data(), view.weight = weight.data();
-  if (steelyard::tree::fault(view, nodes, features) != nullptr)
+  if (steelyard::tree::array_error(view, nodes, features) != nullptr)
     return;
   const std::vector<double> rows = rows_of(features);
   std::vector<steelyard::tree::Step> pending;

@@ -54,7 +54,7 @@ class DataFileError(SteelyardError, ValueError):
 
 
 class DataNotFoundError(SteelyardError, FileNotFoundError):
-    """A data set that is neither on this machine nor to be had from its public address."""
+    """A data set that is not on this machine and cannot be downloaded."""
 
 
 class ChecksumError(SteelyardError, OSError):

@@ -186,7 +186,7 @@ def parsed(parser: Any) -> Callable[..., Any]:
         made = parser(base, width)
         made.feed(block, row_limit)
         made.finish()
-        return made.fault(), made.rows, made.widest, made.take(), made.take()
+        return made.error(), made.rows, made.widest, made.take(), made.take()
 
     return answers
 

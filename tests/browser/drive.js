@@ -48,7 +48,7 @@ async function run(browser, task) {
     else await page.fill("#" + id, value);
   }
   for (const key of task.keys || []) await page.keyboard.press(key);
-  if (task.reset) await page.click("#told-prices");
+  if (task.reset) await page.click("#given-prices");
   await page.waitForTimeout(50);
   const focus = await page.evaluate(() => document.activeElement.id || document.activeElement.tagName).catch(() => null);
   const found = { ...(await observe(page, task).catch(() => null)), said, asked, focus };

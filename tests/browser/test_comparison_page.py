@@ -188,7 +188,7 @@ def test_without_script_all_numbers_and_charts_show(browse: Browse, pages: dict[
     assert "Prices can be changed where scripts may run" in text
 
 
-def test_the_address_keeps_the_prices_and_a_button_returns_to_the_told_ones(
+def test_the_address_keeps_the_prices_and_a_button_returns_to_the_given_ones(
     browse: Browse, pages: dict[str, Path]
 ) -> None:
     file, data = str(pages["two"]), embedded(pages["two"])
@@ -204,8 +204,8 @@ def test_the_address_keeps_the_prices_and_a_button_returns_to_the_told_ones(
     )
     assert first["hash"] == f"#what-if&{cell}=11&capacity=50"
     assert first["texts"] == sent["texts"]
-    told = expected_texts(data, data["prices"], None, None)
-    assert back["texts"]["out-cost"] == keyed["texts"]["out-cost"] == told["out-cost"]
+    given_prices = expected_texts(data, data["prices"], None, None)
+    assert back["texts"]["out-cost"] == keyed["texts"]["out-cost"] == given_prices["out-cost"]
     costlier = [list(row) for row in data["prices"]]
     costlier[data["positive"]][1 - data["positive"]] = 80.0
     assert slid["texts"]["out-cost"] == expected_texts(data, costlier, None, None)["out-cost"]

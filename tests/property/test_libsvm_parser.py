@@ -80,15 +80,15 @@ def parsed(text: bytes, base: int = 1, width: int = -1, dtype: type = np.float64
     rows = []
     for start, stop in itertools.pairwise(edges):
         block = np.frombuffer(text[start:stop], np.uint8)
-        while len(block) and not parser.fault():
+        while len(block) and not parser.error():
             block = block[parser.feed(block, limit) :]
             assert parser.rows <= limit
             if parser.rows == limit:
                 rows += unpacked(parser)
-    if not parser.fault():
+    if not parser.error():
         parser.finish()
-    if parser.fault():
-        return parser.fault()[:2]
+    if parser.error():
+        return parser.error()[:2]
     return rows + unpacked(parser)
 
 

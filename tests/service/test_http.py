@@ -79,7 +79,7 @@ def test_a_program_can_use_it_whole(served):
     _, _, table = call(server.url, "GET", "/v1/p/export.csv?only=labelled", token=tokens["reader"])
     assert table.count(b"\r\n") == 1 + summary["spent"]
     estimates = reader.estimates()
-    assert estimates["cost"]["value"] is None or estimates["dear_mistakes"] >= 6
+    assert estimates["cost"]["value"] is None or estimates["costly_mistakes"] >= 6
     assert verified(folder).events == summary["events"]
 
 

@@ -42,14 +42,14 @@ def test_no_number_below_six_costly_mistakes_and_a_nominal_band_above(folder):
     for step in range(12):
         run(bench, 60, seed=step)
         found = seen(bench)
-        enough = found.estimates.effective_size >= LEAST_SIZE and found.estimates.dear_mistakes >= LEAST_MISTAKES
+        enough = found.estimates.effective_size >= LEAST_SIZE and found.estimates.costly_mistakes >= LEAST_MISTAKES
         assert (found.estimates.cost.value is not None) == enough
         if enough:
             assert found.words["cost_note"].startswith("nominal 95%, for one look")
             assert " to " in found.words["cost_band"]
             told.add("number")
         elif found.estimates.effective_size >= LEAST_SIZE:
-            assert found.words["cost_band"] == f"too few mistakes seen: {found.estimates.dear_mistakes} of 6"
+            assert found.words["cost_band"] == f"too few mistakes seen: {found.estimates.costly_mistakes} of 6"
             assert found.words["cost"] == "–"
             told.add("mistakes")
     assert "number" in told

@@ -88,7 +88,7 @@ def test_estimates_hold_the_truth_and_a_naive_number_does_not(folder):
     assert abs(np.mean(bands) - np.mean(truths)) < 0.5 * abs(np.mean(naive) - np.mean(truths))
 
 
-def test_no_number_without_labels_or_dear_mistakes(folder):
+def test_no_number_without_labels_or_costly_mistakes(folder):
     bench = Bench(folder, settings_of(costs={"fn": 10, "fp": 1}, budget=100))
     assert shown(bench).cost.reason == "too few labels to say"
     for _ in range(60):

@@ -6,6 +6,7 @@ lists the places where a word means what it means elsewhere in the field, with t
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,18 @@ HERE = {
     ("service/pace.py", "pace"): "the setting of a project, as the HTTP interface has it",
     ("service/records.py", "read"): "the method of a reader",
 }
+# Words that stand in no name, comment, message, template or script of what is shipped, nor on the site.
+UNSAID = re.compile(r"(?<![A-Za-z])(teach(es|er|ing)?|taught|told|dear(er|est)?|begun)(?![A-Za-z])", re.IGNORECASE)
+SHIPPED = [
+    ("src/steelyard", "*.py *.html *.js *.css *.toml *.j2"),
+    ("native", "*.hpp *.cpp *.inl"),
+    ("docs", "*.md *.py"),
+]
+SHIPPED += [("examples", "*.py"), (".", "README.md ARCHITECTURE.md CONTRIBUTING.md CMakeLists.txt")]
+NATIVE = """
+    Seen Glance Doubt Lack Turn Spread Seats Handed OnPages Ahead Form Cases Test Part take_turn learn_later fault
+    miss alarm stride adopt opened steer bend dear_ones
+"""
 HOMONYMS = "Plan Problem Settings Solution Task Candidate Weighed read_costs row_costs class_costs labels_of draw"
 
 
@@ -97,6 +110,39 @@ def test_nor_is_anything_outside_the_package_called_so(folder: str) -> None:
 def outside(source: str) -> list[str]:
     """What a file defines by one of the words that are used nowhere."""
     return sorted({name for name, _ in names(source)} & OUTSIDE)
+
+
+@pytest.mark.parametrize(("folder", "patterns"), SHIPPED)
+def test_no_text_says_what_only_its_authors_would_say(folder: str, patterns: str) -> None:
+    search = Path.rglob if folder != "." else Path.glob
+    paths = [
+        path for pattern in patterns.split() for path in search(ROOT / folder, pattern) if "_build" not in path.parts
+    ]
+    assert paths
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in sorted(paths)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if UNSAID.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "native").rglob("*.[chi]*pp")), ids=lambda path: path.name)
+def test_nor_does_native_code_name_anything_so(path: Path) -> None:
+    assert native_words(path.read_text(encoding="utf-8")) & set(NATIVE.split()) == set()
+
+
+def native_words(source: str) -> set[str]:
+    """The identifiers of C++ code."""
+    return set(re.findall(r"[A-Za-z_]\w*", re.sub(r'"(\\.|[^"\\])*"|//.*', "", source)))
+
+
+def test_comments_and_text_name_nothing_in_native_code() -> None:
+    assert native_words('int a_b = f("fault"); // Turn') == {"int", "a_b", "f"}
+    assert UNSAID.search("x_told = 1")
+    assert UNSAID.search("Dearest") is not None
+    assert UNSAID.search("could not be foretold") is None
 
 
 def test_every_exception_is_still_needed() -> None:

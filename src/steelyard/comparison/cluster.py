@@ -29,7 +29,7 @@ class ExecutorPool:
     data : the question
     cv : folds
     executor : where units run; it stays open
-    interrupted : asked between results; True takes back what has not begun
+    interrupted : asked between results; True takes back what has not started
     """
 
     def __init__(

@@ -376,11 +376,13 @@ def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> Candidat
     able = [r for r in runs if r.proba is not None and r.candidate is not None and r.candidate.kind.savable]
     if not able:
         return None
-    weights = greedy_blend(_told(able, 0, labels), labels.weights)
+    weights = greedy_blend(_truth_probabilities(able, 0, labels), labels.weights)
     able = [r for r, w in zip(able, weights, strict=True) if w > 0]
     common = min(len(r.repeats) for r in able)
     count = None if labels.weights is None else np.tile(labels.weights, common + 1)
-    weights = greedy_blend(np.vstack([_told(able, repeat, labels) for repeat in range(common + 1)]), count)
+    weights = greedy_blend(
+        np.vstack([_truth_probabilities(able, repeat, labels) for repeat in range(common + 1)]), count
+    )
     members = [(r, float(w)) for r, w in zip(able, weights, strict=True) if w > 0]
     mean: Floats = np.sum([w * np.asarray(r.proba, dtype=np.float64) for r, w in members], axis=0)
     blend = CandidateRun("blend", "blend", proba=mean.astype(np.float32), members=members, folds=members[0][0].folds)
@@ -391,7 +393,7 @@ def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> Candidat
     return blend
 
 
-def _told(runs: Sequence[CandidateRun], repeat: int, labels: ComparisonData) -> Floats:
+def _truth_probabilities(runs: Sequence[CandidateRun], repeat: int, labels: ComparisonData) -> Floats:
     """The probability that each run gives the truth."""
     at = np.arange(len(labels.codes))
     proba = [r.proba if repeat == 0 else r.repeats[repeat - 1] for r in runs]

@@ -144,7 +144,7 @@ def _pieces(parser: Any, content: Any, where: str, row_limit: int, limited: bool
 
 
 def _raise_error(parser: Any, where: str, limited: bool) -> None:
-    found = parser.fault()
+    found = parser.error()
     if found is None:
         return
     word, line, column, token = found

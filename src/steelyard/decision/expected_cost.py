@@ -144,7 +144,7 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         if costs is None:
             return self.costs_
         if isinstance(costs, CostRule):
-            raise invalid("costs", "be known before the truth is", costs, "Give rules to the constructor or fit.")
+            raise invalid("costs", "not depend on y", costs, "Give rules to the constructor or fit.")
         if not isinstance(costs, Costs) and np.ndim(costs) == 3:
             return Costs.from_matrices(costs, classes=self.classes_)
         return as_costs(costs, None, self.classes_)

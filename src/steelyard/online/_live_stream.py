@@ -13,6 +13,7 @@ import numpy as np
 from ..active import AskAll, Budget, QueryRule
 from ..costs import Costs
 from ..costs.rules import CostsLike
+from ..errors import InvalidInputError
 from ..validation.values import check_count, invalid
 from ._binary_stream import check_query
 from .sparse_row import SparseRow
@@ -256,6 +257,11 @@ class LiveStreamMixin:
             yield row, label, at, cost, weight
         if next(remaining, _NOTHING) is not _NOTHING:
             raise invalid("rows", f"be as many as the {n} labels", "more")
+
+
+def no_pending_query() -> InvalidInputError:
+    """What to raise where a label comes that was not asked for, though labels are limited."""
+    return InvalidInputError("learn() without a pending query: call decide() first")
 
 
 def _width(x: Any) -> int:

@@ -18,7 +18,7 @@ from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
-from ._live_stream import LiveStreamMixin
+from ._live_stream import LiveStreamMixin, no_pending_query
 from ._passes import PassesMixin
 from ._saving import BinaryStateMixin
 from .adaptive import class_costs, row_costs
@@ -250,9 +250,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._truth(y)  # a wrong label is said first
-            raise invalid(
-                "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
-            )
+            raise no_pending_query()
         self._learn_example(x, y, cost, sample_weight)
 
     def _learn_example(self, x: Any, y: Any, cost: float | None, sample_weight: float) -> None:

@@ -21,7 +21,7 @@ from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
 from ._binary_stream import all_queried, check_query, check_stream_rows, one_row
 from ._labels import as_column, uniform_draws
-from ._live_stream import LiveStreamMixin
+from ._live_stream import LiveStreamMixin, no_pending_query
 from ._multiclass_stream import (
     Floats,
     MulticlassConfig,
@@ -267,9 +267,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         engine = getattr(self, "_stream", None) or self._running_from(x)
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._code(y)  # a wrong label is said first
-            raise invalid(
-                "learn", "follow a decision that asked, when labels are limited", "a label that was not asked for"
-            )
+            raise no_pending_query()
         self._learn_example(x, y, costs, sample_weight)
 
     def _learn_example(self, x: Any, y: Any, costs: Any, sample_weight: float) -> None:

@@ -117,12 +117,12 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
     def _learned(self, rows: Any, *, new: bool, out: Floats | None = None) -> Self:
         check_flag("unit_norm", self.unit_norm)
-        counts, mean, squares = self._begun(rows, new)
+        counts, mean, squares = self._sums_of(rows, new)
         scale_rows(np.ascontiguousarray(rows, dtype=np.float64), counts, mean, squares, out)
         self.counts_, self.mean_, self.squares_ = counts, mean, squares
         return self
 
-    def _begun(self, rows: Any, new: bool) -> tuple[Floats, Floats, Floats]:
+    def _sums_of(self, rows: Any, new: bool) -> tuple[Floats, Floats, Floats]:
         """Copies of the sums, so that a call that fails changes nothing."""
         if new:
             return np.zeros(rows.shape[1]), np.zeros(rows.shape[1]), np.zeros(rows.shape[1])

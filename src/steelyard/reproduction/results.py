@@ -189,7 +189,7 @@ class Results:
         text = path.read_text(encoding="utf-8", errors="replace")
         first, *lines = text.split("\n")
         if not lines:  # not even its first line was finished
-            found.notes.append(f"{path.name}, line 1 is cut off: the file is begun anew.")
+            found.notes.append(f"{path.name}, line 1 is cut off: the file is started anew.")
             return found
         found.header = next(csv.reader([first]), [])
         if tuple(found.header[: len(FIXED)]) != FIXED or found.header[-1] != "checksum":

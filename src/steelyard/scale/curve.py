@@ -1,7 +1,7 @@
 """Curves over thresholds by parts: a histogram of scores whose bins need no look at the data, with its error bound.
 
 A score as a double, read as a whole number that orders like it, loses its last 40 bits: bins are 1/4096 wide relative
-to the score, the same for all parts, and counts add up. What is told at the edges of bins is exact.
+to the score, the same for all parts, and counts add up. What is reported at the edges of bins is exact.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def _product(one: Wholes, other: Wholes) -> int:
 def _costs(found: Histogram, fn: Wholes, fp: Wholes, costs: Floats) -> tuple[Floats, float]:
     """The mean cost at each threshold, and how much less one within a bin can have at most."""
     rows = int(found.positive.sum() + found.negative.sum())
-    dear = [float(costs[1, 0] - costs[1, 1]), float(costs[0, 1] - costs[0, 0])]  # of a miss, of a false alarm
+    price = [float(costs[1, 0] - costs[1, 1]), float(costs[0, 1] - costs[0, 0])]  # of a miss, of a false alarm
     base = float(costs[1, 1]) * int(found.positive.sum()) + float(costs[0, 0]) * int(found.negative.sum())
-    total = base + dear[0] * fn + dear[1] * fp
+    total = base + price[0] * fn + price[1] * fp
     # Within a bin at most its negatives are spared against its lower edge, its positives against its upper one.
-    least = np.maximum(total[:-1] - abs(dear[1]) * found.negative, total[1:] - abs(dear[0]) * found.positive)
+    least = np.maximum(total[:-1] - abs(price[1]) * found.negative, total[1:] - abs(price[0]) * found.positive)
     return total / rows, max(0.0, float(total.min() - least.min())) / rows

@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 def finish_lbfgs(fitted: Any, folder: WorkFolder, job: Job, executor: Executor | None, *, max_passes: int) -> Any:
     """The weights that minimise |W|^2 / 2 + sum over rows and classes of t[k] log(1 / p[k]), from ``fitted`` on.
 
-    p are the softmax of linear scores and t[k] = max c - c[k] is how much answering k saves against the dearest answer,
-    so the largest p is the cheapest answer on average. For two classes this is the cost-weighted logistic loss of one
+    p are the softmax of linear scores and t[k] = max c - c[k] is what answering k saves against the costliest answer:
+    the largest p is the cheapest answer on average. For two classes this is the cost-weighted logistic loss of one
     score. Every evaluation is one pass over the parts. Its sums are files of the job, named after the weights, so that
     a later call finds those that were done.
     """
@@ -145,7 +145,7 @@ def chunk_sums(X: Any, positive: NDArray[np.bool_], cost: Floats, weights: Float
 
 
 def class_sums(X: Any, saved: Floats, weights: Floats) -> Floats:
-    """The same for many classes: ``saved[i, k]`` is what answering k saves against the dearest answer to row i."""
+    """The same for many classes: ``saved[i, k]`` is what answering k saves against the costliest answer to row i."""
     scores = np.column_stack([_scores(X, one) for one in weights])
     top = scores.max(axis=1, keepdims=True)
     log_sum = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))

@@ -85,7 +85,7 @@ def class_weights(costs: Costs, classes: NDArray[Any]) -> Floats:
 
 
 def _fit_again(fit: Any, executor: ClusterExecutor) -> Any:
-    """A fit, begun anew if it failed and workers were lost meanwhile."""
+    """A fit, started anew if it failed and workers were lost meanwhile."""
     for attempt in range(TRIES):
         before = set(executor.client.nthreads())
         try:

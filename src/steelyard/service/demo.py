@@ -29,7 +29,7 @@ ALONE = 60.0  # seconds after which somebody who took over counts as gone
 DIGEST_EVERY = 5.0
 PERSON = "simulated person"
 VISITOR = "you"
-LAST = 300  # rows whose true cost is told
+LAST = 300  # rows whose true cost is shown
 DEMOS = ("payments", "german")
 Row = tuple[dict[str, Cell], str]
 

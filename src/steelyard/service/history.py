@@ -32,11 +32,11 @@ def learned_from(settings: ProjectSettings, rows: Iterable[dict[str, Any]], targ
             examples.append((state.encoder.one(cells), labels.index(str(label))))
         except SteelyardError as error:
             raise invalid(f"row {number} of the history", "be one the project can learn", str(error)) from None
-    _teach(state, examples)
+    _learn_examples(state, examples)
     return state, len(examples)
 
 
-def _teach(state: State, examples: list[tuple[Row, int]]) -> None:
+def _learn_examples(state: State, examples: list[tuple[Row, int]]) -> None:
     """Learn the examples on a learner that may ask for as many labels; take over what it has learned."""
     fresh = state.learner.state()
     lent = state.learner.changed(budget=len(examples)) if len(examples) else state.learner

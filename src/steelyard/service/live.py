@@ -42,7 +42,7 @@ class EstimatesReply(msgspec.Struct, frozen=True):
     rounds: int
     labels: int
     effective_size: float
-    dear_mistakes: int
+    costly_mistakes: int
     unanswered: float
     waiting: int
     level: str
@@ -145,7 +145,7 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
         rounds=found.rounds,
         labels=len(found.trace.y),
         effective_size=size,
-        dear_mistakes=mistakes,
+        costly_mistakes=mistakes,
         unanswered=found.unanswered,
         waiting=snapshot.open,
         level="nominal 95%",
@@ -193,7 +193,7 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
 
 def _support(found: Labelled, matrix: Any) -> tuple[float, int]:
     """Effective size, and labels that showed a mistake of the costliest kind."""
-    return effective_size(found.trace), _dear_mistakes(matrix, found.trace)
+    return effective_size(found.trace), _costly_mistakes(matrix, found.trace)
 
 
 def effective_size(trace: Trace) -> float:
@@ -202,7 +202,7 @@ def effective_size(trace: Trace) -> float:
     return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
 
 
-def _dear_mistakes(matrix: Any, trace: Trace) -> int:
+def _costly_mistakes(matrix: Any, trace: Trace) -> int:
     """Labels that showed a mistake of the costliest kind."""
     costs = matrix[trace.y, trace.prediction] if len(trace.y) else np.empty(0)
     off = matrix[~np.eye(len(matrix), dtype=bool)]

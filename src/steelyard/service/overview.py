@@ -240,7 +240,7 @@ def _number(name: str, found: EstimateReply, shown: Callable[[float, float], str
 
 def _support_in_words(found: EstimatesReply, settings: ProjectSettings) -> str:
     kind = costliest_kind(settings)
-    seen = f"{found.dear_mistakes:,} {kind} among {found.labels:,} labels, worth {rounded(found.effective_size, 0)}"
+    seen = f"{found.costly_mistakes:,} {kind} among {found.labels:,} labels, worth {rounded(found.effective_size, 0)}"
     if found.cost.reason is not None:
         return f"{seen}; a number needs {LEAST_MISTAKES} and 30"
     return f"{found.level}, for one look; {seen}"
@@ -251,10 +251,10 @@ def costliest_kind(settings: ProjectSettings) -> str:
     matrix, labels = settings.cost_matrix(), settings.labels
     pairs = [(matrix[i, j], i, j) for i in range(len(labels)) for j in range(len(labels)) if i != j]
     most = max(cost for cost, _, _ in pairs)
-    dear = [(i, j) for cost, i, j in pairs if cost == most]
-    if len(dear) > 1:
+    costliest = [(i, j) for cost, i, j in pairs if cost == most]
+    if len(costliest) > 1:
         return "mistakes"
-    (i, j) = dear[0]
+    (i, j) = costliest[0]
     return f"“{labels[i]}” taken for “{labels[j]}”"
 
 

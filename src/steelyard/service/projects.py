@@ -211,7 +211,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
 
 
 def first_state(store: SQLiteStore, head: ProjectHead) -> State:
-    """The state after the first event: nothing learned, or what its history has taught, which the event vouches for."""
+    """The state after the first event: nothing learned, or what its history gave, which the event vouches for."""
     first = first_event(store, head)
     expected = unpack(first).start
     if expected is None:

@@ -54,7 +54,7 @@ class SideColumns:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SideColumns:
-        """What :meth:`to_dict` told; raises StateError if it cannot have."""
+        """What :meth:`to_dict` returned; raises StateError if it cannot have."""
         id = values.get("id")
         stated = {role: values[f"cost_{role}"] for role in ROLES if f"cost_{role}" in values}
         sound = all(type(value) in (int, float, str) for value in stated.values()) and len(stated) in (0, len(ROLES))

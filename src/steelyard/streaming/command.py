@@ -32,7 +32,7 @@ from .settings import StreamSettings, new_session, resume_session
 
 WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
-MOST_AWAITED = 10_000  # labels that a state keeps rows for, unless told otherwise
+MOST_AWAITED = 10_000  # labels that a state keeps rows for, unless set otherwise
 SCHEMA = 1  # of the JSON
 SYNC = ("never", "state", "chunk")
 

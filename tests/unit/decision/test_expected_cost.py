@@ -69,7 +69,7 @@ def test_what_cannot_be_used_is_refused() -> None:
         model.predict(X[:2], costs=np.ones((3, 3, 3)))
     with pytest.raises(CostsError, match="K x K"):
         model.predict(X[:2], costs=np.ones((2, 3)))
-    with pytest.raises(InvalidInputError, match="known before the truth"):
+    with pytest.raises(InvalidInputError, match="not depend on y"):
         model.predict(X[:2], costs=InverseFrequency())
 
 

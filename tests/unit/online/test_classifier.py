@@ -178,7 +178,10 @@ def test_wrong_calls_are_named() -> None:
         (lambda: model.decide(X[0, :3]), "3 features"),
         (lambda: model.cancel_query(0), "count must be"),
         (lambda: OnlineClassifier(Perceptron()).fit(X, Y, sample_weight=np.ones(300)), "blind to costs"),
-        (lambda: OnlineClassifier(query=AskFirst(), budget=3).start(7, [0, 1]).learn(X[0], 1), "follow a decision"),
+        (
+            lambda: OnlineClassifier(query=AskFirst(), budget=3).start(7, [0, 1]).learn(X[0], 1),
+            "without a pending query",
+        ),
     ]:
         before = model.coef_.tobytes()
         with pytest.raises(ValueError, match=words):

@@ -16,7 +16,7 @@ def test_an_axis_holds_zero_and_all_values() -> None:
 
 
 def test_a_line_its_band_and_its_diagonal_are_paths() -> None:
-    band = Series("told", [0.1, 0.9], [0.0, 0.8], [0.2, 1.0], chosen=True, dots=True)
+    band = Series("observed", [0.1, 0.9], [0.0, 0.8], [0.2, 1.0], chosen=True, dots=True)
     drawing = LineChart("t", [0.1, 0.9], [band], "x", "y", diagonal=True).drawing()
     assert drawing["lines"][0]["path"].startswith("M")
     assert drawing["lines"][0]["band"].endswith("Z")

@@ -35,12 +35,12 @@ def random_page(rng: np.random.Generator, k: int, rows: bool) -> dict[str, Any]:
     entries = []
     for j in range(4):
         counts = rng.integers(0, 5, (30, k)) + np.eye(k, dtype=int)[rng.integers(0, k, 30)]
-        told = counts + rng.random((30, k)).round(3)
+        proba = counts + rng.random((30, k)).round(3)
         entry: dict[str, Any] = {
             "name": f"e{j}",
             "family": "baseline",
             "counts": counts.tolist(),
-            "told": told.tolist(),
+            "proba": proba.tolist(),
         }
         if j == 3:
             entry |= {"family": "constant", "answers": [int(v) for v in rng.integers(0, k, 30)]}

@@ -70,12 +70,12 @@ def test_a_torn_line_is_set_aside_and_its_run_done_again(results: Results, recip
 
 
 @pytest.mark.parametrize("left", [0, 1, 40])
-def test_a_file_cut_in_its_first_line_is_begun_anew(results: Results, recipe: Recipe, left: int) -> None:
+def test_a_file_cut_in_its_first_line_is_started_anew(results: Results, recipe: Recipe, left: int) -> None:
     path = results.path(recipe)
     path.write_text(path.read_text()[:left])
     notes: list[str] = []
     assert results.runs(recipe, notes=notes) == []
-    assert notes == ["table9-german.csv, line 1 is cut off: the file is begun anew."]
+    assert notes == ["table9-german.csv, line 1 is cut off: the file is started anew."]
     assert results.repair(recipe, "d") == notes
     results.append(recipe, "d", Run("a, b", 0, 0.5, {"cost": 1.0}), {})
     assert [run.run for run in results.runs(recipe)] == [0]

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 class Units:
     """Price of every cell as given, and the units of every row: (n, K, K), or None where each is 1.
 
-    ``expected`` are the units as known before the truth is.
+    ``expected`` are the units that do not depend on the truth.
     """
 
     prices: Floats
@@ -56,7 +56,7 @@ def units_of(data: ComparisonData) -> Units:
 
 
 def binned(run: CandidateRun, data: ComparisonData, units: Units) -> dict[str, Any]:
-    """One candidate as plain lists: ``counts`` of each truth, what was ``told`` of it, its fixed ``answers`` if any.
+    """One candidate as plain lists: ``counts`` of each truth, the sums of its ``proba``, its fixed ``answers`` if any.
 
     Where costs differ by row, also ``sums`` and ``squares`` of what was paid and what was ``expected``. Where rows have
     weights all these are of weighted rows, and ``count_squares`` (of the weights) and ``crosses`` (of weight and what
@@ -77,7 +77,7 @@ def binned(run: CandidateRun, data: ComparisonData, units: Units) -> dict[str, A
     weights = data.row_weights[:, None]
     truth = weights * np.eye(len(data.classes))[data.codes]
     believed = truth if proba is None else weights * proba
-    found: dict[str, Any] = {"counts": _sums(truth, groups), "told": _sums(believed, groups)}
+    found: dict[str, Any] = {"counts": _sums(truth, groups), "proba": _sums(believed, groups)}
     if data.weights is not None:
         found["count_squares"] = _sums(truth**2, groups)
     if proba is None:

@@ -41,7 +41,7 @@ def confusions(data: ComparisonData, run: CandidateRun) -> Confusions:
     return Confusions(counts, money)
 
 
-def dearest_cells(found: Confusions, classes: NDArray[Any], most: int = 20) -> list[dict[str, Any]]:
+def costliest_cells(found: Confusions, classes: NDArray[Any], most: int = 20) -> list[dict[str, Any]]:
     """The confusions that cost most, for tables too wide to read."""
     order = np.argsort(-found.money, axis=None, kind="stable")[:most]
     whole = float(found.money.sum())
@@ -72,7 +72,7 @@ def mistakes(evaluation: Evaluation, run: CandidateRun, *, show_rows: bool) -> l
             "row": int(rows[i]) + 1,
             "truth": str(data.classes[truth]),
             "answer": str(data.classes[int(run.answers[i])]),
-            "told": None if run.proba is None else float(run.proba[i, truth]),
+            "proba": None if run.proba is None else float(run.proba[i, truth]),
             "cost": float(np.asarray(run.paid)[i]),
         }
         found.append(line | ({"cells": _cells(evaluation.problem, int(rows[i]))} if show_rows else {}))
@@ -165,5 +165,5 @@ def _reliability(score: Floats, truth: NDArray[np.bool_], weights: Floats) -> Re
     n, observed = effective_rows(weights), float(np.average(truth, weights=weights))
     centre = (observed + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(observed * (1 - observed) / n + _Z**2 / (4 * n * n))
-    told = float(np.average(score, weights=weights))
-    return Reliability(told, observed, max(0.0, centre - half), min(1.0, centre + half), len(score))
+    mean_score = float(np.average(score, weights=weights))
+    return Reliability(mean_score, observed, max(0.0, centre - half), min(1.0, centre + half), len(score))

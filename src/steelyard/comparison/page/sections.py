@@ -7,7 +7,7 @@ from typing import Any
 
 from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import LineChart, Series, axis_of
-from .evidence import calibration, confusions, dearest_cells, mistakes, segment_costs
+from .evidence import calibration, confusions, costliest_cells, mistakes, segment_costs
 from .refits import Refits, importances, learning_curve
 from .source import PageSource
 
@@ -25,7 +25,7 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
     found = confusions(data, of.winner)
     whole = float(found.money.sum())
     currency = data.costs.currency
-    worst = dearest_cells(found, data.classes)
+    worst = costliest_cells(found, data.classes)
     top = worst[0] if worst else None
     said = "Nothing was confused."
     if top is not None:
@@ -79,7 +79,7 @@ def mistakes_part(of: PageSource, show_rows: bool) -> list[dict[str, Any]]:
     found = mistakes(of.evaluation, of.winner, show_rows=show_rows)
     for line in found:
         line["cost"] = money(line["cost"], max(abs(line["cost"]), 1e-9) / 200, currency)
-        line["told"] = None if line["told"] is None else f"{line['told']:.2f}"
+        line["proba"] = None if line["proba"] is None else f"{line['proba']:.2f}"
     return found
 
 

@@ -101,7 +101,7 @@ def _shares(
     for b, count in enumerate(entry["counts"]):
         n = sum(count)
         expected = [
-            sum(prices[i][j] * _cell(entry, "expected", b, i, j, entry["told"][b][i]) for i in range(k))
+            sum(prices[i][j] * _cell(entry, "expected", b, i, j, entry["proba"][b][i]) for i in range(k))
             for j in range(k)
         ]
         if abstain is not None and fixed is None:

@@ -22,7 +22,7 @@ function shares(entry, prices, abstain, capacity, positive) {
     const n = count.reduce((a, v) => a + v, 0), expected = [];
     for (let j = 0; j < k; j++) {
       let sum = 0;
-      for (let i = 0; i < k; i++) sum += prices[i][j] * cell(entry, "expected", b, i, j, entry.told[b][i]);
+      for (let i = 0; i < k; i++) sum += prices[i][j] * cell(entry, "expected", b, i, j, entry.proba[b][i]);
       expected.push(sum);
     }
     if (abstain !== null && fixed === undefined) expected.push(abstain * n);
@@ -168,9 +168,9 @@ function numberOf(id) {
 }
 
 function pricesNow() {
-  return data.prices.map((row, i) => row.map((told, j) => {
+  return data.prices.map((row, i) => row.map((given, j) => {
     const value = numberOf("price-" + i + "-" + j);
-    return value === null ? told : value;
+    return value === null ? given : value;
   }));
 }
 
@@ -186,7 +186,7 @@ function costlier(gap, error, fewest) {
 }
 
 function say(found) {
-  const place = byId("verdict"), told = data.entries[0].name;
+  const place = byId("verdict"), recommended = data.entries[0].name;
   place.textContent = "";
   const name = element("b", data.entries[found.chosen].name);
   if (found.chosen === 0 && found.cheapest === 0) {
@@ -199,7 +199,7 @@ function say(found) {
     place.append(name, " stays: ", data.entries[found.cheapest].name, " is cheaper by ",
       money(gap, spread, data.currency, 1), " a row, ", found.word === "too few to say" ? found.word : "which is " + found.word, ".");
   } else {
-    place.append(name, " is " + found.word + " cheaper than " + told + ", by ", money(gap, spread, data.currency, 1), " a row.");
+    place.append(name, " is " + found.word + " cheaper than " + recommended + ", by ", money(gap, spread, data.currency, 1), " a row.");
   }
 }
 
@@ -269,8 +269,8 @@ function missField() { return byId("price-" + data.positive + "-" + (1 - data.po
 
 function slide(prices) {
   if (!byId("ratio")) return;
-  const p = data.positive, told = data.prices[p][1 - p], alarm = prices[1 - p][p];
-  const factor = prices[p][1 - p] / (told || 1);
+  const p = data.positive, given = data.prices[p][1 - p], alarm = prices[1 - p][p];
+  const factor = prices[p][1 - p] / (given || 1);
   if (document.activeElement !== byId("ratio") && factor > 0) {
     byId("ratio").value = String(Math.round(100 * Math.log(factor) / Math.log(RATIO_SPAN)));
   }
@@ -279,8 +279,8 @@ function slide(prices) {
 }
 
 function moved() {
-  const p = data.positive, told = data.prices[p][1 - p] || 1;
-  missField().value = String(Number((told * RATIO_SPAN ** (Number(byId("ratio").value) / 100)).toPrecision(3)));
+  const p = data.positive, given = data.prices[p][1 - p] || 1;
+  missField().value = String(Number((given * RATIO_SPAN ** (Number(byId("ratio").value) / 100)).toPrecision(3)));
   show();
 }
 
