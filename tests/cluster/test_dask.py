@@ -2,11 +2,10 @@
 
 import itertools
 import json
+import multiprocessing
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -49,6 +48,10 @@ CASES = {  # by workers: rule, passes and bits of hashing
     3: [("AROW", 1, None), ("SCW1", 3, None), ("AROW", 3, HASHED)],
 }
 RULES: dict[str, Any] = {"AROW": AROW, "SCW1": SCW1}
+FORKED = multiprocessing.get_context("forkserver")  # processes start with what they need, imported once for all
+FORKED.set_forkserver_preload(["distributed.cli.dask_scheduler", "distributed.cli.dask_worker", "steelyard.scale"])
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main(sys.argv[1:])"
+WORKER = "from distributed.cli.dask_worker import main; main(sys.argv[1:])"
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +88,16 @@ class Cluster:
     def __init__(self) -> None:
         self.address = f"tcp://127.0.0.1:{free_port()}"
         port = self.address.rpartition(":")[2]
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+        self.scheduler = start(SCHEDULER, "--host", "127.0.0.1", "--port", port, "--no-dashboard")
         self.workers: list[Any] = []
 
     def add_worker(self) -> None:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "300"]
-        self.workers.append(self._start("worker", self.address, "--host", "127.0.0.1", *options))
+        self.workers.append(start(WORKER, self.address, "--host", "127.0.0.1", *options))
 
     def have(self, count: int) -> None:
         """See to it that so many workers run: those of the test before, and new ones."""
-        running = [process for process in self.workers if process.poll() is None]
+        running = [process for process in self.workers if process.is_alive()]
         for process in running[count:]:
             end(process)
         self.workers = running[:count]
@@ -107,20 +110,22 @@ class Cluster:
                 time.sleep(0.02)
             assert len(client.nthreads()) == count
 
-    def _start(self, *command: str) -> Any:
-        run = "import sys; from distributed.cli import dask_scheduler, dask_worker; "
-        run += "(dask_scheduler if sys.argv[1] == 'scheduler' else dask_worker).main(sys.argv[2:])"
-        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen([sys.executable, "-c", run, *command], **quiet)
-
     def close(self) -> None:
         for process in [*self.workers, self.scheduler]:
             end(process)
 
 
+def start(code: str, *arguments: str) -> Any:
+    """A process of its own that runs this code, quietly."""
+    quiet = "import os, sys; os.dup2(os.open(os.devnull, os.O_WRONLY), 1); os.dup2(1, 2); "
+    process = FORKED.Process(target=exec, args=(quiet + f"sys.argv[1:] = {arguments!r}\n{code}", {}), daemon=True)
+    process.start()
+    return process
+
+
 def end(process: Any) -> None:
     process.kill()
-    process.wait()
+    process.join()
 
 
 @contextmanager
@@ -157,11 +162,9 @@ def test_a_wrong_address_is_named() -> None:
 
 
 CLIENT = """
-import sys
 from steelyard import AROW, OnlineClassifier
 from steelyard.scale import fit_parts, on_dask
 with on_dask(sys.argv[1]) as executor:
-    print("begun", flush=True)
     fit_parts(OnlineClassifier(AROW(), fit_intercept=True), sys.argv[2], target="y", lanes=8, work=sys.argv[3],
               executor=executor, progress=False)
 """
@@ -173,17 +176,13 @@ def test_a_killed_or_stopped_client_takes_its_tasks_along(
 ) -> None:
     work = tmp_path / "w"
     running.have(1)
-    arguments = [running.address, str(folder), str(work)]
-    client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert client.stdout is not None
-    client.stdout.readline()
+    client = start(CLIENT, running.address, str(folder), str(work))
     until = time.monotonic() + 300
     while time.monotonic() < until and not list(work.glob("pass-000-lane-*.steelyard")):
         time.sleep(0.002)
-    client.send_signal(number)
-    client.communicate(timeout=300)
+    os.kill(client.pid, number)
+    client.join(300)
+    assert client.exitcode is not None
     with distributed.Client(running.address, set_as_default=False) as watching:
         while time.monotonic() < until and any(watching.processing().values()):
             time.sleep(0.02)
@@ -307,14 +306,14 @@ def test_a_comparison_and_a_search_outlive_the_worker_that_holds_the_data(
         with monkeypatch.context() as patched:
             patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
             found = compare(X, y, executor=executor, **given)
-        assert running.workers[0].poll() is not None
+        assert not running.workers[0].is_alive()
         assert found.to_json() == compare(X, y, **given).to_json()
         one = AdaC2M1Classifier(n_estimators=3)
         search: Any = {"sampler": "power_grid", "cv": 2, "random_state": 0}
         with monkeypatch.context() as patched:
             patched.setattr(executor, "submit", worker_replaced_at(3, running, executor))
             there = CostSearchCV(one, executor=executor, **search).fit(X, y)
-        assert running.workers[1].poll() is not None
+        assert not running.workers[1].is_alive()
         here = CostSearchCV(one, **search).fit(X, y)
     assert there.validation_fitness_ == here.validation_fitness_
 
@@ -337,7 +336,7 @@ def test_two_of_four_workers_killed_in_mid_lane(running: Cluster, folder: Path, 
         killed.start()
         assert fit(folder, tmp_path / "w", executor) == expected["AROW", 1, None]
         killed.join()
-        assert all(process.poll() is not None for process in running.workers[:2])
+        assert not any(process.is_alive() for process in running.workers[:2])
 
 
 class KilledAfter:
@@ -358,8 +357,7 @@ class KilledAfter:
         while time.monotonic() < until and not list(self.work.glob("pass-000-lane-*.steelyard")):
             time.sleep(0.002)
         for process in self.processes:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            end(process)
 
 
 def test_a_task_that_ends_four_workers_is_named(running: Cluster) -> None:

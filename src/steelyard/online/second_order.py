@@ -6,9 +6,9 @@ Tested in ``tests/unit/online/test_sparse_row.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from ..validation.values import check_flag, invalid
 from .updates import UpdateRule
 
 __all__ = ["ACOG", "AROW", "SCW1", "SCW2", "SecondOrderInput", "SecondOrderRule", "SecondOrderStep"]
+
+_KNOWN_WELL = 10.0  # precision gained, the prior's being 1, from which on lanes of SCW1 count alike
 
 
 class SecondOrderInput(NamedTuple):
@@ -87,6 +89,24 @@ class Belief(NamedTuple):
         return Belief(self.mean, self.variance * float(parts))
 
 
+T = TypeVar("T")
+
+
+def in_pairs(items: Sequence[T], join: Callable[[T, T], T]) -> T:
+    """All of one or more items as one, joined by a binary tree in their order."""
+    left = list(items)
+    while len(left) > 1:
+        pairs = [join(a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
+        left = pairs + left[len(left) - len(left) % 2 :]
+    return left[0]
+
+
+def _more_precise(one: Belief, other: Belief) -> Belief:
+    precise, more = 1.0 / one.variance, 1.0 / other.variance
+    variance = 1.0 / (precise + more)
+    return Belief((one.mean * precise + other.mean * more) * variance, variance)
+
+
 class SecondOrderRule(UpdateRule):
     """Base of the rules that keep a covariance Sigma, the identity at first, beside the weights.
 
@@ -97,28 +117,45 @@ class SecondOrderRule(UpdateRule):
 
     widest: ClassVar[int] = 4096
     merges: ClassVar[bool] = False  # whether learners of separate rows have been shown to merge with little loss
+    first_alone: ClassVar[bool] = True  # whether the first of them learns ahead, and the others go on from it
 
     full: bool = False  # the last parameter of every rule
 
-    def merge(self, one: Belief, other: Belief) -> Belief:
-        """What two learners of different rows know together: precisions add up, weights are averaged by precision.
-
-        Each must have started from its share of the prior's precision (``Belief.divided``), so that the prior is
-        counted once.
+    def begin_lane(self, known: Belief, lanes: int) -> Belief:
+        """What each of several learners of different rows starts from: its share of the precision so far.
 
         Parameters
         ----------
-        one, other : Belief
-            What they know.
+        known : Belief
+            What is known before.
+        lanes : int
+            How many learners there are.
+
+        Returns
+        -------
+        Belief
+            The start of each.
+        """
+        return known.divided(lanes)
+
+    def merge(self, beliefs: Sequence[Belief], before: Belief) -> Belief:
+        """What learners of different rows know together: precisions add up, weights are averaged by precision.
+
+        Each started from :meth:`begin_lane`, so that what was known before is counted once.
+
+        Parameters
+        ----------
+        beliefs : sequence of Belief
+            What they know, merged by a binary tree in this order.
+        before : Belief
+            What was known before they started.
 
         Returns
         -------
         Belief
             What they know together.
         """
-        precise, more = 1.0 / one.variance, 1.0 / other.variance
-        variance = 1.0 / (precise + more)
-        return Belief((one.mean * precise + other.mean * more) * variance, variance)
+        return in_pairs(beliefs, _more_precise)
 
     def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """The step for one labelled example.
@@ -226,6 +263,51 @@ class SCW1(_SoftConfidence):
     """
 
     merges = True
+    first_alone = False
+
+    def begin_lane(self, known: Belief, lanes: int) -> Belief:
+        """All that is known: with a share of the precision the first rows would move it too far.
+
+        Parameters
+        ----------
+        known : Belief
+            What is known before.
+        lanes : int
+            How many learners there are.
+
+        Returns
+        -------
+        Belief
+            The start of each.
+        """
+        return known
+
+    def merge(self, beliefs: Sequence[Belief], before: Belief) -> Belief:
+        """What learners of different rows know together: each feature moves by the mean of their moves.
+
+        A learner's move counts by the precision it gained for the feature, up to 10: those that saw a rare feature
+        alone decide on it, and those that know one well count alike, since what SCW-I gains beyond says more about its
+        first rows than about the weight. Precision grows by the mean of the gains. Both are means, so that no number of
+        learners and passes takes them beyond what one learner found.
+
+        Parameters
+        ----------
+        beliefs : sequence of Belief
+            What they know, added up by a binary tree in this order.
+        before : Belief
+            What was known before they started.
+
+        Returns
+        -------
+        Belief
+            What they know together.
+        """
+        gains = [np.maximum(0.0, 1.0 / one.variance - 1.0 / before.variance) for one in beliefs]
+        shares = [np.minimum(gain, _KNOWN_WELL) for gain in gains]
+        moves = [share * (one.mean - before.mean) for share, one in zip(shares, beliefs, strict=True)]
+        total, moved = in_pairs(shares, np.add), in_pairs(moves, np.add)
+        mean = before.mean + np.divide(moved, total, out=np.zeros_like(moved), where=total > 0)
+        return Belief(mean, 1.0 / (1.0 / before.variance + in_pairs(gains, np.add) / len(beliefs)))
 
     def second_order_step(self, inputs: SecondOrderInput) -> SecondOrderStep:
         """As far as the confidence wants, at most C cost."""

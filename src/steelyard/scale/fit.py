@@ -24,7 +24,7 @@ from ..online._saving import params_written
 from ..validation.values import check_choice, check_count, invalid
 from .dask import ClusterExecutor
 from .job import KINDS, Job, WorkFolder, load_learner, part_entry
-from .lanes import learn_alone, readable_parts, run_lane, with_encoder
+from .lanes import learn_alone, new_learner, readable_parts, run_lane, with_encoder
 from .lbfgs import finish_lbfgs
 from .merge import check_lanes, merge_lanes
 from .progress import Progress
@@ -62,10 +62,10 @@ def fit_parts(
 ) -> Any:
     """Fit an estimator on more rows than memory holds, here or on a cluster, with the same bits.
 
-    Parts go to lanes by their index; a lane is one sequential pass. In the first pass the first lane learns alone and
-    the others go on from what it knows; lanes are merged by a binary tree in their order. So the bits depend on the
-    parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is ``fit`` on the concatenated
-    rows, bit for bit.
+    Parts go to lanes by their index; a lane is one sequential pass. In the first pass of AROW the first lane learns
+    alone and the others go on from what it knows; lanes are merged by a binary tree in their order. So the bits depend
+    on the parts, ``lanes``, ``passes`` and the estimator, and on nothing else. ``lanes=1`` is ``fit`` on the
+    concatenated rows, bit for bit.
 
     Parameters
     ----------
@@ -201,7 +201,8 @@ def _job(
     files = [part_entry(part) for part in parts.files]
     estimator = {"kind": kind, "params": params}
     about = (files, parts.format, parts.fingerprint(), reading, options)
-    return Job(estimator, *about, 0, found, lanes, passes, rows, skip)
+    first_alone = bool(getattr(getattr(model, "update", None), "first_alone", True))
+    return Job(estimator, *about, 0, found, lanes, passes, rows, skip, first_alone=first_alone)
 
 
 def _run(folder: WorkFolder, job: Job, executor: Executor | None, progress: Progress) -> tuple[Any, list[str]]:
@@ -251,7 +252,7 @@ def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, prog
             detail=lambda i, stage=stage: folder.reading(epoch, stage[i]),  # type: ignore[misc]
         )
     beginning = folder.beginning(epoch, job, job.lanes - 1)
-    before = load_learner(beginning) if beginning is not None and job.lanes > 1 else None
+    before = new_learner(job) if beginning is None else load_learner(beginning)
     learned = [load_learner(folder.lane(epoch, lane)) for lane in job.stages(epoch)[-1]]
     folder.save(merge_lanes(learned, before), folder.merged(epoch))
     about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}

@@ -62,6 +62,8 @@ class Job:
         How text is hashed and numbers are scaled; None for numbers as they are.
     costs : dict or None
         Which columns hold the costs of each row.
+    first_alone : bool
+        Whether the first lane learns before the others, which go on from what it knows.
     """
 
     estimator: dict[str, Any]
@@ -78,6 +80,7 @@ class Job:
     skip: bool
     encoder: dict[str, Any] | None = None
     costs: dict[str, Any] | None = None
+    first_alone: bool = True
 
     def parts(self) -> Parts:
         """The parts, as they were listed."""
@@ -90,15 +93,15 @@ class Job:
     def stages(self, epoch: int) -> list[list[int]]:
         """The lanes of a pass that may run side by side, stage after stage.
 
-        In the first pass the first lane is learned before the others, which go on from what it knows: without it each
-        would learn its rows from nothing with large steps, and features with rare large values cost much more.
+        In the first pass of AROW the first lane is learned before the others, which go on from what it knows: without
+        it each would learn its rows from nothing with large steps, and features with rare large values cost much more.
         """
         every = list(range(self.lanes))
-        return [every] if epoch or self.lanes == 1 else [every[:1], every[1:]]
+        return [every] if epoch or self.lanes == 1 or not self.first_alone else [every[:1], every[1:]]
 
     def described(self) -> dict[str, Any]:
         """The job as its file holds it."""
-        return {"kind": "steelyard job/2", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
+        return {"kind": "steelyard job/3", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
 def restore_part(about: Mapping[str, Any]) -> PartFile:
@@ -175,7 +178,7 @@ class WorkFolder:
         if found is None:
             raise StateError(f"{self.path} must hold job.json; it does not.")
         written, kind = found.pop("versions", None), found.pop("kind", None)
-        if (kind, written) != ("steelyard job/2", versions() | {"numerics": str(NUMERICS)}):
+        if (kind, written) != ("steelyard job/3", versions() | {"numerics": str(NUMERICS)}):
             raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
         return Job(**found)
 

@@ -1,4 +1,4 @@
-"""What several lanes know together: the rule merges two of them, a binary tree in lane order all."""
+"""What several lanes know together: the rule says what each starts from, and merges them in lane order."""
 
 from __future__ import annotations
 
@@ -54,22 +54,20 @@ def with_belief(learner: Any, belief: Belief, counts: Sequence[int]) -> Any:
 
 
 def begin_lane(learner: Learner, lanes: int) -> Learner:
-    """What one of several lanes starts from: the weights so far, and its share of their precision. It counts its rows.
+    """What one of several lanes starts from, as the rule has it. It counts its rows.
 
     Giving each lane the whole prior and taking it away again afterwards diverges from the second pass on.
     """
     if lanes == 1:
         return learner
-    return with_belief(learner, belief_of(learner).divided(lanes), [0] * 5)  # type: ignore[no-any-return]
+    rule: Any = learner.update
+    return with_belief(learner, rule.begin_lane(belief_of(learner), lanes), [0] * 5)  # type: ignore[no-any-return]
 
 
 def merge_lanes(learners: Sequence[Any], before: Any) -> Any:
-    """What all lanes know, merged two by two in their order; ``before`` is what they started from, None if nothing."""
+    """What all lanes know, as the rule merges them; ``before`` is the learner that they started from."""
     if len(learners) == 1:
         return learners[0]
-    rule, beliefs = learners[0].update, [belief_of(learner) for learner in learners]
-    while len(beliefs) > 1:
-        pairs = [rule.merge(a, b) for a, b in zip(beliefs[::2], beliefs[1::2], strict=False)]
-        beliefs = pairs + beliefs[len(beliefs) - len(beliefs) % 2 :]
-    counts = [learner.state()["counts"] for learner in [*learners, *([] if before is None else [before])]]
-    return with_belief(learners[0], beliefs[0], [sum(column) for column in zip(*counts, strict=True)])
+    merged = learners[0].update.merge([belief_of(learner) for learner in learners], belief_of(before))
+    counts = [learner.state()["counts"] for learner in [*learners, before]]
+    return with_belief(learners[0], merged, [sum(column) for column in zip(*counts, strict=True)])

@@ -89,7 +89,7 @@ def lane_twin(rule: Any, mean: Any, variance: Any, mine: Any, constant: bool) ->
     return np.array([*arrays["weights"], *([arrays["factors"][1]] if constant else [])]), arrays["spread"]
 
 
-def twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
+def divided_twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
     """The first lane alone, then the divided prior as it reads: precisions add, weights are their mean by precision."""
     d = 5 + constant
     mine = [list(itertools.pairwise(CUTS))[lane::lanes] for lane in range(lanes)]
@@ -103,16 +103,37 @@ def twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
     return mean
 
 
+def averaged_twin(rule: Any, lanes: int, passes: int, constant: bool) -> Any:
+    """All lanes from what is known; moves averaged by the precision gained, which counts up to 10."""
+    mean, variance = np.zeros(5 + constant), np.ones(5 + constant)
+    mine = [list(itertools.pairwise(CUTS))[lane::lanes] for lane in range(lanes)]
+    for _ in range(passes):
+        found = [lane_twin(rule, mean, variance, one, constant) for one in mine]
+        before, known = mean.copy(), variance.copy()
+        for j in range(len(mean)):
+            gained = [1.0 / s[j] - 1.0 / known[j] for _, s in found]
+            share = [min(10.0, one) for one in gained]
+            moves = [k * (w[j] - before[j]) for k, (w, _) in zip(share, found, strict=True)]
+            mean[j] += sum(moves) / sum(share) if sum(share) else 0.0
+            variance[j] = 1.0 / (1.0 / known[j] + sum(gained) / lanes)
+    return mean
+
+
+TWINS: dict[Any, Any] = {AROW: divided_twin, SCW1: averaged_twin}
+
+
 @pytest.mark.parametrize("constant", [False, True])
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("rule", [AROW(2.0), SCW1()])
 @pytest.mark.parametrize("lanes", [2, 3, 8])
-def test_lanes_are_merged_by_precision(folder: Path, rule: Any, lanes: int, passes: int, constant: bool) -> None:
+def test_lanes_are_merged_as_the_twin_of_the_rule_reads(
+    folder: Path, rule: Any, lanes: int, passes: int, constant: bool
+) -> None:
     model = OnlineClassifier(rule, fit_intercept=constant)
     with ThreadPoolExecutor(2) as pool:
         found = fit_parts(model, folder, target="y", lanes=lanes, passes=passes, executor=pool, progress=False)
     both = np.concatenate([found.coef_[0], found.intercept_ if constant else []])
-    np.testing.assert_allclose(both, twin(rule, lanes, passes, constant), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(both, TWINS[type(rule)](rule, lanes, passes, constant), rtol=1e-9, atol=1e-12)
     assert found.n_rounds_ == passes * 230
 
 
@@ -144,10 +165,33 @@ def test_sparse_rows_in_lanes(tmp_path: Path) -> None:
 
 def test_merging_is_the_sum_of_precisions() -> None:
     one, two = Belief(np.array([1.0, 2.0]), np.array([0.5, 4.0])), Belief(np.array([3.0, 2.0]), np.array([0.5, 1.0]))
-    found = AROW().merge(one, two)
+    found = AROW().merge([one, two], Belief(np.zeros(2), np.ones(2)))
     np.testing.assert_allclose(found.variance, [0.25, 0.8])
     np.testing.assert_allclose(found.mean, [2.0, 2.0])
-    np.testing.assert_array_equal(one.divided(4).variance, [2.0, 16.0])
+    np.testing.assert_array_equal(AROW().begin_lane(one, 4).variance, [2.0, 16.0])
+
+
+def test_lanes_of_scw_count_by_what_they_learned_and_no_more_than_alike() -> None:
+    before = Belief(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]))
+    saw_one = Belief(np.array([3.0, 2.0, 1.0]), 1.0 / np.array([4.0, 101.0, 1.0]))
+    saw_more = Belief(np.array([1.0, 6.0, 1.0]), 1.0 / np.array([1.0, 1001.0, 1.0]))
+    found = SCW1().merge([saw_one, saw_more], before)
+    np.testing.assert_allclose(found.mean, [3.0, 4.0, 1.0])  # who saw it decides; both know it well; nobody saw it
+    np.testing.assert_allclose(1.0 / found.variance, [2.5, 551.0, 1.0])
+    assert SCW1().begin_lane(before, 4) is before
+
+
+def test_many_lanes_and_passes_of_scw_stay_within_what_lanes_found() -> None:
+    rng, known = np.random.default_rng(5), Belief(np.zeros(20), np.ones(20))
+    for _ in range(50):
+        gains = [np.where(rng.random(20) < 0.3, rng.exponential(100, 20), 0.0) for _ in range(64)]
+        made = [Belief(rng.normal(size=20), 1.0 / (1.0 / known.variance + gain)) for gain in gains]
+        found = SCW1().merge(made, known)
+        every = np.array([known.mean, *(one.mean for one in made)])
+        assert np.all((found.mean >= every.min(axis=0)) & (found.mean <= every.max(axis=0)))
+        assert np.all(found.variance <= known.variance)
+        assert np.all(found.variance >= np.min([one.variance for one in made], axis=0))
+        known = found
 
 
 @pytest.mark.parametrize(
