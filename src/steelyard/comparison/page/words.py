@@ -117,9 +117,9 @@ def _sentences(
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "current")]
     if not alike:
         return [*said, "Every other candidate costs more, beyond chance."]
-    others = f" and {len(alike) - 1} more are" if len(alike) > 1 else " is"
+    more = {1: " is", 2: ", and one other, are"}.get(len(alike), f", and {len(alike) - 1} others, are")
     simpler = ", and one model is simpler to keep than a blend" if best.family == "blend" else ""
-    return [*said, f"{_capital(alike[0].name)}{others} not distinguishable from it{simpler}."]
+    return [*said, f"{_capital(alike[0].name)}{more} not distinguishable from it{simpler}."]
 
 
 def _capital(text: str) -> str:

@@ -233,7 +233,7 @@ function confuse(mine, abstain) {
     line.append(title, ...answers.map((j) => {
       const at = element("td");
       at.append(element("b", money(mine.money[i][j], spread, data.currency)),
-        element("small", rounded(mine.counts[i][j], 0) + " rows"));
+        element("small", counted(mine.counts[i][j])));
       return at;
     }));
     return line;
@@ -305,6 +305,11 @@ function recall() {
 
 function edge(label) {
   return { label, stroke: "transparent", points: { show: false }, class: "edge", value: shown };
+}
+
+function counted(count) {
+  const text = rounded(count, 0);
+  return text + (text === "1" ? " row" : " rows");
 }
 
 function shown(u, value) {

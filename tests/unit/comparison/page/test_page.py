@@ -127,6 +127,23 @@ def test_many_classes_have_a_price_a_cell_or_their_dearest_confusions(tmp_path: 
         result = steelyard.compare(X, y, candidates=["logistic"], cv=2)
         html = result.report(tmp_path / "r.html").read_text()
         assert len(re.findall(r'id="price-\d-\d"', html)) == cells
+        assert ("The costliest confusions" in html) is (n_classes > 8)
+        assert ("All confusions as a table" in html) is (n_classes > 8)
+
+
+def test_dear_constants_do_not_press_the_others_together_and_who_cannot_take_part_is_not_called_better(
+    tmp_path: Path,
+) -> None:
+    X, _ = loans()
+    y = np.resize(["a", "b", "c"], len(X))
+    dear = np.array([[0.0, 1, 90], [1, 0, 90], [1, 1, 0]])
+    costs = Costs.from_matrix(dear, classes=["a", "b", "c"])
+    result = steelyard.compare(X, y, costs=costs, candidates=["logistic", "CS-LDM with costs"], cv=2)
+    html = result.report(tmp_path / "r.html").read_text()
+    board = html[html.index('class="board"') : html.index('class="boardaxis"')]
+    assert board.count('class="beyond"') == 1  # always c
+    assert "Not for these data: CS-LDM with costs (for two classes only)." in html
+    assert "Not ranked" not in html
 
 
 def test_segments_and_current_are_checked() -> None:
