@@ -105,8 +105,9 @@ def confusion(data: dict[str, Any], mine: PricedCandidate, abstain: float | None
     return [
         [[data["classes"][i]]]
         + [
-            [money(mine.money[i][j], spread, data["currency"]), f"{rounded(mine.counts[i][j], 0)} rows"]
+            [money(mine.money[i][j], spread, data["currency"]), f"{count} row" + "s" * (count != "1")]
             for j in answers
+            for count in [rounded(mine.counts[i][j], 0)]
         ]
         for i in data["order"]
     ]

@@ -217,7 +217,8 @@ def run_demo(*, time_limit: float, n_jobs: int, out: Path, as_json: bool = False
     console.print(
         "German credit data: 1000 applicants, 300 of them bad. A missed bad one costs 5, a refused good one 1."
     )
-    costs = Costs.binary(fn=5, fp=1)
+    labels = np.where(data.y == 1, "bad", "good")
+    costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")
     claim_folder(out)
     with lock_file(out), _signals() as interrupted:
         settings: dict[str, Any] = {
@@ -226,7 +227,7 @@ def run_demo(*, time_limit: float, n_jobs: int, out: Path, as_json: bool = False
             "isolate": True,
             "interrupted": interrupted,
         }
-        result = compare(data.X, data.y, costs=costs, out=out, console=console, **settings)
+        result = compare(data.X, labels, costs=costs, out=out, console=console, **settings)
         result = replace(result, source="German credit data")
         _print_result(result, out, console)
         if as_json:

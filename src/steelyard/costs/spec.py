@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as _short  # bounded, however deeply a value is nested
+from types import MappingProxyType
 from typing import Any, cast
 
 import narwhals as nw
@@ -23,7 +24,7 @@ from ._reading import check_classes, floats, from_csv, listed, positive_index
 ROLES = ("fn", "fp", "tp", "tn")
 MAX_FILE = 1 << 22  # bytes of a costs file
 _SETTINGS = ("currency", "positive", "abstain")
-_LOOKS = "fn=8,fp=1 (tp and tn may follow; a name stands for a column), 8:1, or a .csv or .toml file"
+_LOOKS = "fn=8,fp=1 (tp, tn, abstain and currency may follow; a name stands for a column), 8:1, or a .csv or .toml file"
 
 
 @dataclass(frozen=True)
@@ -46,24 +47,30 @@ class CostSpec:
     currency: str | None = None
 
     @staticmethod
-    def parse(text: str) -> CostSpec:
-        """``fn=8,fp=1,tp=-3`` in any letter case, numbers or column names; ``8:1`` for fn and fp."""
-        if "=" not in text:
-            fn, fp = _ratio(text)
-            return CostSpec(fn=fn, fp=fp)
-        stated: dict[str, float | str] = {}
-        for part in text.split(","):
+    def parse(text: str, columns: Mapping[str, str] = MappingProxyType({})) -> CostSpec:
+        """``fn=8,fp=1,tp=-3`` in any letter case, numbers or column names; ``8:1`` for fn and fp, or with a currency.
+
+        ``columns`` are names by role that were given elsewhere, whatever characters they hold.
+        """
+        stated: dict[str, Any] = {}
+        if "=" not in text and (text or not columns):
+            stated["fn"], stated["fp"] = _ratio(text)
+        for part in text.split(",") if "=" in text else ():
             key, equals, value = (piece.strip() for piece in part.partition("="))
             role = key.lower()
-            if not equals or not value or role not in (*ROLES, "abstain"):
+            if not equals or not value or role not in (*ROLES, "abstain", "currency"):
                 raise invalid("--costs", f"look like {_LOOKS}", text, error=CostsError)
             if role in stated:
                 raise invalid("--costs", f"state {role} once", text, error=CostsError)
-            stated[role] = _number_or_name(value)
+            stated[role] = check_currency(value) if role == "currency" else _number_or_name(value)
+        if twice := [role for role in columns if role in stated]:
+            raise invalid("--costs", f"leave out {twice[0]}, which a column gives", text, error=CostsError)
+        stated |= columns
         missing = [role for role in ("fn", "fp") if role not in stated]
         if missing:
-            raise invalid("--costs", f"state both fn and fp; {missing[0]} is missing", text, error=CostsError)
-        return CostSpec(**stated)  # type: ignore[arg-type]
+            got = ", ".join(filter(None, [text, *(f"{role} from column {name!r}" for role, name in columns.items())]))
+            raise invalid("--costs", f"state both fn and fp; {missing[0]} is missing", got, error=CostsError)
+        return CostSpec(**stated)
 
     @property
     def columns(self) -> dict[str, str]:

@@ -333,9 +333,17 @@ class Model:
             The same model, decided by these.
         """
         agreed = self._agreed(costs)
-        if (names := self._fitted_to_costs()) or (not self.uses_row_costs and not self._is_constant()):
-            self._warn_about_new_costs(names or [self.name])
+        if (note := self.note_on_new_costs()) is not None:
+            warnings.warn(note, CostsWarning, stacklevel=2)
         return replace(self, costs=agreed, repriced=True)
+
+    def note_on_new_costs(self) -> str | None:
+        """Which candidates in it would have learned otherwise at other costs, in a sentence; None if none would."""
+        names = self._fitted_to_costs()
+        if not names and (self.uses_row_costs or self._is_constant()):
+            return None
+        was = "was fitted to its" if len(names) < 2 else "were fitted to their"
+        return f"{'; '.join(names or [self.name])} {was} costs; other costs are weighed with probabilities instead."
 
     # -- how ---------------------------------------------------------------------------------------------------------
 
@@ -375,8 +383,8 @@ class Model:
         prepare, decider = split_pipeline(self.estimator)
         if costs is None or isinstance(decider, ExpectedCostClassifier):
             return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
-        if not self.repriced and not self._is_constant():
-            self._warn_about_new_costs([self.name])
+        if not self.repriced and (note := self.note_on_new_costs()) is not None:
+            warnings.warn(note, CostsWarning, stacklevel=3)
         return costs.decide(self._probabilities(rows))
 
     def _fitted_to_costs(self) -> list[str]:
@@ -384,14 +392,6 @@ class Model:
         members = self.card_.get("members")
         known = [member for member in members if isinstance(member, dict)] if isinstance(members, list) else []
         return [str(member.get("candidate")) for member in known if member.get("fitted_to_costs") is True]
-
-    def _warn_about_new_costs(self, names: Sequence[str]) -> None:
-        was = "was fitted to its" if len(names) == 1 else "were fitted to their"
-        warnings.warn(
-            f"{'; '.join(names)} {was} costs; other costs are weighed with probabilities instead.",
-            CostsWarning,
-            stacklevel=4,
-        )
 
     def _is_constant(self) -> bool:
         return isinstance(split_pipeline(self.estimator)[1], DummyClassifier)

@@ -86,27 +86,22 @@ def parse_costs(text: str | None) -> Costs | CostSpec | str | None:
         return None
     if text.strip().lower() == BALANCED:
         return BALANCED
-    if Path(text).suffix.lower() in (".csv", ".toml"):
+    if _is_file(text):
         return read_file(Path(text))
     return CostSpec.parse(text)
 
 
 def costs_option(text: str | None, roles: dict[str, str]) -> Costs | CostSpec | str | None:
     """What ``--costs`` and the options that name columns say together."""
-    if roles and (text is None or "=" in text):
-        text = _with_columns(text, roles)
-    stated = parse_costs(text)
-    if roles and not isinstance(stated, CostSpec):
+    if not roles:
+        return parse_costs(text)
+    if text is not None and (text.strip().lower() == BALANCED or _is_file(text)):
         raise invalid("--costs", "leave out what a column of the data gives", text, error=CostsError)
-    return stated
+    return CostSpec.parse(text or "", roles)
 
 
-def _with_columns(text: str | None, roles: dict[str, str]) -> str:
-    """What ``--costs`` would be if it named the columns; what is stated by neither costs 1."""
-    parts = [] if text is None else [text]
-    parts += [f"{role}={name}" for role, name in roles.items()]
-    stated = {part.partition("=")[0].strip().lower() for part in ",".join(parts).split(",")}
-    return ",".join(parts + [f"{role}=1" for role in ("fn", "fp") if role not in stated])
+def _is_file(text: str) -> bool:
+    return Path(text).suffix.lower() in (".csv", ".toml")
 
 
 def plain_costs(costs: Costs | CostSpec) -> dict[str, Any]:

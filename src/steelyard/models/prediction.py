@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Costs
-from ..costs.spec import CostSpec
+from ..costs.spec import ROLES, CostSpec
 from ..data.chunks import iter_chunks
 from ..data.dataset import Dataset
 from ..data.digest import NO_ROWS, rows_digest
@@ -36,7 +36,7 @@ from .cost_interval import ExpectedCostMean
 from .model import Decisions, Model
 from .notices import Notices
 from .outputs import RowWriter, output_format, row_writer
-from .parsing import parse_costs, plain_costs
+from .parsing import costs_option, plain_costs
 from .rows import BadCellError
 from .storage import load_model
 from .stream_state import StreamState
@@ -107,21 +107,21 @@ def _destination(out: Path | None) -> Iterator[BinaryIO]:
 
 def _spec(model: Model, options: PredictOptions) -> CostSpec | Costs | None:
     """Costs as the options state them; what a column option leaves open is as in training."""
-    stated = parse_costs(options.costs)
-    if isinstance(stated, str):
-        raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", options.costs)
     roles = options.cost_columns
-    if not roles:
-        return stated
-    if isinstance(stated, Costs):
-        raise invalid("--costs", "leave out what a column of the data gives", options.costs, error=CostsError)
-    if len(model.classes_) != 2:
+    two = len(model.classes_) == 2
+    if roles and not two:
         got = f"{len(model.classes_)} classes"
         raise invalid("cost columns", "be given for two classes", got, error=CostsError)
-    if stated is None:
-        plus = model.classes_[model.costs.positive_index()]
-        stated = CostSpec("fn", "fp", "tp", "tn", positive=plus).mean(replace(model.costs, abstain=None))
-    return replace(stated, **roles)
+    plus = model.classes_[model.costs.positive_index()] if two else None
+    if roles and options.costs is None:
+        usual = CostSpec("fn", "fp", "tp", "tn", positive=plus).mean(replace(model.costs, abstain=None))
+        return replace(usual, **roles)
+    stated = costs_option(options.costs, roles)
+    if isinstance(stated, str):
+        raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", options.costs)
+    if isinstance(stated, CostSpec) and stated.positive is None:
+        return replace(stated, positive=plus)  # a miss is about the class it was about when the model was compared
+    return stated
 
 
 class _Job:
@@ -135,7 +135,21 @@ class _Job:
         self.expected_mean = ExpectedCostMean(model.judged_rows)
         self.spool: BinaryIO | None = None
         self._held = ExitStack()
-        self.said: list[str] = []
+        self.said: list[str] = [] if spec is None else self._about_new_costs(spec)
+
+    def _about_new_costs(self, spec: CostSpec | Costs) -> list[str]:
+        """What to know before prices are used that the model was not compared with."""
+        training, note = self.model.training, self.model.note_on_new_costs()
+        known = self.model.costs if training is None or training.cost_spec is None else training.cost_spec
+        return [] if note is None or self._prices(spec) == self._prices(known) else [note]
+
+    def _prices(self, costs: CostSpec | Costs) -> Any:
+        """Numbers and names of columns, to compare."""
+        if isinstance(costs, CostSpec) and costs.columns:
+            return {role: getattr(costs, role) for role in ROLES}
+        made = costs.costs(classes=self.model.classes_) if isinstance(costs, CostSpec) else costs
+        matrix = made.aligned(self.model.classes_).matrix
+        return None if matrix is None else matrix.tolist()
 
     def run(self, writer: RowWriter) -> None:
         """Decide and write chunk by chunk; a limit on actions needs a look at all rows before."""

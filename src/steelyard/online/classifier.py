@@ -309,7 +309,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         return np.array([self._running().stream.intercept])
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_stream")
+        return hasattr(self, "_stream") or self.classes is not None  # a pipeline may answer from cold, too
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

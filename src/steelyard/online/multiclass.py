@@ -385,7 +385,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         return made
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_stream")
+        return hasattr(self, "_stream") or self.classes is not None  # a pipeline may answer from cold, too
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,8 @@ from .amounts import rounded
 WIDTH, HEIGHT = 640.0, 280.0  # of a chart, in its own units
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 12.0, 12.0, 34.0
 _TICKS = 5
+_MOST_OWN_TICKS = 6
+_LETTER = 8.0  # of a label, in the units of a chart
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,12 @@ class LineChart:
     top: float | None = None
 
     @property
+    def x_ticks(self) -> list[tuple[float, str]]:
+        """Where x goes by ratios and has few values, these; else round ones."""
+        own = self.log and len(self.x) <= _MOST_OWN_TICKS
+        return [(v, _short(v)) for v in self.x] if own else self.x_axis.ticks()
+
+    @property
     def x_axis(self) -> Axis:
         """Of the values of x."""
         if self.log:
@@ -189,7 +197,7 @@ class LineChart:
             "top": _TOP,
             "bottom": HEIGHT - _BOTTOM,
             "lines": lines,
-            "x_ticks": [(_x(across, v), text) for v, text in across.ticks()],
+            "x_ticks": _apart([(_x(across, v), text) for v, text in self.x_ticks]),
             "y_ticks": [(_y(up, v), text) for v, text in up.ticks()],
             "diagonal": self._diagonal(across, up),
             "marks": [(_x(across, v), text) for v, text in self.marks],
@@ -218,6 +226,7 @@ class LineChart:
         """The same for a script that draws it anew."""
         return {
             "x": list(self.x),
+            "x_ticks": [v for v, _ in self.x_ticks] if self.log else None,
             "log": self.log,
             "diagonal": self.diagonal,
             "x_name": self.x_name,
@@ -229,6 +238,18 @@ class LineChart:
                 for s in self.series
             ],
         }
+
+
+def _apart(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Ticks from the right end, but for those whose text would run into the one beside them."""
+    kept: list[tuple[float, str]] = []
+    free = math.inf
+    for x, text in reversed(ticks):
+        half = len(text) * _LETTER / 2
+        if x + half <= free:
+            kept.append((x, text))
+            free = x - half - _LETTER
+    return kept[::-1]
 
 
 def _listed(values: Sequence[float] | None) -> list[float] | None:

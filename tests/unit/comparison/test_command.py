@@ -226,7 +226,7 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", XZ, ("--positive", "q"), "--positive"),
         ("a,y", XZ, ("--costs", "fn=5,fn=6"), "--costs"),
         ("a,y", XZ, ("--costs", "fn=8"), "fp is missing"),
-        ("a,y", XZ, ("--fn-cost-column", "price"), "cost column"),
+        ("a,y", XZ, ("--fn-cost-column", "price", "--costs", "fp=1"), "cost column"),
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "fn=5"), "--costs"),
         ("a,b,y", XYZ, ("--fn-cost-column", "b", "--costs", "costs.csv"), "--costs"),
         ("a,b,y", [*XYZ, "1,1,v"] * 2, ("--positive", "x"), "--positive"),

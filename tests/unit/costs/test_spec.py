@@ -82,6 +82,17 @@ def test_text_that_is_not_costs(text, words) -> None:  # type: ignore[no-untyped
         CostSpec.parse(text)
 
 
+def test_columns_given_beside_the_text_may_have_any_name() -> None:
+    spec = CostSpec.parse("fp=20, currency=EUR", {"fn": "loan, amount=x"})
+    assert (spec.fn, spec.fp, spec.currency) == ("loan, amount=x", 20, "EUR")
+    assert CostSpec.parse("", {"fn": "a", "fp": "b"}).columns == {"fn": "a", "fp": "b"}
+    for text in ("8:1", "fn=5,fp=1"):
+        with pytest.raises(CostsError, match="leave out fn, which a column gives"):
+            CostSpec.parse(text, {"fn": "amount"})
+    with pytest.raises(CostsError, match="fp is missing; got \"fn from column 'amount'\""):
+        CostSpec.parse("", {"fn": "amount"})
+
+
 def test_means_stand_in_for_columns() -> None:
     spec = CostSpec(fn="amount", fp=20, tp="fee", abstain="fee", positive="bad")
     typical = Costs.binary(fn=7, fp=20, tp=2, classes=["bad", "good"], positive="bad").with_abstain(3)

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,12 +94,36 @@ def test_prices_abstain_and_capacity(place: Path) -> None:
     priced = predict(abstain=0.3)["decision"].tolist()
     assert priced == MODEL.predict(FRAME, costs=COSTS.with_abstain(0.3)).tolist()
     assert "abstain" in priced
+    assert predict(costs="fn=1,fp=5")["decision"].tolist() == MODEL.predict(FRAME, costs=cheap).tolist()  # of a bad one
     limited = predict(capacity=5, chunk=30)
     assert limited["decision"].tolist() == MODEL.decide(FRAME, capacity=5)["decision"].tolist()
     by_row = Costs.binary(fn=FRAME["amount"].to_numpy(), fp=1, classes=["bad", "good"], positive="bad")
     assert predict(cost_columns={"fn": "amount"})["decision"].tolist() == MODEL.predict(FRAME, costs=by_row).tolist()
+    assert predict(costs="fp=1", cost_columns={"fn": "amount"})["decision"].tolist() == (
+        MODEL.predict(FRAME, costs=by_row).tolist()
+    )
     with pytest.raises(SteelyardError, match="balance"):
         predict(costs="balanced")
+
+
+def test_new_prices_for_what_was_fitted_to_its_costs_are_said_in_one_line(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert MODEL.training is not None
+    card = {"members": [{"candidate": "AdaC2.M1", "fitted_to_costs": True}]}
+    replace(MODEL, training=replace(MODEL.training, card=card)).save("weighted.steelyard")
+
+    def said(model: str, **options: Any) -> str:
+        run_predict(Path(model), "new.csv", PredictOptions(out=Path("out.csv"), **options))
+        return capsys.readouterr().err
+
+    line = "AdaC2.M1 was fitted to its costs; other costs are weighed with probabilities instead."
+    for other in ({"cost_columns": {"fn": "amount"}}, {"costs": "fn=9,fp=1"}):
+        assert line in said("weighted.steelyard", **other).splitlines()
+        assert "fitted to" not in said("model.steelyard", **other)  # its probabilities know no costs
+    plus = COSTS.positive_index()
+    same = f"fn={COSTS.matrix[plus, 1 - plus]},fp={COSTS.matrix[1 - plus, plus]}"
+    assert "fitted to" not in said("weighted.steelyard", costs=same)
 
 
 def test_cost_columns_of_the_comparison_are_asked_for(place: Path) -> None:

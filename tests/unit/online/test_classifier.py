@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from steelyard import (
     AROW,
@@ -300,6 +301,10 @@ def test_a_loop_from_cold_over_dicts(kind: Any, tmp_path: Path) -> None:
     again = kind.load(tmp_path / "m.steelyard")
     assert again.get_params()["classes"] == ["no", "yes"]
     assert again.predict(hasher.transform(records)).tolist() == model.predict(hasher.transform(records)).tolist()
+    cold = make_pipeline(RecordHasher(64), clone(model))
+    assert cold.predict(records[:2]).tolist() == ["yes"] * 2
+    with pytest.raises(NotFittedError):
+        make_pipeline(RecordHasher(64), kind()).predict(records[:2])
     with pytest.raises(InvalidInputError, match=r"got 'a dict'. RecordHasher\(\).one\(record\) makes one of it"):
         kind(classes=["no", "yes"]).decide(records[0])
     with pytest.raises(NotFittedError):

@@ -8,6 +8,13 @@ def test_ticks_are_round_and_lie_on_the_axis() -> None:
     assert [text for _, text in Axis(0.5, 80.0, log=True).ticks()] == ["0.5", "1", "2", "5", "10", "20", "50"]
 
 
+def test_few_sizes_are_the_ticks_and_labels_do_not_run_together() -> None:
+    sizes = [200.0, 400.0, 800.0, 1520.0, 1600.0]
+    chart = LineChart("t", sizes, [Series("a", sizes)], "x", "y", log=True)
+    assert chart.plain()["x_ticks"] == sizes
+    assert [text for _, text in chart.drawing()["x_ticks"]] == ["200", "400", "800", "1,600"]
+
+
 def test_an_axis_holds_zero_and_all_values() -> None:
     axis = axis_of([-2.0, 5.0])
     assert axis.low < -2 < 0 < 5 < axis.high

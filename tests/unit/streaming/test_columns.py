@@ -104,7 +104,7 @@ def test_a_state_knows_its_columns(folder: Path, capsys: pytest.CaptureFixture[s
     assert run("rows.csv", "--state", "s", "--quiet") == 0
     assert Session.load(Path("s")).rounds == 2 * N
     before = Path("s").read_bytes()
-    assert run("rows.csv", "--fn-cost-column", "fee", "--state", "s", "--quiet") == 2
+    assert run("rows.csv", "--fn-cost-column", "fee", "--costs", "fp=1", "--state", "s", "--quiet") == 2
     assert "--costs must stay {'fn': 'amount', 'fp': 'fee'" in capsys.readouterr().err
     FRAME.drop(columns="fee").to_csv("other.csv", index=False)
     assert run("other.csv", "--state", "s", "--quiet") == 2

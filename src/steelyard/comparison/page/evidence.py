@@ -83,8 +83,14 @@ def _cells(problem: ComparisonData, row: int) -> dict[str, str]:
     frame = nw.from_native(problem.X, eager_only=True, pass_through=True)
     names = problem.columns.used[:MOST_CELLS]
     if isinstance(frame, nw.DataFrame):
-        return {str(name): str(frame[name][row]) for name in names}
+        return {str(name): _cell(frame[name][row]) for name in names}
     return {f"column {name}": f"{problem.X[row, name]:g}" for name in names}
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def segment_costs(

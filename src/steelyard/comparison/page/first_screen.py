@@ -20,7 +20,7 @@ def summary(of: PageSource) -> dict[str, Any]:
     """Values of the first screen and the leaderboard."""
     evaluation, data = of.evaluation, of.evaluation.data
     lines = list(of.lines)
-    axis = axis_of([v for line in lines for v in (line.mean_cost.low, line.mean_cost.high)])
+    axis = axis_of([v for line in _on_the_axis(lines) for v in (line.mean_cost.low, line.mean_cost.high)])
     first = first_screen(data, lines, of.promised, len(of.winner.members))
     if len(data.classes) == 2:
         assert of.winner.answers is not None
@@ -29,6 +29,13 @@ def summary(of: PageSource) -> dict[str, Any]:
         first["cards"].append(
             {"what": f"of rows answered {label}", "value": percent(alarms, len(data.codes)), "tone": ""}
         )
+    out = [entry for entry in evaluation.entries if not entry.complete and entry.stopped]
+    stopped = [{"name": entry.name, "why": entry.stopped} for entry in out]
+    unable = [
+        {"name": entry.name, "why": entry.stopped}
+        for entry in out
+        if entry.candidate is not None and entry.candidate.unable(data) is not None
+    ]
     title = f"{first['figures']['cost']} a row" + (f" - {of.source}" if of.source else "")
     return {
         "title": f"{title} - Steelyard",
@@ -42,15 +49,20 @@ def summary(of: PageSource) -> dict[str, Any]:
         "scale": _scale(of, lines),
         "axis": [(100 * axis.share(v), text) for v, text in axis.ticks()],
         "board": [_line(line, axis, data.costs.currency, of.winner) for line in lines],
-        "unranked": [
-            {"name": entry.name, "why": entry.stopped}
-            for entry in evaluation.entries
-            if not entry.complete and entry.stopped
-        ],
+        "unranked": [e for e in stopped if e not in unable],
+        "unable": unable,
         "advice": list(of.said),
         "warnings": list(of.warnings),
         "version": __version__,
     }
+
+
+def _on_the_axis(lines: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
+    """All but the constants dearer than twice the rest: they would press the others together."""
+    constants = sorted((line for line in lines if line.family == "constant"), key=lambda line: line.mean_cost.value)
+    kept = [line for line in lines if line not in constants[1:]]
+    high = max((line.mean_cost.high for line in kept), default=0.0)
+    return [line for line in lines if line in kept or line.mean_cost.high <= 2 * high]
 
 
 def _scale(of: PageSource, lines: Sequence[LeaderboardRow]) -> dict[str, Any]:
@@ -99,6 +111,7 @@ def _line(line: LeaderboardRow, axis: Axis, currency: str | None, winner: Candid
         "at": 100 * axis.share(cost.value),
         "low": 100 * axis.share(cost.low),
         "wide": 100 * (axis.share(cost.high) - axis.share(cost.low)),
+        "beyond": cost.value > axis.high,
         "cost": money(cost.value, spread, currency),
         "interval": f"{money(cost.low, spread)} to {money(cost.high, spread)}" if spread else None,
         "total": money(line.total_cost, line.total_cost * 0.005, currency),

@@ -126,7 +126,7 @@ def price_curve(embedded: dict[str, Any]) -> LineChart | None:
         "Cost of every candidate as the price of a miss changes",
         grid if row_costs else [price * factor for factor in grid],
         series,
-        "misses cost so many times as much" if row_costs else "price of a miss",
+        "how many times as much misses cost" if row_costs else "price of a miss",
         "cost a row",
         log=True,
         marks=[(1.0 if row_costs else price, "as given")],

@@ -12,8 +12,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ...costs import Costs
 from ...evaluate.weighted import weighted_mean
 from ...models.model import Model
+from ...report.amounts import money
 from ...validation.arrays import is_sparse, take_rows
 from ..data import ComparisonData
 from ..evaluation import CandidateRun, Evaluation
@@ -196,7 +198,7 @@ def learning_curve(
         [m - h for m, h in zip(means, halves, strict=True)],
         [m + h for m, h in zip(means, halves, strict=True)],
         min(len(folds) for size, folds in points.items() if size != whole),
-        _more(points, whole),
+        _more(points, whole, evaluation.data.costs),
     )
 
 
@@ -205,7 +207,7 @@ def _whole(evaluation: Evaluation, winner: CandidateRun) -> dict[int, HeldRows]:
     return {k: HeldRows(paid[fold == k], weights[fold == k]) for k in range(evaluation.judged.n_folds)}
 
 
-def _more(points: dict[int, dict[int, HeldRows]], whole: int) -> str:
+def _more(points: dict[int, dict[int, HeldRows]], whole: int, costs: Costs) -> str:
     """What so many more rows would change, by a straight line over the logarithm of rows in every fold."""
     shared = sorted(set.intersection(*(set(folds) for folds in points.values())))
     sizes = np.log2(np.array(list(points), dtype=np.float64))
@@ -217,4 +219,4 @@ def _more(points: dict[int, dict[int, HeldRows]], whole: int) -> str:
     error = step * float(np.std(slopes, ddof=1)) / math.sqrt(len(slopes))
     if abs(change) <= _Z * error or change >= 0:
         return f"{_MORE:,} more rows: too uncertain to say"
-    return f"{_MORE:,} more rows: about {-change:.2g} less a row"
+    return f"{_MORE:,} more rows: about {money(-change, -change / 20, costs.currency)} less a row"

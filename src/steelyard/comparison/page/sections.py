@@ -7,11 +7,12 @@ from typing import Any
 
 from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import LineChart, Series, axis_of
+from .bins import MOST_CLASSES
 from .evidence import calibration, confusions, costliest_cells, mistakes, segment_costs
 from .refits import Refits, importances, learning_curve
 from .source import PageSource
 
-_SQUARE = 20  # classes up to which a table of truths and answers can be read
+_SQUARE = 20  # classes up to which a table of truths and answers is given
 
 
 def chart_with_table(chart: LineChart, heads: Sequence[str], table: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -33,11 +34,13 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
             f"Most is paid where the truth is {top['truth']} and the answer {top['answer']}: "
             f"{percent(top['share'], len(data.codes))} of all costs."
         )
-    if len(data.classes) > _SQUARE:
-        lines = [
+    costliest = None
+    if len(data.classes) > MOST_CLASSES:
+        costliest = [
             [w["truth"], w["answer"], rounded(w["count"], 0), money(w["cost"], whole / 200, currency)] for w in worst
         ]
-        return {"said": said, "costliest": lines}
+    if len(data.classes) > _SQUARE:
+        return {"said": said, "costliest": costliest, "rows": None}
     order = list(data.shown_order)
     rows = [
         {
@@ -48,7 +51,7 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
         }
         for i in order
     ]
-    return {"said": said, "classes": [str(data.classes[i]) for i in order], "rows": rows, "costliest": None}
+    return {"said": said, "classes": [str(data.classes[i]) for i in order], "rows": rows, "costliest": costliest}
 
 
 def segments_part(of: PageSource) -> dict[str, Any] | None:

@@ -28,15 +28,18 @@ def costs_in_words(data: ComparisonData) -> str:
     matrix = data.mean_costs().matrix
     assert matrix is not None
     fn, fp, tp, tn = matrix[plus, 1 - plus], matrix[1 - plus, plus], matrix[plus, plus], matrix[1 - plus, 1 - plus]
-    mean = " on average" if isinstance(costs, ExampleCosts) else ""
+    table = data.cost_table if isinstance(costs, ExampleCosts) else None
 
-    def amount(price: float) -> str:
-        return money(price, abs(price) / 200, costs.currency) if mean else costs.format(price)
+    def amount(price: float, truth: int, answer: int) -> str:
+        if table is None or np.ptp(table[data.codes == truth, answer]) == 0:  # the same in every row
+            return costs.format(round(price, 10))
+        return f"{money(price, abs(price) / 200, costs.currency)} on average"
 
-    said = f"a missed {data.classes[plus]} costs {amount(fn)}{mean}, a false alarm {amount(fp)}{mean}"
-    for what, price in (("a hit", tp), ("a correct pass", tn)):
+    said = f"a missed {data.classes[plus]} costs {amount(fn, plus, 1 - plus)}, "
+    said += f"a false alarm {amount(fp, 1 - plus, plus)}"
+    for what, price, truth in (("a hit", tp, plus), ("a correct pass", tn, 1 - plus)):
         if price:
-            said += f", {what} {'earns' if price < 0 else 'costs'} {amount(abs(price))}"
+            said += f", {what} {'earns' if price < 0 else 'costs'} {amount(abs(price), truth, truth)}"
     return said
 
 
@@ -100,15 +103,23 @@ def _sentences(
     if cheapest.tied_with_best:
         said.append(f"That is not distinguishable from {cheapest.name}: more data would tell.")
     elif less > 0:
-        said.append(f"That is {percent(less, rows)} less than {cheapest.name}, the cheapest answer without a model.")
+        today = next((line.mean_cost.value for line in lines if line.family == "current"), 0.0)
+        too = (
+            f", and {percent(1 - promised.value / today, rows)} less than today's rule"
+            if today > promised.value
+            else ""
+        )
+        said.append(
+            f"That is {percent(less, rows)} less than {cheapest.name}, the cheapest answer without a model{too}."
+        )
     else:
         said.append(f"{cheapest.name.capitalize()} is the cheapest answer without a model.")
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "current")]
     if not alike:
         return [*said, "Every other candidate costs more, beyond chance."]
-    others = f" and {len(alike) - 1} more are" if len(alike) > 1 else " is"
+    more = {1: " is", 2: ", and one other, are"}.get(len(alike), f", and {len(alike) - 1} others, are")
     simpler = ", and one model is simpler to keep than a blend" if best.family == "blend" else ""
-    return [*said, f"{_capital(alike[0].name)}{others} not distinguishable from it{simpler}."]
+    return [*said, f"{_capital(alike[0].name)}{more} not distinguishable from it{simpler}."]
 
 
 def _capital(text: str) -> str:

@@ -2,7 +2,7 @@
 // The first half is pure and does what comparison/page/what_if.py does, in the same order of operations.
 (function () {
 "use strict";
-const PROBABLY = 1.645, CLEARLY = 2.576, FEW = 20, MOST_TICKS = 6, MOST_DECIMALS = 6, RATIO_SPAN = 16;
+const PROBABLY = 1.645, CLEARLY = 2.576, FEW = 20, LETTER = 8, MOST_DECIMALS = 6, RATIO_SPAN = 16;
 
 // -- prices ---------------------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ function confuse(mine, abstain) {
     line.append(title, ...answers.map((j) => {
       const at = element("td");
       at.append(element("b", money(mine.money[i][j], spread, data.currency)),
-        element("small", rounded(mine.counts[i][j], 0) + " rows"));
+        element("small", counted(mine.counts[i][j])));
       return at;
     }));
     return line;
@@ -307,8 +307,25 @@ function edge(label) {
   return { label, stroke: "transparent", points: { show: false }, class: "edge", value: shown };
 }
 
+function counted(count) {
+  const text = rounded(count, 0);
+  return text + (text === "1" ? " row" : " rows");
+}
+
 function shown(u, value) {
   return value === null || value === undefined ? "" : rounded(value, 3);
+}
+
+// Labels of an axis from its right end, but for those that would run into the one beside them.
+function apart(u, values) {
+  let free = Infinity;
+  return values.slice().reverse().map((v) => {
+    const text = v === null ? "" : String(Number(v.toPrecision(6)));
+    const at = v === null ? 0 : u.valToPos(v, "x"), half = (text.length * LETTER) / 2;
+    if (text === "" || at + half > free) return "";
+    free = at - half - LETTER;
+    return text;
+  }).reverse();
 }
 
 function options(plain, width, marks) {
@@ -343,7 +360,7 @@ function options(plain, width, marks) {
   };
   return { width, height: Math.max(240, Math.min(320, width * 0.5)), series, bands, hooks: { draw: [draw] },
     scales: { x: { time: false, distr: plain.log ? 3 : 1, range: (u, low, high) => [low, high] }, y: { range: (u, low, high) => [plain.zero ? Math.min(0, low) : low, plain.top === null ? high * 1.05 || 1 : plain.top] } },
-    axes: [{ ...axis, grid: { show: false }, ...(plain.x.length <= MOST_TICKS ? { splits: () => plain.x } : {}), values: (u, values) => values.map((v) => (v === null ? "" : String(Number(v.toPrecision(6))))) }, { ...axis, size: 56 }],
+    axes: [{ ...axis, grid: { show: false }, ...(plain.x_ticks ? { splits: () => plain.x_ticks } : {}), filter: (u, values) => values, values: apart }, { ...axis, size: 56 }],
     cursor: { drag: { x: false, y: false } }, legend: { live: true } };
 }
 
@@ -363,7 +380,7 @@ function draw(name, plain, marks) {
   if (charts[name]) charts[name].destroy();
   place.replaceChildren();
   place.setAttribute("role", "img");
-  place.setAttribute("aria-label", plain.y_name + " over " + plain.x_name + "; the table below holds the values");
+  place.setAttribute("aria-label", plain.y_name + " by " + plain.x_name + "; the table below holds the values");
   charts[name] = new uPlot(options(plain, Math.max(200, place.clientWidth), marks), columns(plain), place);
   charts[name].steelyard = [plain, marks];
 }

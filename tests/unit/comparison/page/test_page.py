@@ -18,6 +18,7 @@ from steelyard import Costs, InvalidInputError
 from steelyard.comparison.page.levers import embed, price_curve
 from steelyard.comparison.page.refits import refits
 from steelyard.comparison.page.what_if import what_if
+from steelyard.comparison.page.words import costs_in_words
 
 
 def loans(n: int = 160) -> tuple[pd.DataFrame, Any]:
@@ -56,6 +57,9 @@ def test_first_screen_parts_and_size(tmp_path: Path) -> None:
     assert not re.search(r"https?://(?!github.com/leeoniya)", html)
     lead = html[html.index("<h1>") : html.index('class="scale"')]
     assert 1 <= lead.count('class="lead"') <= 3
+    assert re.search(
+        r"% less than always \w+, the cheapest answer without a model, and \d+% less than today&#39;s", lead
+    )
     assert "G-mean" not in lead
 
 
@@ -64,6 +68,24 @@ def test_rows_are_numbers_unless_their_cells_are_asked_for(tmp_path: Path) -> No
     head = '<th scope="col">size</th>'
     assert head not in result.report(tmp_path / "a.html").read_text()
     assert head in result.report(tmp_path / "b.html", show_rows=True).read_text()
+
+
+def test_cells_of_shown_rows_read_as_in_the_table(tmp_path: Path) -> None:
+    X, y = loans()
+    X["age"] = X["age"].where(X["age"] > 40).astype(float)
+    html = (
+        steelyard.compare(X, y, candidates=["logistic"], cv=3).report(tmp_path / "r.html", show_rows=True).read_text()
+    )
+    cells = html[html.index('id="mistakes"') : html.index('id="importance"')]
+    assert "nan" not in cells
+    assert re.search(r"<td>\d\d</td><td>", cells)
+    assert "<td>–</td><td>" in cells
+
+
+def test_a_price_that_is_the_same_in_every_row_is_no_average() -> None:
+    costs = Costs.binary(fn=np.linspace(1, 20, 160), fp=20.0, classes=["bad", "good"], positive="bad", currency="EUR")
+    said = costs_in_words(compared(costs=costs).runs.data)
+    assert re.fullmatch(r"a missed bad costs [\d.]+ EUR on average, a false alarm 20 EUR", said)
 
 
 def test_class_names_cannot_act_on_the_page(tmp_path: Path) -> None:
@@ -105,6 +127,23 @@ def test_many_classes_have_a_price_a_cell_or_their_dearest_confusions(tmp_path: 
         result = steelyard.compare(X, y, candidates=["logistic"], cv=2)
         html = result.report(tmp_path / "r.html").read_text()
         assert len(re.findall(r'id="price-\d-\d"', html)) == cells
+        assert ("The costliest confusions" in html) is (n_classes > 8)
+        assert ("All confusions as a table" in html) is (n_classes > 8)
+
+
+def test_dear_constants_do_not_press_the_others_together_and_who_cannot_take_part_is_not_called_better(
+    tmp_path: Path,
+) -> None:
+    X, _ = loans()
+    y = np.resize(["a", "b", "c"], len(X))
+    dear = np.array([[0.0, 1, 90], [1, 0, 90], [1, 1, 0]])
+    costs = Costs.from_matrix(dear, classes=["a", "b", "c"])
+    result = steelyard.compare(X, y, costs=costs, candidates=["logistic", "CS-LDM with costs"], cv=2)
+    html = result.report(tmp_path / "r.html").read_text()
+    board = html[html.index('class="board"') : html.index('class="boardaxis"')]
+    assert board.count('class="beyond"') == 1  # always c
+    assert "Not for these data: CS-LDM with costs (for two classes only)." in html
+    assert "Not ranked" not in html
 
 
 def test_segments_and_current_are_checked() -> None:
