@@ -278,8 +278,8 @@ def one_item(table: str | None, figure: str | None, item: str | None) -> str | N
 
 def run_reproduce(
     papers: Sequence[str], part: Mapping[str, Any], wish: Mapping[str, Any], mode: Mode | None = None
-) -> None:
-    """Answer ``steelyard reproduce``: show, check, decide or compute; exit 1 if a check finds a difference."""
+) -> int:
+    """Answer ``steelyard reproduce``: show, check, decide or compute; the exit code: 1 if a check differs."""
     mode = mode or Mode()
     mode.validate(part, wish)
     several = len(papers) > 1
@@ -301,8 +301,7 @@ def run_reproduce(
                 decide(paper, hours=wish["hours"], n_jobs=wish["n_jobs"], place=place)
             else:
                 reproduce(paper, **part, **wish, place=place)
-    if different:
-        raise SystemExit(1)
+    return int(different)
 
 
 def _with_learners(recipes: list[Recipe], learners: Sequence[str]) -> list[Recipe]:
@@ -321,6 +320,8 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
 
 
 def _about(hours: float) -> str:
+    if math.isnan(hours):
+        return "for how long is not known"
     if hours >= 1:
         return f"about {hours:.1f} hours"
     return f"about {hours * 60:.0f} minutes" if hours * 60 >= 1 else f"about {hours * 3600:.0f} seconds"

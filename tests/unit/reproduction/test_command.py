@@ -22,6 +22,7 @@ from steelyard import (
     InvalidInputError,
     OnlineClassifier,
     Perceptron,
+    cli,
     f_score,
     load_dataset,
     load_orders,
@@ -250,7 +251,7 @@ def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, console: Co
 def test_hours_stop_cleanly_and_say_what_is_left(paper: Path, console: Console) -> None:
     made = reproduce("000", item="Table 1", hours=0.0, console=console)
     assert made.left["table1-german"].left == 4
-    assert "Time is up: 4 runs left" in console.export_text()
+    assert "Time is up: 4 runs left, for how long is not known." in console.export_text()
     assert made.verdicts[0].word == "not judged"
 
 
@@ -327,7 +328,9 @@ def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, m
     assert "table1-german" not in write_checked(kept.parent, "000", other).read_text()
 
 
-def test_check_finds_one_changed_digit(kept: Path) -> None:
+def test_check_finds_one_changed_digit(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A number that changed together with its checksum is found by computing it."""
     recipe = find_recipes("000", item="Table 1")[0]
     results = Results.committed(recipe)
@@ -338,9 +341,11 @@ def test_check_finds_one_changed_digit(kept: Path) -> None:
     cells[len(FIXED)] = repr(runs[0].values["PE"] + 1e-10)
     lines[1] = signed(header, cells).rstrip("\n")
     results.path(recipe).write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("sys.argv", ["steelyard", "reproduce", "000", "--check", "1.0", "--jobs", "1"])
     with pytest.raises(SystemExit) as stop:
-        call(check=True, share=1.0)
+        cli.main()
     assert stop.value.code == 1
+    assert "run 0, PE: kept " in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, console: Console) -> None:
