@@ -275,6 +275,8 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(share=0.5)
     with pytest.raises(InvalidInputError, match="--show must stand alone"):
         call(show=True, keep=True)
+    with pytest.raises(InvalidInputError, match="--check must not be combined with --to, --resume and --runs"):
+        call(check=True, to=Path("out"))
     with pytest.raises(InvalidInputError, match="--decide must go with --hours"):
         call(decide=True, check=True)
 
@@ -301,6 +303,15 @@ def test_check_compares_every_digit_and_records_what_passed(kept: Path, console:
 
 def test_check_takes_at_least_one_run_of_every_learner(kept: Path, console: Console) -> None:
     assert check_kept("000", 0.001, item="Table 1", console=console).cells == 2 * (2 + 4 * 5)
+
+
+def test_check_of_one_learner_names_the_others(kept: Path, console: Console) -> None:
+    """What takes hours with all its learners can be checked without the slow ones."""
+    checked = check_kept("000", 1.0, item="Table 1", learners=["asks at random"], console=console)
+    assert checked.cells == 2 * (2 + 4 * 5)
+    assert 'without = "asks nothing"' in write_checked(kept.parent, "000", checked).read_text()
+    with pytest.raises(InvalidInputError, match="--learner must be one of"):
+        check_kept("000", learners=["asks everybody"], console=console)
 
 
 def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, console: Console) -> None:
