@@ -3,8 +3,8 @@ Large and sparse: a rough answer at once, or the exact one?
 ===========================================================
 
 Algorithm 2 of paper 004 makes a few passes of averaged stochastic gradient descent; the exact solvers of this library
-stop at a certified gap. Which comes to a good G-mean first? Times are this machine's; their ratios are what to look
-at. Needs the ``w8a``, ``ijcnn1``, ``a9a`` and ``reuters-money-fx`` data.
+stop at a certified gap. Which comes to a good G-mean first? Times are CPU seconds of this machine; their ratios are
+what to look at. Needs the ``w8a``, ``ijcnn1``, ``a9a`` and ``reuters-money-fx`` data.
 """
 
 # sphinx_gallery_thumbnail_path = "stories/large-sparse/large-sparse.png"
@@ -25,13 +25,13 @@ SETTING = {"C": 1.0, "lambda1": 1.0, "lambda2": 1.0, "rho": 0.5}
 
 
 def timed(model: CSLDMClassifier, parts: list) -> tuple[float, float, float]:
-    """Seconds to fit, G-mean of the test half, and the objective."""
+    """CPU seconds to fit, G-mean of the test half, and the objective."""
     X_fit, X_test, y_fit, y_test = parts
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # rough tolerances are the point
         model.fit(X_fit, y_fit)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return seconds, g_mean_score(y_test, model.predict(X_test)), model.objective_
 
 
@@ -45,12 +45,15 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         parts = train_test_split(MaxAbsScaler().fit_transform(X)[kept], y[kept], train_size=0.5, random_state=0)
         passes = (1, 5) if quick else (1, 2, 5, 10, 20)
         gaps = (1e-1, 1e-3) if quick else (1e-1, 1e-2, 1e-3, 1e-5)
-        rough = [timed(CSLDMClassifier(**SETTING, solver="asgd", max_iter=k, random_state=0), parts) for k in passes]
+        rough = [  # the least disturbed of three: it is a matter of milliseconds
+            min(timed(CSLDMClassifier(**SETTING, solver="asgd", max_iter=k, random_state=0), parts) for _ in range(3))
+            for k in passes
+        ]
         exact = [timed(CSLDMClassifier(**SETTING, tol=gap), parts) for gap in gaps]
         for points, label, style in ((rough, "Algorithm 2", "o-"), (exact, "exact", "s--")):
             seconds, g_mean, _ = np.array(points).T
             ax.plot(seconds, g_mean, style, label=label)
-        ax.set(title=f"{name}: {parts[0].shape[0]:,} x {parts[0].shape[1]:,}", xlabel="seconds", xscale="log")
+        ax.set(title=f"{name}: {parts[0].shape[0]:,} x {parts[0].shape[1]:,}", xlabel="CPU seconds", xscale="log")
         ax.tick_params(axis="x", which="minor", labelbottom=False)
         best = exact[-1]
         numbers[name] = {

@@ -2,9 +2,9 @@
 Malicious addresses, a thousand labels
 ======================================
 
-A filter sees every address of a stream and may send a thousand of them to an analyst. Two in a hundred are malicious;
-a missed one costs as much as twenty false alarms. At half time a family appears that looks like news. Which query
-rule spends the labels best, and does the filter know how well it is doing?
+A filter sees every address of a stream and may send a thousand of them to an analyst. Two in a hundred are malicious,
+one label in a hundred is wrong, and a missed one costs as much as twenty false alarms. At half time a family appears
+that looks like news. Which query rule spends the labels best, and does the filter know how well it is doing?
 
 The addresses are generated (``make_urls``) and their tokens hashed, so there is nothing to fetch and nothing to fit.
 The settings were chosen by looking at such streams: the order of the rules here illustrates, it proves nothing.

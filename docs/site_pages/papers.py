@@ -234,7 +234,8 @@ def cells(summary: list[Row]) -> str:
     for row in summary:
         ours, printed = spread(row["ours"], row["std"]), spread(row.get("printed", ""), row.get("printed_spread", ""))
         named = f"{cell(row['data'])} | {cell(row['learner'])} | `{row['measure']}`"
-        lines.append(f"| {named} | {ours} | {row['runs']} | {printed} | {row.get('gap', '')} |")
+        gap = row.get("gap", "").replace("-inf", "no spread").replace("inf", "no spread")
+        lines.append(f"| {named} | {ours} | {row['runs']} | {printed} | {gap} |")
     return "\n".join(lines) + "\n"
 
 

@@ -321,7 +321,7 @@ def _reproduce(
     part = {"item": one_item(table, figure, item), "data": data}
     wish = {"learners": learner or [], "runs": runs, "quick": quick, "hours": hours, "n_jobs": jobs}
     how = Mode(to=to, resume=resume, keep=keep, show=show, check=check, share=share, decide=decide)
-    run_reproduce(papers, part, wish, how)
+    raise typer.Exit(run_reproduce(papers, part, wish, how))
 
 
 @app.command("compare")
@@ -548,7 +548,8 @@ app.add_typer(service_app)
 def main() -> None:
     """Entry point of the ``steelyard`` command.
 
-    Exit codes: 0 done; 2 could not be done, and one line on standard error says why; 130 interrupted.
+    Exit codes: 0 done; 1 done, and ``reproduce --check`` found kept numbers that differ; 2 could not be done, and one
+    line on standard error says why; 130 interrupted.
     """
     arguments = sys.argv[1:]
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments

@@ -19,7 +19,7 @@ from ..errors import DataNotFoundError
 from ..files import write_atomically
 from ..validation.values import check_number
 from .provenance import provenance
-from .recipe import Recipe, find_recipes
+from .recipe import Recipe, find_recipes, with_learners
 from .results import Results, Run
 from .runs import Wish, data_key, outcomes, protocol_of, run_of, task_of
 from .searches import ChosenOnce, SearchedCosts
@@ -53,6 +53,7 @@ def check_kept(
     *,
     item: str | None = None,
     data: str | None = None,
+    learners: Sequence[str] = (),
     quick: bool = False,
     hours: float | None = None,
     n_jobs: int = 1,
@@ -69,6 +70,8 @@ def check_kept(
         2%, with ``quick`` that one run.
     item, data : str, optional
         Only this table or figure, only this data set.
+    learners : sequence of str
+        Only these learners; all by default.
     quick : bool
         Leave out runs that took long when they were kept, so that learning takes about a minute, and say which.
     hours : float, optional
@@ -86,7 +89,7 @@ def check_kept(
     taken = 0.0 if quick and share is None else given
     console, result = console or Console(), CheckResult()
     deadline = None if hours is None else time.monotonic() + hours * 3600
-    recipes = sorted(find_recipes(paper, item=item, data=data), key=data_key)
+    recipes = sorted(with_learners(find_recipes(paper, item=item, data=data), learners), key=data_key)
     result.digests = {recipe.name: recipe.digest for recipe in recipes}
     chosen = {r.name: _chosen(r, Results.committed(r).runs(r), taken) for r in recipes if _why_not(r, quick) is None}
     limit = _limit([run.seconds for runs in chosen.values() for run in runs]) if quick else math.inf
@@ -94,11 +97,12 @@ def check_kept(
         if (reason := _why_not(recipe, quick)) is not None:
             result.left_out[recipe.name] = reason
             continue
-        some = [run for run in chosen[recipe.name] if run.seconds <= limit]
-        long = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in chosen[recipe.name] if run not in some}
+        wanted = [run for run in chosen[recipe.name] if not learners or run.learner in learners]
+        some = [run for run in wanted if run.seconds <= limit]
+        long = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in wanted if run not in some}
         if long:
             result.left_out[recipe.name] = f"too long for --quick: {', '.join(long.values())}"
-            result.without[recipe.name] = sorted(long.keys() - {run.learner for run in some})
+        result.without[recipe.name] = sorted({run.learner for run in chosen[recipe.name]} - {r.learner for r in some})
         try:
             _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:

@@ -19,7 +19,7 @@ from .claims import Evidence, Verdict, claim_key, judge, read_claims
 from .decide import Decider, read_plans
 from .figures import draw_figures
 from .page import cells, write_page, write_verdicts
-from .recipe import Recipe, find_recipes, papers_folder
+from .recipe import Recipe, find_recipes, papers_folder, with_learners
 from .requirements import check_requirements
 from .results import Results
 from .runs import Done, Wish, data_key, run_recipe
@@ -104,7 +104,7 @@ def reproduce(
     reproduction : Reproduction
     """
     console, place = console or Console(), place or Place()
-    recipes = _with_learners(find_recipes(paper, item=item, data=data), learners)
+    recipes = with_learners(find_recipes(paper, item=item, data=data), learners)
     if quick and place.keep:
         raise invalid("--keep", "not be combined with --quick", "--quick", "A part of a run is not a result.")
     check_requirements(recipes)
@@ -260,8 +260,11 @@ class Mode:
         """Refuse options that exclude one another."""
         if self.share is not None and not self.check:
             raise invalid("SHARE", "be given with --check only", self.share)
-        if self.show and (self.check or self.decide or self.keep or self.to is not None or self.resume is not None):
+        place = self.to is not None or self.resume is not None
+        if self.show and (self.check or self.decide or self.keep or place):
             raise invalid("--show", "stand alone: it runs and writes nothing", "other options")
+        if self.check and (place or wish["runs"] is not None):
+            raise invalid("--check", "not be combined with --to, --resume and --runs", "one of them", "It takes SHARE.")
         narrowed = [*part.values(), wish["learners"], wish["runs"], wish["quick"]]
         if self.decide and (self.check or any(narrowed)):
             raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
@@ -278,8 +281,8 @@ def one_item(table: str | None, figure: str | None, item: str | None) -> str | N
 
 def run_reproduce(
     papers: Sequence[str], part: Mapping[str, Any], wish: Mapping[str, Any], mode: Mode | None = None
-) -> None:
-    """Answer ``steelyard reproduce``: show, check, decide or compute; exit 1 if a check finds a difference."""
+) -> int:
+    """Answer ``steelyard reproduce``: show, check, decide or compute; the exit code: 1 if a check differs."""
     mode = mode or Mode()
     mode.validate(part, wish)
     several = len(papers) > 1
@@ -288,7 +291,7 @@ def run_reproduce(
         if mode.show:
             show_committed(paper, **part)
         elif mode.check:
-            limits = {k: wish[k] for k in ("quick", "hours", "n_jobs")}
+            limits = {k: wish[k] for k in ("learners", "quick", "hours", "n_jobs")}
             found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
@@ -301,17 +304,7 @@ def run_reproduce(
                 decide(paper, hours=wish["hours"], n_jobs=wish["n_jobs"], place=place)
             else:
                 reproduce(paper, **part, **wish, place=place)
-    if different:
-        raise SystemExit(1)
-
-
-def _with_learners(recipes: list[Recipe], learners: Sequence[str]) -> list[Recipe]:
-    """The recipes that have one of the learners; a name that none has is an error."""
-    known = {str(spec["name"]) for recipe in recipes for spec in recipe.learners}
-    for name in learners:
-        if name not in known:
-            raise invalid("--learner", f"be one of {', '.join(sorted(known))}", name)
-    return [r for r in recipes if not learners or any(spec["name"] in learners for spec in r.learners)]
+    return int(different)
 
 
 def _why_not(recipe: Recipe, quick: bool) -> str | None:
@@ -321,6 +314,8 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
 
 
 def _about(hours: float) -> str:
+    if math.isnan(hours):
+        return "for how long is not known"
     if hours >= 1:
         return f"about {hours:.1f} hours"
     return f"about {hours * 60:.0f} minutes" if hours * 60 >= 1 else f"about {hours * 3600:.0f} seconds"

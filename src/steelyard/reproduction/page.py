@@ -5,6 +5,7 @@ Tested in ``tests/unit/reproduction/test_command.py``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -23,7 +24,9 @@ def cells(line: Line) -> list[str]:
     if line.printed is None:
         return [*ours, "", "", "", ""]
     spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
-    return [*ours, f"{line.printed.mean:g}", spread, f"{line.gap:+.1f} s.e.", "yes" if line.equal else ""]
+    # Runs that all give one number, as where the costs are searched once, leave no standard error to count in.
+    gap = f"{line.mean - line.printed.mean:+.4g}" if math.isinf(line.gap or 0.0) else f"{line.gap:+.1f} s.e."
+    return [*ours, f"{line.printed.mean:g}", spread, gap, "yes" if line.equal else ""]
 
 
 def write_page(

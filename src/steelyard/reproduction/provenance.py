@@ -58,8 +58,8 @@ def source_commit(folder: Path = PACKAGE) -> tuple[str, str]:
     if _git(folder, "ls-files", "--error-unmatch", "__init__.py") is None:
         return "unknown", "unknown"
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-    # Results are written while runs are made: they are what comes out, not what goes in.
-    sources = (":/", ":(top,exclude)papers/*/results/*")
+    # Results and records of checks are written by the runs themselves: they are what comes out, not what goes in.
+    sources = (":/", ":(top,exclude)papers/*/results/*", ":(top,exclude)papers/CHECKED.toml")
     changes = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", *sources)
     if commit is None or changes is None:
         return "unknown", "unknown"

@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -192,3 +192,12 @@ def find_recipes(paper: str, *, item: str | None = None, data: str | None = None
             f"items: {', '.join(items)}; data: {', '.join(names)}."
         )
     return chosen
+
+
+def with_learners(recipes: Sequence[Recipe], learners: Sequence[str]) -> list[Recipe]:
+    """The recipes that have one of the learners, all where none is named; a name that no recipe has is an error."""
+    known = {str(spec["name"]) for recipe in recipes for spec in recipe.learners}
+    for name in learners:
+        if name not in known:
+            raise invalid("--learner", f"be one of {', '.join(sorted(known))}", name)
+    return [r for r in recipes if not learners or any(spec["name"] in learners for spec in r.learners)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -150,7 +151,7 @@ def run_recipe(recipe: Recipe, results: Results, wish: Wish | None = None, conso
     results.tidy(recipe)
     runs = [run for run in results.runs(recipe, data) if run.learner in wanted and run.run < wanted[run.learner]]
     missing = [pair for pair in left if pair not in finished]
-    return Done(runs, len(missing), hours_of(missing, runs), notes)
+    return Done(runs, len(missing), hours_of(missing, runs or Results.committed(recipe).runs(recipe)), notes)
 
 
 def run_of(recipe: Recipe, name: str, r: int, outcome: Outcome) -> Run:
@@ -160,12 +161,17 @@ def run_of(recipe: Recipe, name: str, r: int, outcome: Outcome) -> Run:
 
 
 def hours_of(missing: Sequence[tuple[str, int]], runs: Sequence[Run]) -> float:
-    """How long the missing runs will take by what the others took; a learner without any counts as the slowest."""
+    """How long the missing runs will take by what others took; a learner without any counts as the slowest.
+
+    Where there are no others at all nobody knows: nan.
+    """
+    if not missing:
+        return 0.0
     seconds: dict[str, list[float]] = {}
     for run in runs:
         seconds.setdefault(run.learner, []).append(run.seconds)
     means = {name: sum(some) / len(some) for name, some in seconds.items()}
-    return sum(means.get(name, max(means.values(), default=0.0)) for name, _ in missing) / 3600
+    return sum(means.get(name, max(means.values(), default=math.nan)) for name, _ in missing) / 3600
 
 
 def outcomes(

@@ -22,6 +22,7 @@ from steelyard import (
     InvalidInputError,
     OnlineClassifier,
     Perceptron,
+    cli,
     f_score,
     load_dataset,
     load_orders,
@@ -250,7 +251,7 @@ def test_quick_says_how_much_was_run_and_judges_nothing(paper: Path, console: Co
 def test_hours_stop_cleanly_and_say_what_is_left(paper: Path, console: Console) -> None:
     made = reproduce("000", item="Table 1", hours=0.0, console=console)
     assert made.left["table1-german"].left == 4
-    assert "Time is up: 4 runs left" in console.export_text()
+    assert "Time is up: 4 runs left, for how long is not known." in console.export_text()
     assert made.verdicts[0].word == "not judged"
 
 
@@ -274,6 +275,8 @@ def test_options_that_exclude_one_another(kept: Path) -> None:
         call(share=0.5)
     with pytest.raises(InvalidInputError, match="--show must stand alone"):
         call(show=True, keep=True)
+    with pytest.raises(InvalidInputError, match="--check must not be combined with --to, --resume and --runs"):
+        call(check=True, to=Path("out"))
     with pytest.raises(InvalidInputError, match="--decide must go with --hours"):
         call(decide=True, check=True)
 
@@ -302,6 +305,15 @@ def test_check_takes_at_least_one_run_of_every_learner(kept: Path, console: Cons
     assert check_kept("000", 0.001, item="Table 1", console=console).cells == 2 * (2 + 4 * 5)
 
 
+def test_check_of_one_learner_names_the_others(kept: Path, console: Console) -> None:
+    """What takes hours with all its learners can be checked without the slow ones."""
+    checked = check_kept("000", 1.0, item="Table 1", learners=["asks at random"], console=console)
+    assert checked.cells == 2 * (2 + 4 * 5)
+    assert 'without = "asks nothing"' in write_checked(kept.parent, "000", checked).read_text()
+    with pytest.raises(InvalidInputError, match="--learner must be one of"):
+        check_kept("000", learners=["asks everybody"], console=console)
+
+
 def test_a_quick_check_takes_one_run_of_every_learner_and_no_search(kept: Path, console: Console) -> None:
     assert check_kept("000", item="Table 1", quick=True, console=console).cells == 2 * (2 + 4 * 5)
     text = SWEEP.replace(
@@ -327,7 +339,9 @@ def test_a_quick_check_names_what_takes_too_long(kept: Path, console: Console, m
     assert "table1-german" not in write_checked(kept.parent, "000", other).read_text()
 
 
-def test_check_finds_one_changed_digit(kept: Path) -> None:
+def test_check_finds_one_changed_digit(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A number that changed together with its checksum is found by computing it."""
     recipe = find_recipes("000", item="Table 1")[0]
     results = Results.committed(recipe)
@@ -338,9 +352,11 @@ def test_check_finds_one_changed_digit(kept: Path) -> None:
     cells[len(FIXED)] = repr(runs[0].values["PE"] + 1e-10)
     lines[1] = signed(header, cells).rstrip("\n")
     results.path(recipe).write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("sys.argv", ["steelyard", "reproduce", "000", "--check", "1.0", "--jobs", "1"])
     with pytest.raises(SystemExit) as stop:
-        call(check=True, share=1.0)
+        cli.main()
     assert stop.value.code == 1
+    assert "run 0, PE: kept " in capsys.readouterr().out.replace("\n", " ")
 
 
 def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, console: Console) -> None:

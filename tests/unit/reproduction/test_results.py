@@ -1,10 +1,11 @@
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from steelyard import StateError, _native
-from steelyard.reproduction.provenance import package_digest
+from steelyard.reproduction.provenance import package_digest, source_commit
 from steelyard.reproduction.recipe import Recipe, read_recipe
 from steelyard.reproduction.results import FIXED, Results, Run
 
@@ -54,6 +55,23 @@ def test_the_package_is_its_files_and_the_extension_at_work(tmp_path: Path) -> N
     (package / "a.py").write_text("a = 2")
     assert len({first, second, package_digest(package, extension)}) == 3
     assert package_digest() == package_digest(extension=Path(_native.__file__))
+
+
+def test_what_runs_and_checks_write_does_not_make_the_tree_dirty(tmp_path: Path) -> None:
+    written = [tmp_path / "papers/000-x/results/a.csv", tmp_path / "papers/CHECKED.toml"]
+    source = tmp_path / "src/package/__init__.py"
+    for path in (*written, source):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+    assert source_commit(source.parent) == ("unknown", "unknown")
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    for path in written:
+        path.write_text("2")
+    assert source_commit(source.parent)[1] == "no"
+    source.write_text("2")
+    assert source_commit(source.parent)[1] == "yes"
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12, 13, 30, 60])

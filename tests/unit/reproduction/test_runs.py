@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.reproduction import runs as runs_module
+from steelyard.reproduction.page import cells
 from steelyard.reproduction.recipe import Recipe, read_recipe
 from steelyard.reproduction.results import Results, Run
 from steelyard.reproduction.runs import Wish, hours_of, run_recipe
@@ -84,6 +86,23 @@ def test_hours_left_go_by_what_each_learner_took() -> None:
     runs = [Run("a", 0, 3600.0, {}), Run("a", 1, 7200.0, {}), Run("b", 0, 36.0, {})]
     assert hours_of([("a", 2), ("b", 1)], runs) == pytest.approx(1.51)
     assert hours_of([("c", 0)], runs) == pytest.approx(1.5)
+    assert hours_of([], []) == 0.0
+    assert math.isnan(hours_of([("a", 0)], []))
+
+
+def test_hours_left_of_what_was_never_run_here_go_by_the_committed_runs(
+    recipe: Recipe, results: Results, tmp_path: Path
+) -> None:
+    assert results == Results.committed(recipe)
+    run_recipe(recipe, results)
+    elsewhere = Results(tmp_path / "elsewhere")
+    elsewhere.folder.mkdir()
+    assert run_recipe(recipe, elsewhere, Wish(deadline=0.0)).hours_left > 0
+
+
+def test_a_difference_without_spread_is_told_as_it_is(recipe: Recipe) -> None:
+    [line] = [x for x in lines_of(recipe, [Run("tree", k, 0.0, {"error": 27.5}) for k in (0, 1)]) if x.printed]
+    assert cells(line)[-2] == "+2.5"
 
 
 def test_lines_join_ours_with_the_printed(recipe: Recipe, results: Results) -> None:
