@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
-from service_bench import THREE, Bench, settings_of
+from service_bench import THREE, Bench, HandClock, settings_of
 
 from steelyard.service import reducer
-from steelyard.service.jobs import AnswerJob, DecisionReply, RefusedError
-from steelyard.service.projects import replayed
+from steelyard.service.jobs import AnswerJob, DecideJob, DecisionReply, RefusedError, RowToDecide
+from steelyard.service.projects import create_project, replayed
+from steelyard.service.records import pack_cells
 from steelyard.service.reducer import DivergedReplayError, State
+from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.verify import verify_project
+from steelyard.service.writer import Writer
 
 COLUMNS = {"x": "number", "y": "number"}
 PROJECTS = {
@@ -107,3 +112,41 @@ def test_the_first_difference_is_named(tmp_path, field):
     with pytest.raises(DivergedReplayError, match="the digest of the row" if field == "digest" else field) as found:
         replayed(bench.store, bench.store.project("p"))
     assert found.value.seq == wrong
+
+
+def test_requests_of_one_row_in_one_commit_are_as_if_each_had_its_own(tmp_path):
+    """Keys and ids sent again among them, other projects between them, rows that are refused."""
+    source = random.Random(3)
+    outcomes: list[list] = []
+    made_jobs = []
+    for n in range(200):
+        record = [source.gauss(0.0, 1.0), source.gauss(0.0, 1.0)]
+        slug, key, name = "pq"[n % 50 == 20], f"k{n - 7 if n % 31 == 30 else n}", None
+        if n % 40 == 25:
+            record = [math.inf, 0.0]  # no learner takes it
+        if n % 10 == 9:
+            name, key = f"id-{n if n % 20 == 9 else n - 10}", key if n % 3 else None
+        made_jobs.append((slug, n % 2 + 1, key, record, name))
+    for size in (1, 64):
+        place = tmp_path / str(size)
+        place.mkdir()
+        store, clock, said = SQLiteStore(place), HandClock(), []
+        for slug in "pq":
+            create_project(store, slug, settings_of(), at=clock.now())
+        writer = Writer(store, clock, deliver=lambda found, said=said: said.extend(one for _, one in found))
+        jobs = [
+            DecideJob(
+                slug, actor, key, b"d", rows=[RowToDecide(cells, pack_cells(bytes(16), cells), name)], single=True
+            )
+            for slug, actor, key, cells, name in made_jobs
+        ]
+        for first in range(0, len(jobs), size):
+            writer._carry_out(jobs[first : first + size])
+        outcomes.append([one.code if isinstance(one, RefusedError) else one for one in said])
+        outcomes[-1] += [job.replayed for job in jobs] + [writer.rows]
+        outcomes[-1] += [writer.projects[slug].state.digest() for slug in "pq"]
+        for slug in "pq":
+            verify_project(store, store.project(slug))
+        store.close()
+    assert outcomes[0] == outcomes[1]
+    assert {"bad_row", "id_reused"} <= {one for one in outcomes[0] if isinstance(one, str)}

@@ -9,6 +9,7 @@ import hmac
 import re
 import secrets
 import time
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -105,7 +106,7 @@ class AccessBook:
         self._known: dict[str, tuple[float, Grant | None]] = {}
         self._valid: dict[bytes, tuple[float, Grant]] = {}  # by the whole header
 
-    def grant(self, header: bytes | None, now: int) -> Grant | None:
+    def grant(self, header: bytes | None, now: Callable[[], int]) -> Grant | None:
         """What the Authorization header allows; None if it is no valid token."""
         if header is None:
             return None
@@ -118,7 +119,7 @@ class AccessBook:
                 self._valid.clear()
             self._valid[header] = known
         expires = known[1].expires
-        return None if expires is not None and expires <= now else known[1]
+        return None if expires is not None and expires <= now() else known[1]
 
     def _checked(self, header: bytes) -> tuple[float, Grant] | None:
         """The grant of a token, if it is one, its secret is right and it was not revoked; and when that was so."""

@@ -43,7 +43,9 @@ class DeadlineProtocol(HttpToolsProtocol):
     _reading: asyncio.TimerHandle | None = None
     _between = True  # no byte of the next request has come
     _in_body = False  # its head has come
-    _head_bytes = 0
+    _head_bytes = 0  # that came of a head behind the piece it began in
+    _piece = 0  # bytes that came last
+    _in_pieces = False  # a head had begun before those
 
     def connection_made(self, transport: Any) -> None:
         """The head must come."""
@@ -58,11 +60,17 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """The first byte of a request begins its time; one that comes whole, as most do, needs no timer."""
-        self._between = False
+        self._in_pieces = not (self._between or self._in_body)
+        self._between, self._piece = False, len(data)
         super().data_received(data)
         if self._between:
             self._stop_sending()
-        elif self._sending is None and not self.transport.is_closing():
+            return
+        if self._in_pieces and not self._in_body:
+            self._head_bytes += self._piece
+            if self._head_bytes > MOST_HEADER_BYTES:
+                self._abort()
+        if self._sending is None and not self.transport.is_closing():
             self._await(self.body_seconds if self._in_body else self.head_seconds)
 
     def on_message_begin(self) -> None:
@@ -70,17 +78,14 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._between, self._head_bytes = False, 0
         super().on_message_begin()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Heads have a size."""
-        self._head_bytes += len(name) + len(value)
-        if len(self.headers) >= MOST_HEADERS or self._head_bytes > MOST_HEADER_BYTES:
-            self._abort()
-            return
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
-        """The body must come, in a time of its own."""
+        """The body must come, in a time of its own; heads have a size, looked at once and not at every header."""
         self._stop_sending()
+        small = self._piece <= MOST_HEADER_BYTES and not self._in_pieces  # as most requests are, with their bodies
+        size = 0 if small else sum(len(name) + len(value) for name, value in self.headers)
+        if len(self.headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
+            self._abort()
+            raise ValueError("the head of a request is too large")  # ends the parsing: nobody is asked
         self._in_body = True
         super().on_headers_complete()
         if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:

@@ -60,10 +60,10 @@ class Project:
         self._log_decision(row, made, actor)
         return seq, made
 
-    def decide_many(self, rows: Sequence[RowToDecide], actor: int) -> list[Decided]:
+    def decide_many(self, rows: Sequence[RowToDecide], actors: Sequence[int]) -> list[Decided]:
         """Decide the first of some rows at once and log them; none if they must be decided one by one."""
         made = self.state.decide_many(self.state.seq + 1, [row.payload for row in rows], [self.at] * len(rows))
-        for row, one in zip(rows, made, strict=False):
+        for row, one, actor in zip(rows, made, actors, strict=False):
             self._log_decision(row, one, actor)
         return made
 
@@ -89,13 +89,15 @@ class Project:
         if ask:
             self.touch(seq, opened_now=True)
 
-    def touch(self, item: int, *, opened_now: bool = False) -> None:
+    def touch(self, item: int, *, opened_now: bool = False, withdrawn: bool = False) -> None:
         """A question has changed: its rows, and the budget, are written with the next commit."""
         question, budget = self.state.questions[item], self.state.budget
         self.changes.questions[item] = question
         self.changes.budget = (budget.limit, budget.spent, budget.reserved)
         if not opened_now:
             self.changes.answered.add(item)
+        if withdrawn:
+            self.changes.withdrawn.add(item)
         if question.state is QuestionState.SETTLED:
             row = self.state.training.kept_row(item)
             if row is not None:

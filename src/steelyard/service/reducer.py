@@ -85,6 +85,7 @@ class State:
 
     def __init__(self, settings: ProjectSettings) -> None:
         self.settings = settings
+        self.labels = settings.labels  # the classes never change
         self.seq = 0
         self.settings_seq = 1  # the event that said the present settings
         self.model = 1  # rises when costs or update change
@@ -317,7 +318,8 @@ class State:
         """The pair of the last labels; None if too few stand."""
         asked = (self.questions[example.item] for example in reversed(self.training.examples))
         first = self.fit_after[0]
-        used = [q for q in asked if q.state is QuestionState.SETTLED and q.item > first][:MOST_LABELS]
+        standing = (q for q in asked if q.state is QuestionState.SETTLED and q.item > first)
+        used = list(itertools.islice(standing, MOST_LABELS))
         if len(used) < LEAST_LABELS:
             return None
         scores, chances = np.array([q.score for q in used]), np.array([q.chance for q in used])

@@ -141,7 +141,7 @@ class Runtime:
 
     def allow_token(self, sent: bytes | None, slug: str, roles: tuple[str, ...]) -> Grant:
         """The same for the value of an Authorization header."""
-        grant = self.access.grant(sent, self.clock.now())
+        grant = self.access.grant(sent, self.clock.now)
         if grant is None:
             message = "the request must carry a valid token; it does not. Send: Authorization: Bearer sy_..."
             raise RefusedError(401, "no_token", message, "Authorization")

@@ -184,15 +184,14 @@ class SQLiteStore:
             " label = excluded.label",
         )
         answered = [q for q in touched if q.item in changes.answered]
-        for count, first in _sizes(len(answered)):
-            places = ", ".join("?" * count)
-            items = [q.item for q in answered[first : first + count]]
-            run.execute(f"DELETE FROM answer WHERE project = ? AND item IN ({places})", (project, *items))
+        withdrawn = [(project, item) for item in changes.withdrawn]
+        run.executemany("DELETE FROM answer WHERE project = ? AND item = ?", withdrawn)
         insert_rows(
             run,
             "answer (project, item, person, label, seq)",
             project,
             [(q.item, person, *vote) for q in answered for person, vote in q.votes.items()],
+            "ON CONFLICT (project, item, person) DO UPDATE SET label = excluded.label, seq = excluded.seq",
         )
         insert_rows(
             run,

@@ -46,6 +46,7 @@ class Changes:
     requests: list[tuple[int, str, StoredRequest, int]] = field(default_factory=list)  # actor, key, request, at
     questions: dict[int, Question] = field(default_factory=dict)
     answered: set[int] = field(default_factory=set)  # questions whose answers may have changed
+    withdrawn: set[int] = field(default_factory=set)  # of them those that may have lost one
     examples: dict[int, bytes] = field(default_factory=dict)  # rows of new training examples, by item
     budget: tuple[int, int, int] | None = None  # limit, spent, reserved
 

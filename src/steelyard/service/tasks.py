@@ -96,6 +96,29 @@ def _keep(project: Project, job: Job, first: int, size: int, refused: Refusals, 
 # -- decisions -------------------------------------------------------------------------------------------------------
 
 
+def single_and_new(project: Project, job: Job) -> bool:
+    """Whether a request decides one row under a key that nobody has used; some of them can be decided at once."""
+    return (
+        type(job) is DecideJob
+        and job.single
+        and project.state.decides_many
+        and (job.key is None or (job.actor, job.key) in project.unused_keys)
+    )
+
+
+def decide_singles(project: Project, jobs: Sequence[DecideJob]) -> list[list[DecisionReply]]:
+    """Carry out the first of some requests of one row each, as :func:`carry_out` would; none: they must go alone."""
+    keys = [(job.actor, job.key) for job in jobs if job.key is not None]
+    if len(jobs) < 2 or len(set(keys)) != len(keys) or not project.new_keys.isdisjoint(keys):
+        return []
+    rows = _new_rows(project, [job.rows[0] for job in jobs])
+    item = project.state.seq + 1
+    made = project.decide_many(rows, [job.actor for job in jobs]) if len(rows) > 1 else []
+    for job, n in zip(jobs, range(len(made)), strict=False):
+        _keep(project, job, item + n, 1, [])
+    return [[_reply(project, item + n, one)] for n, one in enumerate(made)]
+
+
 def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedError]:
     first = project.state.seq + 1
     replies: list[DecisionReply | RefusedError] = []
@@ -105,7 +128,7 @@ def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedErr
         position = len(replies)
         if position >= alone:
             together = _new_rows(project, job.rows[position:])
-            made = project.decide_many(together, job.actor) if len(together) > 1 else []
+            made = project.decide_many(together, [job.actor] * len(together)) if len(together) > 1 else []
             item = project.state.seq + 1 - len(made)
             replies += [_reply(project, item + n, one) for n, one in enumerate(made)]
             alone = position + max(1, len(together)) if not made else 0
@@ -173,7 +196,7 @@ def logged_decision(project: Project, item: int) -> DecisionReply:
 
 
 def _reply(project: Project, item: int, made: Decided | Decide) -> DecisionReply:
-    label = project.state.settings.labels[made.answer]
+    label = project.state.labels[made.answer]
     expected = expected_costs(project.state.fits, item, made.score) if project.state.fits else None
     cost = None if expected is None else expected[made.answer]
     return DecisionReply(item, made.t, label, made.score, cost, made.chance, made.ask, made.model)
@@ -204,21 +227,22 @@ def _one_answer(project: Project, job: AnswerJob, item: int, label: str | None, 
     try:
         if label is None:
             return _skip(project, job, item)
-        made = state.answer(item, job.actor, _code(project, label), seq)
+        code = _code(project, label)
+        made = state.answer(item, job.actor, code, seq)
     except ConflictError as error:
         raise RefusedError(409, error.code, str(error), "item") from None
     except InvalidInputError as error:  # weights that would leave the range of numbers
         raise RefusedError(422, "not_learnable", str(error), "item") from None
-    body = Answer(label=_code(project, label), seconds=seconds, settled=made.settled, learned=made.learned)
+    body = Answer(label=code, seconds=seconds, settled=made.settled, learned=made.learned)
     project.emit(body, item=item, actor=job.actor)
     project.touch(item)
-    shown = state.settings.labels[state.questions[item].answer] if state.settings.show_decision else None
-    settled = None if made.settled is None else state.settings.labels[made.settled]
+    shown = state.labels[state.questions[item].answer] if state.settings.show_decision else None
+    settled = None if made.settled is None else state.labels[made.settled]
     return AnswerReply(item, seq, settled, made.learned is not None, False, shown)
 
 
 def _code(project: Project, label: str) -> int:
-    labels = project.state.settings.labels
+    labels = project.state.labels
     if label not in labels:
         message = f"the label must be one of {', '.join(map(repr, labels))}; got {label[:100]!r}."
         raise RefusedError(422, "unknown_class", message, "label")
@@ -275,7 +299,7 @@ def _retract(project: Project, job: RetractJob) -> int:
         )
     project.state.retract(job.answer, job.actor, event.item, project.rows)
     seq = project.emit(Retract(answer=job.answer), item=event.item, actor=job.actor)
-    project.touch(event.item)
+    project.touch(event.item, withdrawn=True)
     return seq
 
 

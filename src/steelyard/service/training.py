@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, cast
 
@@ -38,7 +37,7 @@ class Training:
         self.examples.append(Example(item, label, t))
         self._recent[item] = row
         if len(self.examples) % EVERY == 0:
-            self._copies.append((len(self.examples), copy.deepcopy(learner)))
+            self._copies.append((len(self.examples), learner.changed()))
             del self._copies[:-2]
             first = self._copies[0][0] if len(self._copies) == 2 else 0
             self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}

@@ -10,15 +10,15 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..errors import SteelyardError
 from .clock import Clock
 from .expected import FittedPair
-from .jobs import Job, RefusedError, StoreJob
+from .jobs import DecideJob, Job, RefusedError, StoreJob
 from .projects import Project, load_project
 from .sqlite import SQLiteStore
-from .tasks import carry_out
+from .tasks import carry_out, decide_singles, single_and_new
 
 GROUP = 512  # rows in one commit
 MOST_ROWS = 4096  # in the queue
@@ -139,7 +139,11 @@ class Writer:
         touched: dict[str, Project] = {}
         outcomes: list[tuple[Job, Outcome]] = []
         self._look_up_keys(batch)
-        for job in batch:
+        now = self.clock.now()
+        alone = 0  # up to here requests are carried out one by one
+        while len(outcomes) < len(batch):
+            position = len(outcomes)
+            job = batch[position]
             if isinstance(job, StoreJob):
                 outcomes.append((job, self._act(job)))
                 continue
@@ -147,12 +151,19 @@ class Writer:
             if project is None:
                 outcomes.append((job, RefusedError(404, "not_found", "the project must exist; it does not.")))
                 continue
-            project.at = max(self.clock.now(), project.at)
+            project.at = max(now, project.at)
+            touched[job.project] = project
+            if position >= alone and single_and_new(project, job):
+                singles = _singles(project, batch, position)
+                made = decide_singles(project, singles)
+                outcomes += zip(singles, made, strict=False)
+                self.rows += len(made)
+                alone = 0 if made else position + len(singles)
+                continue
             try:
                 outcome = carry_out(project, job)
             except RefusedError as refused:
                 outcome = refused
-            touched[job.project] = project
             outcomes.append((job, outcome))
             self.rows += job.size
         for project in touched.values():
@@ -233,6 +244,14 @@ class Writer:
             unknown=project.unknown,
             fits=tuple(state.fits),
         )
+
+
+def _singles(project: Project, jobs: list[Job], first: int) -> list[DecideJob]:
+    """Requests from the first on, as long as they decide one new row of this project each."""
+    last = first
+    while last < len(jobs) and jobs[last].project == project.slug and single_and_new(project, jobs[last]):
+        last += 1
+    return cast(list[DecideJob], jobs[first:last])
 
 
 def _deliver_each(outcomes: list[tuple[Job, Outcome]]) -> None:

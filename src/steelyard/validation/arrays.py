@@ -84,11 +84,15 @@ def check_shape(X: Any) -> Any:
 
 
 def note_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """What scikit-learn keeps of the columns. A new fit on a plain array needs no search for their names."""
-    if reset and type(X) is np.ndarray and X.ndim == 2:
-        vars(estimator).pop("feature_names_in_", None)
-        estimator.n_features_in_ = X.shape[1]
-        return
+    """What scikit-learn keeps of the columns. A plain array needs no search for their names, if none are known."""
+    if type(X) is np.ndarray and X.ndim == 2:
+        known = vars(estimator)
+        if reset:
+            known.pop("feature_names_in_", None)
+            estimator.n_features_in_ = X.shape[1]
+            return
+        if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
+            return
     from sklearn.utils.validation import validate_data
 
     with _worded("X", X, None if reset else estimator):
