@@ -45,7 +45,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _in_body = False  # its head has come
     _head_bytes = 0  # that came of a head behind the piece it began in
     _piece = 0  # bytes that came last
-    _in_pieces = False  # a head had begun before those
+    _in_pieces = False  # they continue a head that came in part
 
     def connection_made(self, transport: Any) -> None:
         """The head must come."""

@@ -58,7 +58,7 @@ def summary(of: PageSource) -> dict[str, Any]:
 
 
 def _on_the_axis(lines: Sequence[LeaderboardRow]) -> list[LeaderboardRow]:
-    """All but the constants dearer than twice the rest: they would press the others together."""
+    """All but constants that cost more than twice the rest: they would press the others together."""
     constants = sorted((line for line in lines if line.family == "constant"), key=lambda line: line.mean_cost.value)
     kept = [line for line in lines if line not in constants[1:]]
     high = max((line.mean_cost.high for line in kept), default=0.0)
