@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
 from ..evaluate.classifier_mixin import CostClassifierMixin
@@ -21,6 +21,8 @@ _RIDGE = 0.01  # pull of slope to 1 and offset to 0: keeps separable data finite
 _PRIOR_ROWS = 2.0  # of the classes' shares, that stand beside the rows of every answer where only answers are known
 _STEPS = 50
 _FEWEST_OF_A_CLASS = 0.5  # rows that a class without any counts for
+_POWERS = (0.2, 5.0)  # least and greatest temperature, as a power
+_FLAT = 1e-9  # added to curvatures: where the probabilities are all alike, the loss has none
 
 
 class Calibration(NamedTuple):
@@ -128,44 +130,46 @@ def _powered(clipped: Floats, power: float, offsets: Floats | float = 0.0) -> Fl
 
 
 def _temperature(clipped: Floats, codes: NDArray[np.intp], count: Floats) -> Calibration:
-    """The power of the probabilities with the least log loss, by golden section on its logarithm.
+    """The power of the probabilities and the offsets of the classes with the least log loss, by Newton's method.
 
-    Each power comes with the offsets that make the mean probabilities the shares of the classes.
+    The loss is convex in both; at its least the mean probabilities are the shares of the classes. A class without rows
+    has a small share all the same, or its offset would fall without end.
     """
-    rows = np.arange(len(codes))
-    shares = np.bincount(codes, weights=count, minlength=clipped.shape[1])
-    shares = np.maximum(shares, _FEWEST_OF_A_CLASS) / np.maximum(shares, _FEWEST_OF_A_CLASS).sum()
-    offsets = np.zeros(clipped.shape[1])
+    logs, weight = np.log(clipped), count / count.sum()
+    shares = np.maximum(np.bincount(codes, weights=count, minlength=logs.shape[1]), _FEWEST_OF_A_CLASS)
+    shares /= shares.sum()
+    true_logs = float(weight @ logs[np.arange(len(codes)), codes])
 
-    def restored(power: float) -> Floats:
-        nonlocal offsets
-        for _ in range(_STEPS):
-            mean = np.average(_powered(clipped, power, offsets), axis=0, weights=count)
-            step = np.log(shares / np.maximum(mean, LEAST))
-            offsets = offsets + step - step @ shares
-            if np.abs(step).max() < 1e-6:
+    def loss(at: Floats) -> float:
+        return float(weight @ logsumexp(at[0] * logs + at[1:], axis=1) - at[0] * true_logs - shares @ at[1:])
+
+    point = np.r_[1.0, np.zeros(len(shares))]
+    best = loss(point)
+    for _ in range(_STEPS):
+        proba = softmax(point[0] * logs + point[1:], axis=1)
+        weighted = weight[:, None] * proba
+        centred = logs - (proba * logs).sum(axis=1, keepdims=True)
+        gradient = np.r_[(weighted * logs).sum() - true_logs, weighted.sum(axis=0) - shares]
+        hessian = np.empty((len(point), len(point)))
+        hessian[0, 0] = (weighted * centred**2).sum() + _FLAT
+        hessian[0, 1:] = hessian[1:, 0] = (weighted * centred).sum(axis=0)
+        # Offsets that are all raised alike change nothing: the ones keep such a step at zero.
+        hessian[1:, 1:] = np.diag(weighted.sum(axis=0) + _FLAT) - weighted.T @ proba + 1.0
+        at_end = point[0] == _POWERS[int(gradient[0] < 0)]  # and the loss falls beyond it
+        free = slice(1, None) if at_end else slice(None)
+        step = np.zeros(len(point))
+        step[free] = np.linalg.solve(hessian[free, free], gradient[free])
+        size, moved = 1.0, point
+        while size > 1e-6:
+            moved = point - size * step
+            moved[0] = np.clip(moved[0], *_POWERS)
+            if (found := loss(moved)) < best:
                 break
-        return offsets
-
-    def loss(log_power: float) -> float:
-        power = float(np.exp(log_power))
-        true_proba = np.maximum(_powered(clipped, power, restored(power))[rows, codes], LEAST)
-        return float(-np.average(np.log(true_proba), weights=count))
-
-    low, high, golden = np.log(0.2), np.log(5.0), (np.sqrt(5.0) - 1.0) / 2.0
-    a, b = high - golden * (high - low), low + golden * (high - low)
-    at_a, at_b = loss(a), loss(b)
-    for _ in range(25):
-        if at_a < at_b:
-            high, b, at_b = b, a, at_a
-            a = high - golden * (high - low)
-            at_a = loss(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + golden * (high - low)
-            at_b = loss(b)
-    power = float(np.exp((low + high) / 2))
-    return Calibration(np.array([power]), restored(power))
+            size /= 2
+        if size <= 1e-6 or best - found < 1e-12:
+            break
+        point, best = moved, found
+    return Calibration(point[:1], point[1:])
 
 
 class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]

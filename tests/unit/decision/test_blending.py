@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
 from steelyard.decision.blending import BlendClassifier, greedy_blend
@@ -28,6 +29,46 @@ def test_small_classes_get_one_temperature() -> None:
     assert fitted.is_temperature
     assert 0.2 < fitted.slopes[0] < 0.7
     assert np.allclose(fitted.apply(softmax(scores, axis=1)).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_temperature_has_the_least_log_loss_that_another_solver_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_classes, n = 4 + seed, 120
+    scores = rng.normal(size=(n, n_classes))
+    codes = np.array(
+        [rng.choice(n_classes, p=row) for row in softmax(1.4 * scores + rng.uniform(size=n_classes), axis=1)]
+    )
+    weight = rng.integers(1, 4, n).astype(np.float64) if seed % 2 else np.ones(n)
+    proba = softmax(scores, axis=1)
+
+    def loss(at: np.ndarray) -> float:
+        found = softmax(at[0] * np.log(proba) + at[1:], axis=1)
+        return float(-np.average(np.log(found[np.arange(n), codes]), weights=weight))
+
+    assert len(np.unique(codes)) == n_classes
+    fitted = fit_calibration(proba, codes, weight)
+    other = minimize(loss, np.r_[1.0, np.zeros(n_classes)], method="BFGS", options={"gtol": 1e-8})
+    assert fitted.is_temperature
+    assert loss(np.r_[fitted.slopes, fitted.offsets]) == pytest.approx(other.fun, abs=1e-9)
+    assert np.average(fitted.apply(proba), axis=0, weights=weight) == pytest.approx(
+        np.bincount(codes, weights=weight) / weight.sum(), abs=1e-6
+    )
+
+
+def test_a_temperature_stays_in_its_range_where_the_classes_part() -> None:
+    codes = np.repeat([0, 1, 2], 10).astype(np.intp)
+    sure = fit_calibration(0.1 + 0.7 * np.eye(3)[codes], codes)
+    wrong = fit_calibration(0.1 + 0.7 * np.eye(3)[(codes + 1) % 3], codes)
+    assert sure.slopes[0] == 5.0
+    assert wrong.slopes[0] == 0.2
+
+
+def test_a_class_without_rows_is_unlikely_and_not_impossible() -> None:
+    codes = np.repeat([0, 1], 15).astype(np.intp)
+    proba = softmax(np.random.default_rng(0).normal(size=(30, 3)), axis=1)
+    found = fit_calibration(proba, codes).apply(proba).mean(axis=0)
+    assert found[2] == pytest.approx(0.5 / 30.5, abs=1e-6)
 
 
 @pytest.mark.parametrize("positives", [15, FEWEST_FOR_SIGMOID - 1, 300])
