@@ -80,7 +80,14 @@ def _one_pass(learner: Any, rows: TrainingRows) -> Fitted:
 
 
 def _csogd(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return _one_pass(OnlineClassifier(CSOGD2(**params), fit_intercept=True, seed=rows.data.seed), rows)
+    """Answers with the mean of its weights: the last ones hang on the last few rows, so that scores of the final fit
+    would not be those that its probabilities were fitted to. The mean is taken at the first row after the budget.
+    """
+    before_last = len(rows.data.codes) - 1
+    learner = OnlineClassifier(
+        CSOGD2(**params), budget=before_last, after_budget="average", fit_intercept=True, seed=rows.data.seed
+    )
+    return _one_pass(learner, rows)
 
 
 def _arow(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:

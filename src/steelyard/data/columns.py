@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import DataFileError
+from ..errors import DataFileError, InvalidInputError
 from ..validation.values import check_choice, invalid, require
 from .dataset import Dataset
 
@@ -198,12 +198,21 @@ def target_name(target: str | int | None, names: Sequence[str]) -> str | None:
     raise invalid("target", f"be a column name or position; the columns are {', '.join(names[:20])}", target)
 
 
+class UnknownColumnError(InvalidInputError):
+    """A column that a file does not have; it knows the name and the columns of the file."""
+
+    def __init__(self, what: str, column: str, names: Sequence[str]) -> None:
+        known = ", ".join(names[:20])
+        super().__init__(str(invalid(what, f"name columns that exist ({known})", column)))
+        self.column, self.known = column, known
+
+
 def check_names(what: str, wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns that exist."""
     known = set(names)
     for name in wanted:
         if name not in known:
-            raise invalid(what, f"name columns that exist ({', '.join(names[:20])})", name)
+            raise UnknownColumnError(what, name, names)
     return tuple(wanted)
 
 

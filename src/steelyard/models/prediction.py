@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from ..costs import Costs
 from ..costs.spec import ROLES, CostSpec
 from ..data.chunks import iter_chunks
+from ..data.columns import UnknownColumnError
 from ..data.dataset import Dataset
 from ..data.digest import NO_ROWS, rows_digest
 from ..data.formats import FORMATS
-from ..errors import CostsError, CostsWarning, DataFileError, StateError
+from ..errors import CostsError, CostsWarning, DataFileError, InvalidInputError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_paths, write_atomically
 from ..validation.arrays import len_rows
@@ -37,7 +38,7 @@ from .model import Decisions, Model
 from .notices import Notices
 from .outputs import RowWriter, output_format, row_writer
 from .parsing import costs_option, plain_costs
-from .rows import BadCellError
+from .rows import BadCellError, missing_column
 from .storage import load_model
 from .stream_state import StreamState
 from .tables import named_rows, open_rows
@@ -190,16 +191,22 @@ class _Job:
         columns = self.model.columns
         if columns.sparse is not (kind == "libsvm"):
             raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", self.file)
-        wanted = {"nominal": [c for c in columns.nominal if isinstance(c, str)], "n_features": len(columns.numeric)}
+        numbers = {*columns.numeric, *self.model.cost_columns.values(), *self._cost_columns()}
+        carried = [c for c in _carried(self.options) if c not in numbers]  # as they are written: 007 stays 007
+        nominal = [c for c in (*columns.nominal, *carried) if isinstance(c, str)]
+        wanted = {"nominal": list(dict.fromkeys(nominal)), "n_features": len(columns.numeric)}
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
         self.digest = NO_ROWS
         return (chunk.X if columns.sparse else named_rows(chunk) for chunk in self._noted(chunks))
 
+    def _cost_columns(self) -> list[str]:
+        return list(self.spec.columns.values()) if isinstance(self.spec, CostSpec) else []
+
     def _noted(self, chunks: Iterator[Dataset]) -> Iterator[Dataset]:
         """The chunks; the digest of their rows is for the summary alone."""
-        for chunk in chunks:
+        for chunk in _with_columns(chunks, self.options):
             self.digest = rows_digest(self.digest, chunk) if self.options.as_json else self.digest
             yield chunk
 
@@ -304,7 +311,10 @@ class _StreamJob:
         columns = self.state.encoder.columns
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
-        for chunk in iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wide):
+        numbers = columns if isinstance(columns, tuple) else ()
+        carried = {"nominal": [c for c in _carried(self.options) if c not in numbers]} if "nominal" in takes else {}
+        rows = check_count("--chunk", self.options.chunk)
+        for chunk in _with_columns(iter_chunks(source, rows=rows, format=kind, **wide, **carried), self.options):
             self.digest = rows_digest(self.digest, chunk) if self.options.as_json else self.digest
             table = named_rows(chunk)
             decisions = self.state.predict(table)
@@ -324,13 +334,31 @@ class _StreamJob:
             sys.stderr.write(json.dumps(body) + "\n")
 
 
+def _carried(options: PredictOptions) -> list[str]:
+    return list(dict.fromkeys([*([] if options.id is None else [options.id]), *options.keep]))
+
+
+def _with_columns(chunks: Iterator[Dataset], options: PredictOptions) -> Iterator[Dataset]:
+    """The chunks; a column that is missing is named as the user knows it."""
+    try:
+        yield from chunks
+    except UnknownColumnError as unknown:
+        if unknown.column in _carried(options):
+            raise _not_carried(unknown.known, unknown.column) from None
+        raise missing_column(unknown.column) from None
+
+
+def _not_carried(known: str, name: str) -> InvalidInputError:
+    return invalid("--id and --keep", f"name columns of the file ({known})", name)
+
+
 def _kept(table: Any, options: PredictOptions) -> dict[str, Sequence[Any]]:
     """The columns of the input that go along with the decisions."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     found: dict[str, Sequence[Any]] = {}
-    for name in dict.fromkeys([*([] if options.id is None else [options.id]), *options.keep]):
+    for name in _carried(options):
         if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
             known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none"
-            raise invalid("--id and --keep", f"name columns of the file ({known})", name)
+            raise _not_carried(known, name)
         found[name] = frame[name].to_list()
     return found

@@ -29,6 +29,11 @@ class BadCellError(InvalidInputError):
         self.row, self.column, self.rule, self.cell = row, column, rule, cell
 
 
+def missing_column(name: Any) -> InvalidInputError:
+    """The error about rows without a column that the model needs."""
+    return invalid("data", "have every column the model was fitted on", f"no column {name!r}")
+
+
 def frame_library() -> Any:
     """The frame library at hand."""
     return next(name for name in FRAMES if find_spec(name))
@@ -60,7 +65,7 @@ def known_columns(rows: Any, columns: Columns) -> Any:
         return _known_positions(rows, columns)
     missing = [c for c in columns.used if c not in frame.columns]
     if missing:
-        raise invalid("data", "have every column the model was fitted on", f"no column {missing[0]!r}")
+        raise missing_column(missing[0])
     frame = frame.with_columns(*[_numeric(frame[name], name) for name in columns.numeric])
     return frame.select(list(columns.used)).to_native()
 

@@ -216,6 +216,25 @@ def test_the_state_of_a_stream_predicts_without_learning(place: Path) -> None:
         predict("all.csv", model="all.csv.steelyard", capacity=3)
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_keys_of_rows_are_written_as_they_were(place: Path, form: str) -> None:
+    keys = ["007", "7", "12345678901234567890", *map(str, range(len(FRAME) - 3))]
+    frame = FRAME.assign(key=keys)
+    new = Path(f"keys.{form}")
+    frame.to_csv(new, index=False) if form == "csv" else frame.to_json(new, orient="records", lines=True)
+    for out in ("out.csv", "out.jsonl"):
+        run_predict(Path("model.steelyard"), str(new), PredictOptions(out=Path(out), id="key", chunk=50, quiet=True))
+    assert [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()[1:]] == keys
+    assert [json.loads(line)["key"] for line in Path("out.jsonl").read_text().splitlines()] == keys
+
+
+def test_a_missing_category_is_a_missing_column(place: Path) -> None:
+    for drop in ("job", "age"):
+        FRAME.drop(columns=drop).to_csv("new.csv", index=False)
+        with pytest.raises(InvalidInputError, match=f"data must have every column .* got \"no column '{drop}'\""):
+            predict()
+
+
 def test_no_rows_and_no_such_column(place: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"name columns of the file \(age, amount, job, key\); got 'name'"):
         predict(id="name")

@@ -341,7 +341,7 @@ function options(plain, width, marks) {
       bands.push({ series: [at + 2, at + 1], fill: wash });
     }
   }
-  if (plain.diagonal) series.push({ label: "as given", stroke: ink, dash: [4, 4], points: { show: false }, value: shown });
+  if (plain.diagonal) series.push({ label: "as predicted", stroke: ink, dash: [4, 4], points: { show: false }, value: shown });
   const draw = (u) => {
     for (const [value, text] of marks || []) {
       const x = u.valToPos(value, "x", true);
