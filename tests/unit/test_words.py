@@ -68,7 +68,7 @@ SHIPPED = [
 SHIPPED += [("examples", "*.py"), (".", "README.md ARCHITECTURE.md CONTRIBUTING.md CMakeLists.txt")]
 NATIVE = """
     Seen Glance Doubt Lack Turn Spread Seats Handed OnPages Ahead Form Cases Test Part take_turn learn_later fault
-    miss alarm stride adopt opened steer bend dear_ones
+    miss alarm adopt opened steer bend dear_ones
 """
 HOMONYMS = "Plan Problem Settings Solution Task Candidate Weighed read_costs row_costs class_costs labels_of draw"
 
