@@ -1,8 +1,10 @@
 """Anonymous memory of fit_parts, predict_parts, score_parts and stream on few and on many rows.
 
-Each runs in a process of its own on Parquet parts of ten float32 columns, with row groups of 100,000 and of a million
-rows; the greatest RssAnon of /proc/self/status is told, and the ratio of many rows to few. A line that ``memory.jsonl``
-has is not measured again. ``python bench/scale/memory.py [ROWS]``: 10,000,000 rows unless told otherwise.
+Each runs in a process of its own on Parquet parts of thirty float32 columns and a label, 128 bytes a row, with row
+groups of 100,000 and of a million rows; the greatest RssAnon of /proc/self/status is told, and the ratio of many rows
+to few. "plain" files hold the numbers as they are; "encoded" ones are what pyarrow writes unless told otherwise, with
+dictionaries and compressed. Lines of ``memory.jsonl`` are not measured again; the table of ``memory.md`` is printed.
+``python bench/scale/memory.py [ROWS]``: 10,000,000 rows unless told otherwise, twice 1.3 GB of disk for a while.
 """
 
 from __future__ import annotations
@@ -16,28 +18,33 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 FEW, MANY = 100_000, 10_000_000
 GROUPS = (100_000, 1_000_000)
-WAYS = ("fit", "score", "predict", "stream")
-COLUMNS = [f"x{j}" for j in range(10)]
+WAYS = {"fit": "`fit_parts`", "score": "`score_parts`", "predict": "`predict_parts`", "stream": "`stream`"}
+WRITTEN: dict[str, dict[str, Any]] = {"plain": {"compression": "none", "use_dictionary": False}, "encoded": {}}
+COLUMNS = [f"x{j}" for j in range(30)]
 KEPT = Path(__file__).with_name("memory.jsonl")
 
 
-def write(folder: Path, rows: int, group: int, parts: int = 2) -> None:
+def write(folder: Path, rows: int, group: int, kind: str) -> None:
+    """Rows as parts that consist of whole row groups: one part of few rows, two of many."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir()
     schema = pa.schema([(name, pa.float32()) for name in COLUMNS] + [("y", pa.int64())])
     rng = np.random.default_rng(0)
+    parts = 1 if rows < 2 * group else 2
     for i in range(parts):
-        with pq.ParquetWriter(folder / f"part-{i}.parquet", schema, write_page_checksum=True) as file:
+        path = folder / f"part-{i}.parquet"
+        with pq.ParquetWriter(path, schema, write_page_checksum=True, **WRITTEN[kind]) as file:
             for start in range(0, rows // parts, group):
-                X = rng.normal(size=(min(group, rows // parts - start), 10)).astype(np.float32)
-                columns = [*(X[:, j] for j in range(10)), (X[:, 0] > 0).astype(np.int64)]
+                X = rng.standard_normal((min(group, rows // parts - start), len(COLUMNS)), dtype=np.float32)
+                columns = [*(X[:, j] for j in range(len(COLUMNS))), (X[:, 0] > 0).astype(np.int64)]
                 file.write_table(pa.table(columns, schema=schema), row_group_size=group)
 
 
@@ -56,7 +63,7 @@ def worker(what: str, folder: str) -> None:
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    model = OnlineClassifier(AROW()).start(10, [0, 1])
+    model = OnlineClassifier(AROW()).start(len(COLUMNS), [0, 1])
     with ThreadPoolExecutor(1) as pool, tempfile.TemporaryDirectory() as out:
         if what == "fit":
             fit_parts(OnlineClassifier(AROW()), folder, target="y", classes=[0, 1])
@@ -87,22 +94,26 @@ def main() -> None:
         return
     many = int(sys.argv[1]) if len(sys.argv) > 1 else MANY
     kept = [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
-    done = {(one["what"], one["group"], one["rows"]): one["mb"] for one in kept}
-    # parts of few rows have one row group in either case, and are measured once
-    for group, rows in [(GROUPS[0], FEW), *((group, many) for group in reversed(GROUPS))]:
-        missing = [what for what in WAYS if (what, group, rows) not in done]
+    done = {(one["what"], one["kind"], one["group"], one["rows"]): one["mb"] for one in kept}
+    # few rows are one row group in either case, and are measured once
+    for kind, (group, rows) in itertools.product(WRITTEN, [(GROUPS[0], FEW), *((group, many) for group in GROUPS)]):
+        missing = [what for what in WAYS if (what, kind, group, rows) not in done]
         if not missing:
             continue
         with tempfile.TemporaryDirectory() as made:
-            write(Path(made) / "parts", rows, group)
+            write(Path(made) / "parts", rows, group, kind)
             for what in missing:
-                done[what, group, rows] = found = measured(what, Path(made) / "parts")
+                done[what, kind, group, rows] = found = measured(what, Path(made) / "parts")
+                about = {"what": what, "kind": kind, "group": group, "rows": rows, "mb": round(found, 1)}
                 with KEPT.open("a") as file:
-                    file.write(json.dumps({"what": what, "group": group, "rows": rows, "mb": found}) + "\n")
-    for group, what in itertools.product(GROUPS, WAYS):
-        few, most = done[what, GROUPS[0], FEW], done[what, group, many]
-        line = f"{FEW:,} rows {few:.0f} MB, {many:,} rows {most:.0f} MB, ratio {most / few:.3f}"
-        print(f"{what:>8}, row groups of {group:,}: {line}", flush=True)
+                    file.write(json.dumps(about) + "\n")
+    heads = [f"{many:,} rows, groups of {group:,} | ratio" for group in GROUPS]
+    print(f"| files | | {FEW:,} rows | {' | '.join(heads)} |\n|---|---|---|{'---|---|' * len(GROUPS)}")
+    for kind, (what, name) in itertools.product(WRITTEN, WAYS.items()):
+        few = done[what, kind, GROUPS[0], FEW]
+        found = [done[what, kind, group, many] for group in GROUPS]
+        cells = " | ".join(f"{most:.0f} | {most / few:.2f}" for most in found)
+        print(f"| {kind} | {name} | {few:.0f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -185,6 +185,10 @@ def _stream(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the draws of the query rule.")] = 0,
+    cluster: Cluster = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes of this machine that decode parts ahead; rows stay in order.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -222,6 +226,8 @@ def _stream(
         quiet=quiet,
         as_json=as_json,
         most_awaited=most_awaited,
+        cluster=cluster,
+        n_jobs=jobs,
     )
 
 

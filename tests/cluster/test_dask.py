@@ -269,6 +269,7 @@ def test_the_commands_on_a_cluster(running: Cluster, folder: Path, tmp_path: Pat
     assert found["mean_cost"] == {"value": here.value, "low": here.low, "high": here.high}
     run("predict", model, folder, "--out", tmp_path / "decided", "--quiet", *there)
     assert len(json.loads((tmp_path / "decided" / "_manifest.json").read_text())["parts"]) == 12
+    assert run("stream", folder, *asked, "--json", *there) == run("stream", folder, *asked, "--json")
     candidates = ["--candidates", "logistic regression, C=1", "--candidates", "arow", "--effort", 4, "--folds", 2]
     sampled = ["--sample", 200, "--no-blend", "--lanes", 2, "--work", tmp_path / "v", "--out", tmp_path / "r"]
     lines = json.loads(run("compare", folder, *asked, *sampled, *candidates, "--json", "--quiet", *there))["lines"]

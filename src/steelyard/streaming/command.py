@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,15 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..data import Dataset, iter_chunks
+from ..data.part_files import is_several
+from ..data.parts import as_parts
 from ..errors import InvalidInputError
 from ..files import check_paths, lock_file
 from ..models.parsing import plain_costs
 from ..models.tables import open_rows
 from ..online import AdaptiveBalanced
+from ..scale.command import executor_for
+from ..scale.reading import chunks_ahead
 from ..validation.text import printable
 from ..validation.values import check_choice, invalid
 from .columns import SideColumns, id_error, reader_options
@@ -100,9 +105,14 @@ def run_stream(
     quiet: bool,
     as_json: bool,
     most_awaited: int | None = None,
+    cluster: str | None = None,
+    n_jobs: int | None = None,
 ) -> None:
     """One pass: decide, perhaps ask, perhaps learn, chunk by chunk; ``-`` reads standard input."""
     source, format = open_rows(places.source, reader.get("format"))
+    if (cluster is not None or n_jobs is not None) and not is_several(source):
+        option, given = ("--cluster", cluster) if cluster is not None else ("--jobs", n_jobs)
+        raise invalid(option, "come with a folder or pattern of parts, which are decoded ahead", given)
     if most_awaited and places.state is None:
         raise invalid("--await", "come with --state, which keeps the rows", most_awaited)
     places.check(settings.costs)
@@ -111,12 +121,12 @@ def run_stream(
     if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
         size = f"{8 * 2**settings.hash_bits / 1e9:.1f} GB"
         console.print(f"--hash-bits {settings.hash_bits} needs {size} of memory for each vector of weights.")
-    with places.locked():
+    with places.locked(), executor_for(cluster, n_jobs) as executor:
         state = places.state
         if state is not None and state.exists():
             session = resume_session(Session.load(state), settings, state)
         said = _await(session, most_awaited if state is not None else 0)
-        chunks, more = _chunks(session, source, reader | {"format": format}, chunk, skip)
+        chunks, more = _chunks(session, source, reader | {"format": format}, chunk, skip, executor)
         log = DecisionLog(
             places.decisions, session.mark, rounds=session.rounds, existing=places.existing, id=session.side.id
         )
@@ -141,11 +151,16 @@ def _await(session: Session, most: int | None) -> list[str]:
 
 
 def _chunks(
-    session: Session, source: Any, reader: dict[str, Any], rows: int, skip: bool
+    session: Session, source: Any, reader: dict[str, Any], rows: int, skip: bool, executor: Executor | None
 ) -> tuple[Iterator[Dataset], list[str]]:
     """The rows to come, and what is to be said of them before."""
     side, said = session.side, []
-    chunks = _named(iter_chunks(source, rows=rows, **reader, **reader_options(side, reader["format"])), side)
+    options = reader | reader_options(side, reader["format"])
+    if executor is None:
+        found = iter_chunks(source, rows=rows, **options)
+    else:
+        found = chunks_ahead(as_parts(source, options.pop("format")), executor, rows=rows, **options)
+    chunks = _named(found, side)
     if skip and session.rounds:
         if session.seen is None:
             said.append(
