@@ -151,6 +151,7 @@ def estimate(
     positive: Label | None = None,
     classes: LabelsLike | None = None,
     rounds: int | None = None,
+    answered: float = 1.0,
     **params: Any,
 ) -> Estimate:
     """Estimate a measure of the whole stream from the rounds whose label was asked, weighted by 1 / chance.
@@ -171,6 +172,9 @@ def estimate(
         As for :func:`prequential_curve`.
     rounds : int or None
         How many rounds the estimate speaks about, where ``trace`` holds the queried ones alone.
+    answered : float
+        With ``rounds``: the share of the queried labels that came. Those that did not are taken for missing at random:
+        a label is known with ``answered`` times its chance, else rounds that are always queried would seem certain.
     **params : Any
         Further parameters of the measure.
 
@@ -191,7 +195,10 @@ def estimate(
     """
     form = form_of(measure)
     check_choice("method", method, ("hajek", "horvitz_thompson"))
-    queried, query_probability = _asking(trace, rounds)
+    check_number("answered", answered, above=0, at_most=1)
+    if answered < 1 and rounds is None:
+        raise invalid("answered", "be 1 unless rounds is given", answered, "Leave the others out, and give rounds.")
+    queried, query_probability = _asking(trace, rounds, answered)
     rounds = int((query_probability > 0).sum()) if rounds is None else rounds
     read = {"costs": costs, "positive": positive, "classes": classes}
     seen = _asked_answers(trace, queried, shown, **read)
@@ -225,8 +232,8 @@ def estimate(
     )
 
 
-def _asking(trace: Trace, rounds: int | None) -> tuple[NDArray[np.bool_], Floats]:
-    """Check what was asked against the chance of asking it."""
+def _asking(trace: Trace, rounds: int | None, answered: float) -> tuple[NDArray[np.bool_], Floats]:
+    """What was asked, and the chance that its label is known; checked against each other."""
     check_same_length(
         predicted=trace.prediction, queried=trace.queried, query_probability=trace.query_probability, y=trace.y
     )
@@ -245,6 +252,7 @@ def _asking(trace: Trace, rounds: int | None) -> tuple[NDArray[np.bool_], Floats
     if not queried.any():
         raise NotEstimableError("trace.asked must hold a label to estimate from; got none. Ask for some labels first.")
     if rounds is not None:
+        query_probability = query_probability * answered
         _check_queried_alone(queried, query_probability, rounds)
         return queried, query_probability
     unreachable = int((query_probability == 0).sum())

@@ -161,7 +161,7 @@ def shown_or_reason(found: Labelled, matrix: Any, measure: Any, shown: str, wors
     reason = _too_few(*_support(found, matrix))
     if reason is not None:
         return EstimateReply(None, None, None, reason)
-    return _estimated(measure, found.trace, found.rounds, matrix, shown, found.unanswered, best, worst)
+    return _estimated(measure, found, matrix, shown, found.unanswered, best, worst, widened=True)
 
 
 def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
@@ -174,7 +174,7 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
         if _too_few(*_support(part, matrix)) is not None:
             continue
         cost, saved = (
-            _estimated(measure, part.trace, part.rounds, matrix, "push", 0.0, best, worst)
+            _estimated(measure, part, matrix, "push", found.unanswered, best, worst)
             for measure, best, worst in ((mean_cost, 0.0, float(matrix.max())), (savings_score, 1.0, -np.inf))
         )
         if cost.value is None or cost.low is None or cost.high is None or saved.value is None:
@@ -217,28 +217,35 @@ def _too_few(size: float, mistakes: int) -> str | None:
     return None
 
 
-def estimated(measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str) -> Estimate:
+def estimated(measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str, *, unanswered: float = 0.0) -> Estimate:
     """A measure of all these rounds, from the labelled ones; raises NotEstimableError if they do not tell."""
     classes = list(range(len(matrix)))
     more: dict[str, Any] = {"costs": Costs.from_matrix(matrix, classes=classes)} if measure is not f_score else {}
     more |= {"classes": classes} | ({"positive": 1} if measure is f_score else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return estimate(measure, trace, rounds=rounds, shown=shown, **more)
+        return estimate(measure, trace, rounds=rounds, shown=shown, answered=1 - unanswered, **more)
 
 
 def _estimated(
-    measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str, unanswered: float, best: float, worst: float
+    measure: Any,
+    known: Labelled,
+    matrix: Any,
+    shown: str,
+    unanswered: float,
+    best: float,
+    worst: float,
+    *,
+    widened: bool = False,
 ) -> EstimateReply:
     try:
-        found = estimated(measure, trace, rounds, matrix, shown)
+        found = estimated(measure, known.trace, known.rounds, matrix, shown, unanswered=unanswered)
         band = found.interval(LEVEL, costliest=float(matrix.max()) if measure is mean_cost else None)
     except NotEstimableError as error:
         return EstimateReply(None, None, None, str(error))
     low, high = band.low, band.high
-    if unanswered > MOST_UNANSWERED and np.isfinite(
-        worst
-    ):  # as if every unanswered question were right, or of the costliest kind
+    if widened and unanswered > MOST_UNANSWERED and np.isfinite(worst):
+        # as if every unanswered question were right, or of the costliest kind
         ends = [(1 - unanswered) * end + unanswered * case for end in (low, high) for case in (best, worst)]
         low, high = min(ends), max(ends)
     least, most = sorted((best, worst))

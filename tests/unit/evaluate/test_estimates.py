@@ -43,6 +43,29 @@ def test_the_variance_of_horvitz_thompson_is_right_on_average() -> None:
     assert estimated == pytest.approx(second - first**2)
 
 
+def test_labels_that_did_not_come_are_counted() -> None:
+    """Two of eight rounds are always asked, and one label of five never comes: mean and variance over every outcome."""
+    answered, first, second, estimated = 0.8, 0.0, 0.0, 0.0
+    costs = sy.Costs.binary(fn=4.0, fp=3.0, classes=[0, 1])
+    for came in itertools.product([False, True], repeat=len(Y)):
+        at = np.flatnonzero(came)
+        known = CHANCE * answered
+        probability = np.where(came, known, 1 - known).prod()
+        if len(at):
+            trace = sy.Trace(CHANCE[at], PREDICTED[at], np.ones(len(at), bool), CHANCE[at], Y[at])
+            told = {"rounds": len(Y), "answered": answered, "costs": costs, "classes": [0, 1]}
+            found = sy.estimate(sy.total_cost, trace, method="horvitz_thompson", **told)  # type: ignore[arg-type]
+            first += probability * found.value
+            second += probability * found.value**2
+            estimated += probability * found.standard_error**2
+    assert first == pytest.approx(sy.total_cost(Y, PREDICTED, costs=costs))
+    assert estimated == pytest.approx(second - first**2)
+    with pytest.raises(sy.InvalidInputError, match="answered must be 1 unless rounds is given"):
+        sy.estimate(sy.mean_cost, sy.Trace(CHANCE, PREDICTED, np.ones(8, bool), CHANCE, Y), answered=0.9)
+    with pytest.raises(sy.InvalidInputError, match="answered must be a finite number > 0"):
+        sy.estimate(sy.mean_cost, sy.Trace(CHANCE, PREDICTED, np.ones(8, bool), CHANCE, Y), rounds=8, answered=0)
+
+
 @pytest.mark.parametrize("method", ["hajek", "horvitz_thompson"])
 def test_when_all_was_asked_the_estimate_is_the_measure(method) -> None:  # type: ignore[no-untyped-def]
     trace = sy.Trace(CHANCE, PREDICTED, np.ones(8, dtype=bool), np.ones(8), Y)
