@@ -44,14 +44,14 @@ def chunks_ahead(parts: Parts, executor: Executor, *, rows: int, **options: Any)
 
 def _in_order(parts: Parts, executor: Executor, how: tuple[Any, ...], depth: int) -> Iterator[Dataset]:
     waiting: deque[Future[Decoded] | None] = deque()
-    begun = 0
+    submitted = 0
     try:
         for part in parts.files:
-            while begun < len(parts) and len(waiting) <= depth:
-                other = parts.files[begun]
+            while submitted < len(parts) and len(waiting) <= depth:
+                other = parts.files[submitted]
                 task = (decode_part, part_entry(other), parts.format, *how)
                 waiting.append(executor.submit(*task) if other.size <= LARGEST else None)
-                begun += 1
+                submitted += 1
             future = waiting.popleft()
             if future is None:
                 yield from parts.part_chunks(part, *how)
