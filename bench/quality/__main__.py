@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import time
-import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from . import tables
-from .peers import METHODS
+from .peers import METHODS, run_method
 from .summary import read_lines, summary
 
 
@@ -45,36 +42,25 @@ def main() -> None:
 
 def _run(wanted: list[str], methods: list[str], seconds: float, seeds: int, out: Path, until: float) -> None:
     done = {(line["table"], line["seed"], line["method"]) for line in read_lines(out)}
-    for seed in range(seeds):
-        for table in wanted:
-            todo = [m for m in methods if (table, seed, m) not in done]
-            if not todo:
-                continue
-            cut = tables.cut(table, seed)
-            for method in todo:
-                if time.monotonic() > until:
-                    return
-                line = _one(cut, method, seconds, seed)
-                with out.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
-                print(f"{table:28s} {seed} {method:10s} {line.get('cost')} {line['cpu']:.1f} s", flush=True)
-
-
-def _one(cut: tables.Cut, method: str, seconds: float, seed: int) -> dict[str, Any]:
-    start = time.process_time()
-    line: dict[str, Any] = {"table": cut.name, "seed": seed, "method": method, "seconds": seconds}
-    constant = float(cut.new_costs.mean(axis=0).min())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            found = METHODS[method](cut, seconds, seed)
-        except Exception as error:
-            return line | {"failed": f"{type(error).__name__}: {error}"[:200], "cpu": time.process_time() - start}
-    codes = found.pop("codes")
-    cost = float(cut.new_costs[np.arange(len(codes)), codes].mean())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    used = {"cpu": time.process_time() - start, "peak_mb": peak, "table_mb": cut.X.size * 4 / (1 << 20)}
-    return line | found | {"cost": cost, "constant": constant} | used
+    todo = [
+        (table, method, seconds, seed)
+        for seed in range(seeds)
+        for table in wanted
+        for method in methods
+        if (table, seed, method) not in done
+    ]
+    # A process for each, or one method's memory and threads would count for the next.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        for asked in todo:
+            if time.monotonic() > until:
+                return
+            line = pool.submit(run_method, *asked).result()
+            with out.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(
+                f"{line['table']:28s} {line['seed']} {line['method']:10s} {line.get('cost')} {line['cpu']:.1f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

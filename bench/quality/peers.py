@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from steelyard.comparison import compare
 
+from . import tables
 from .tables import Cut
 
 SETTINGS = 15  # random ones of each library
@@ -166,3 +169,22 @@ METHODS: dict[str, Callable[[Cut, float, int], dict[str, Any]]] = {
     "flaml": flaml,
     "logistic": logistic,
 }
+
+
+def run_method(table: str, method: str, seconds: float, seed: int) -> dict[str, Any]:
+    """One line of results: what a method, alone in its process, costs on the held-out rows of a table."""
+    part = tables.cut(table, seed)
+    start = time.process_time()
+    line: dict[str, Any] = {"table": table, "seed": seed, "method": method, "seconds": seconds, "own_process": True}
+    constant = float(part.new_costs.mean(axis=0).min())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = METHODS[method](part, seconds, seed)
+        except Exception as error:
+            return line | {"failed": f"{type(error).__name__}: {error}"[:200], "cpu": time.process_time() - start}
+    codes = found.pop("codes")
+    cost = float(part.new_costs[np.arange(len(codes)), codes].mean())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    used = {"cpu": time.process_time() - start, "peak_mb": peak, "table_mb": part.X.size * 4 / (1 << 20)}
+    return line | found | {"cost": cost, "constant": constant} | used

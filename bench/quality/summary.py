@@ -74,7 +74,7 @@ def width_ratio(lines: list[dict[str, Any]]) -> float | None:
 
 def memory_peak(lines: list[dict[str, Any]]) -> tuple[float, float] | None:
     """Megabytes at the peak and allowed, of the table that comes closest to what is allowed."""
-    ours = [line for line in lines if "table_mb" in line and line["method"] == "steelyard"]
+    ours = [line for line in lines if "own_process" in line and "cost" in line and line["method"] == "steelyard"]
     if not ours:
         return None
     most = max(ours, key=lambda line: line["peak_mb"] - 6 * line["table_mb"])
