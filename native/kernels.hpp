@@ -28,8 +28,9 @@ template <class Which, class List> struct RulesOf {
 };
 
 using SecondOrderRules = RulesOf<SecondOrder, SecondOrderUpdates>;
-using UpdateKernel = std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByNorm, Updates>,
-                                  RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>, SecondOrderRules>;
+using UpdateKernel =
+    std::variant<RulesOf<Additive, Updates>, RulesOf<AdditiveByFunction, Updates>, RulesOf<AdditiveByNorm, Updates>,
+                 RulesOf<AdditiveWithBias, Updates>, RulesOf<Scaling, Updates>, SecondOrderRules>;
 
 inline bool scales_weights(const UpdateKernel &kernel) {
   return std::visit([](const auto &rules) { return std::decay_t<decltype(rules)>::Kind::scales; }, kernel);

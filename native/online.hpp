@@ -93,8 +93,10 @@ STEELYARD_INLINED inline bool update(const Rule &rule, Stream &stream, const Row
     return first_order_update(rule, stream, rows, i, score, positive, cost);
 }
 
-// Rules that add to the weights and nothing else.
-template <class Rule> constexpr bool only_adds = !Rule::second_order && !Rule::Kind::scales && !Rule::Kind::shifts;
+// Rules that add to the weights and nothing else. A rule that calls a function gains nothing from a loop of its own.
+template <class Rule>
+constexpr bool only_adds = !Rule::second_order && !Rule::Kind::scales && !Rule::Kind::shifts &&
+                           !std::is_same_v<typename Rule::Kind, AdditiveByFunction>;
 
 // A plain stream, as most are: every label is queried, at class costs that stay; no bias, no average, nothing to
 // scale. Its loop leaves out all that the others look up in every round: a branch that is always guessed costs little,

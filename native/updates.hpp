@@ -17,6 +17,9 @@ namespace steelyard {
 struct Additive {
   static constexpr bool x2 = false, w2 = false, scales = false, shifts = false;
 };
+struct AdditiveByFunction { // of the standard library: numbers that live across its call leave their registers
+  static constexpr bool x2 = false, w2 = false, scales = false, shifts = false;
+};
 struct AdditiveByNorm {
   static constexpr bool x2 = true, w2 = false, scales = false, shifts = false;
 };
@@ -162,7 +165,7 @@ struct CSOALPA { // Zhao & Hoi 2013, passive-aggressive: PA-I on the loss cost *
 
 struct LogisticGradient { // the gradient of cost * log(1 + exp(-y f)); never exp of a large number
   static constexpr const char *name = "LogisticGradient";
-  using Kind = Additive;
+  using Kind = AdditiveByFunction;
   double eta;
   static double slope(double margin) {
     const double e = std::exp(-std::fabs(margin));
@@ -174,8 +177,9 @@ struct LogisticGradient { // the gradient of cost * log(1 + exp(-y f)); never ex
   double class_step(const ClassInput &s) const { return eta * s.range * slope(1.0 - s.share); }
 };
 
-// The rules that have a kernel: everything else is derived from this list.
-using Updates = std::tuple<Perceptron, ROMMA, PA, PA1, PA2, PAUM, CPAPB, CPAPBTable2, CSOGD1, CSOGD2, CSOALHinge,
-                           CSOALPA, LogisticGradient>;
+// The rules that have a kernel: everything else is derived from this list. A loop asks for the rules of its kind in
+// this order, so the ones used most stand first.
+using Updates = std::tuple<CSOGD2, CSOGD1, PA1, PA, PA2, CSOALHinge, CSOALPA, Perceptron, ROMMA, PAUM, CPAPB,
+                           CPAPBTable2, LogisticGradient>;
 
 } // namespace steelyard
