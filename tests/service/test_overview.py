@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from service_bench import Bench, made_up, settings_of, snapshot_of
 
+from steelyard import Trace, f_score, mean_cost, savings_score
+from steelyard.service import live
 from steelyard.service.jobs import AnswerJob
 from steelyard.service.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
 from steelyard.service.overview import costliest_kind, duration, lasts_till, overview
@@ -107,3 +109,22 @@ def test_words_for_times_and_mistakes():
     assert [duration(s) for s in (3, 150, 7300, 200_000)] == ["3 s", "2 min", "2 h", "2 d"]
     assert costliest_kind(settings_of()) == "“fraud” taken for “good”"
     assert costliest_kind(settings_of(costs=None)) == "mistakes"
+
+
+@pytest.mark.parametrize(("caught", "told"), [(5, False), (6, True)])
+def test_what_is_saved_needs_costly_mistakes_that_were_avoided(caught, told):
+    """Of 100 labels 8 show a fraud that passed: the cost has a band; what is saved rests on those stopped, too."""
+    y = np.array([1] * (8 + caught) + [0] * (92 - caught))
+    prediction = np.where(np.arange(100) < 8, 0, y)
+    prediction[-5:] = 1
+    chance = np.where(y == prediction, 0.4, 0.8)
+    trace = Trace(np.zeros(100), prediction, np.ones(100, bool), chance, y)
+    numbers = np.arange(100)
+    found = live.Labelled(300, 300, trace, numbers + 1, numbers + 2, 0, np.empty(0, np.int64))
+    matrix = np.array([[0.0, 1.0], [10.0, 0.0]])
+    cost = live.shown_or_reason(found, matrix, mean_cost, "push", 10.0, 0.0)
+    assert cost.low < cost.value < cost.high
+    for measure in (savings_score, f_score):
+        said = live.shown_or_reason(found, matrix, measure, "push", 0.0, 1.0)
+        assert (said.value is not None) == told
+        assert told or said.reason == f"too few costly mistakes avoided among the labels: {caught} of 6"

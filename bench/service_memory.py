@@ -1,0 +1,59 @@
+"""Memory of the service as its log grows: a project of 2^18 features with 10,000 open questions.
+
+A real server in a process of its own, fed batches of 1,000 mixed rows; its memory and the bytes on the disk are told at
+every 100,000 events. Stopped, it goes on in the folder that it was given.
+Run: python bench/service_memory.py EVENTS [FOLDER]
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "tools")]
+
+from service_bench import settings_of  # noqa: E402
+from service_server import make_service  # noqa: E402
+
+from service import MIXED, SERVE, Server, load, post, record  # noqa: E402
+
+OPEN = 10_000  # questions that nobody answers
+EVERY = 100_000
+
+
+def megabytes(server: Server) -> float:
+    """Memory that the process has now."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def main(events: int, folder: Path) -> None:
+    """Send rows until the log is so long."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "tokens.json"
+    if not kept.exists():
+        settings = {"budget": OPEN, "expected_rows": events, "columns": MIXED, "hash_bits": 18}
+        settings |= {"query": "AskAll()", "pace": False}
+        kept.write_text(json.dumps([make_service(folder, settings=settings_of(**settings)), 0]))
+    tokens, done = json.loads(kept.read_text())
+    server, source = Server(SERVE, "serve", "--data", str(folder), "--port", "0"), random.Random(done)
+    print(f"{done:>10,} events: {megabytes(server):.0f} MB", flush=True)
+    while done < events:
+        rows = [{"row": record(source, MIXED)} for _ in range(1000)]
+        load(server, [post(server, "/v1/p/decide/batch", {"rows": rows}, tokens["producer"], f"k{done}")], 1)
+        done += len(rows)
+        if done % EVERY == 0:
+            kept.write_text(json.dumps([tokens, done]))
+            size = sum(path.stat().st_size for path in folder.glob("service.sqlite*"))
+            told = f"{megabytes(server):.0f} MB, {size / done:.0f} bytes an event of 24 mixed fields on the disk"
+            print(f"{done:>10,} events: {told}", flush=True)
+    server.process.terminate()
+    server.process.wait()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp(prefix="bench-memory-")))
