@@ -5,7 +5,8 @@ candidate on all of them, and both meet the rest. Candidates that see no costs a
 others once a ratio.
 
 ``python -m bench.expected_costs`` measures what the result file has not yet, split by split; it may be ended at any
-time. With ``--table`` it prints the ratio of the means over all splits, and where it leaves 0.8 to 1.25.
+time. With ``--table`` it prints the ratio of the means over all splits, and where it leaves 0.8 to 1.25. With
+``--again NAME`` it measures one candidate anew, on the splits that the file has, after a change to it alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import steelyard
 from steelyard import Costs, load_dataset
 from steelyard.comparison.refit import refit
 from steelyard.comparison.registry import everyone
+from steelyard.files import write_atomically
 
 SETS = (
     "heart",
@@ -41,21 +43,22 @@ Line = dict[str, Any]
 Sums = dict[tuple[str, str, float], list[tuple[float, float]]]
 
 
-def measure(name: str, split: int) -> list[Line]:
-    """One split of one data set at every ratio of costs."""
+def measure(name: str, split: int, only: str | None = None) -> list[Line]:
+    """One split of one data set at every ratio of costs, by all candidates or one."""
     X, y = _rows(name)
     order = np.random.default_rng([split, 7]).permutation(len(y))[:MOST_ROWS]
     cut = int(SHARE * len(order))
     fit_on, rest = order[:cut], order[cut:]
     classes = np.unique(y).tolist()
-    names = [c.name for c in everyone() if not c.name.startswith(("CatBoost", "XGBoost"))]
+    names = [c.name for c in everyone() if not c.name.startswith(("CatBoost", "XGBoost")) and only in (None, c.name)]
     same = {c.name for c in everyone() if not c.sees_costs}  # at all costs, but for their decisions
     lines: list[Line] = []
     repriced: dict[str, Any] = {}
     for ratio in RATIOS:
         costs = Costs.binary(fn=ratio, fp=1, classes=classes)
         wanted = [n for n in names if n not in repriced]
-        found = steelyard.compare(_take(X, fit_on), y[fit_on], costs=costs, candidates=wanted, blend=not repriced)
+        blend = not repriced and only is None
+        found = steelyard.compare(_take(X, fit_on), y[fit_on], costs=costs, candidates=wanted, blend=blend)
         models: dict[str, Any] = {}
         for run in found.runs.entries:
             if run.complete and run.family != "current":
@@ -66,7 +69,17 @@ def measure(name: str, split: int) -> list[Line]:
             paid = np.asarray(costs.per_example(y[rest]))[np.arange(len(rest)), weighed.decided].mean()
             line = {"data": name, "split": split, "ratio": ratio, "candidate": candidate}
             lines.append(line | {"expected": float(weighed.expected_cost.mean()), "paid": float(paid)})
-    return lines
+    return [line for line in lines if only in (None, line["candidate"])]
+
+
+def measure_again(path: Path, only: str) -> None:
+    """Replace the lines of one candidate, a split at a time."""
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    for name, split in dict.fromkeys((line["data"], line["split"]) for line in kept):
+        new = measure(name, split, only)
+        kept = [i for i in kept if (i["data"], i["split"], i["candidate"]) != (name, split, only)] + new
+        with write_atomically(path) as file:
+            file.write("".join(json.dumps(line) + "\n" for line in kept).encode())
 
 
 def _rows(name: str) -> tuple[Any, Any]:
@@ -129,7 +142,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.expected_costs")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--file", type=Path, default=RESULT)
+    parser.add_argument("--again", metavar="NAME")
     options = parser.parse_args()
+    if options.again:
+        measure_again(options.file, options.again)
+        return
     if options.table:
         print_table(options.file)
         return

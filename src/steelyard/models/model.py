@@ -333,7 +333,7 @@ class Model:
             The same model, decided by these.
         """
         agreed = self._agreed(costs)
-        if (note := self.note_on_new_costs()) is not None:
+        if agreed != self.costs and (note := self.note_on_new_costs()) is not None:
             warnings.warn(note, CostsWarning, stacklevel=2)
         return replace(self, costs=agreed, repriced=True)
 
