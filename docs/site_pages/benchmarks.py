@@ -9,10 +9,13 @@ from typing import Any
 TITLES = {
     "boosting": "Boosting",
     "data": "Reading data",
+    "interrupt": "How soon Ctrl-C stops",
     "ldm": "Large margin distribution machines",
+    "model_files": "Model files beside those of 0.1, and files that are refused",
     "one_row": "One row at a time",
     "online": "One pass over a stream",
     "pulse": "What being ready for Ctrl-C costs",
+    "quotes": "A stray quote in a CSV file",
     "reduction": "Many classes by reduction",
     "second_order": "Second-order online learners",
     "service": "The service, one request",

@@ -331,10 +331,13 @@ def test_every_line_ends_in_an_answer_or_one_clean_line(inputs: Path, part: int)
 
 
 def asked_for(line: list[str], code: int) -> set[str]:
-    """The inputs that a command was told to write: a state that went on, and a log that it should overwrite.
+    """The files that a command was told to write: a state that went on, a log that it should overwrite, predictions.
 
-    A run in several chunks keeps what it learned before the one that is refused.
+    A run in several chunks keeps what it learned before the one that is refused. What it reads is never among them.
     """
+    if line[:1] == ["predict"]:
+        told = {Path(value).name for option, value in pairwise(line) if option == "--out"}
+        return told - {Path(part).name for part in line[1:3]} if code == 0 else set()
     named = {option: Path(value).name for option, value in pairwise(line) if option in ("--state", "--decisions")}
     kept = {named.get("--state", "")} if code == 0 or "--chunk" in line else set()
     return kept | ({named.get("--decisions", "")} if code == 0 and "--overwrite" in line else set())
@@ -344,7 +347,7 @@ def complaint(line: list[str], code: int, said: str) -> str:
     """What is wrong with the end of a command, if anything."""
     if code not in (0, 2):
         return "exit code"
-    for word in ("Traceback", "this should not happen", "\x1b[2J"):
+    for word in ("Traceback", "this should not happen", "\x1b[2J", "waiting for the first rows"):
         if word in said:
             return repr(word)
     if not any("nan" in part for part in line) and re.search(r"\bnan\b", said, re.IGNORECASE):

@@ -417,3 +417,10 @@ def test_a_recipe_nested_too_deeply_is_refused(tmp_path: Path, text: bytes) -> N
     path.write_bytes(text)
     with pytest.raises(InvalidInputError, match=r"r\.toml (is not TOML|must state)"):
         read_recipe(path)
+
+
+def test_objects_within_objects_without_end_are_refused() -> None:
+    """Dotted keys make tables of any depth, and none of it is deep for the reader of the text."""
+    spec = tomllib.loads(".".join(["update"] * 5_000) + '.use = "CSOGD2"')
+    with pytest.raises(InvalidInputError, match="at most 32 deep"):
+        build(spec)

@@ -244,6 +244,7 @@ HOSTILE = [
     ("logistic", "coef", put(np.nan), "coef"),
     ("one-hot", "codes.0", put(10.0), "codes"),
     ("online", "weights", lambda a: a[:-1], "weights"),
+    *((name, "scale_", put(0.0), "scale_") for name in ("standard", "min max", "max abs")),
     ("online costs", "coef", lambda a: a[:-1], "weights for each"),
     ("FilterTreeClassifier", "tournament", put(7), "tournament"),
     ("FilterTreeClassifier", "tournament", put(-1), "tournament"),
@@ -305,13 +306,28 @@ def test_classes_are_distinct_and_belong_to_the_costs(samples, tmp_path):
         ("CS-SVM", "kernel", "__import__"),
         ("random forest", "link", "eval"),
         ("hasher", "n_features", 2**62),
+        ("online", "counts", [-1, 60, 0, 52, 30]),
+        ("online", "counts", [60.5, 60, 0, 52, 30]),
+        ("online costs", "counts", [2**63] * 4),
         ("SECOCClassifier", "n_thresholds", 10**9),
     ],
 )
 def test_hostile_parameters_are_refused(samples, tmp_path, name, param, value):
     node = write_node(samples.made(name))
     path = write_container(tmp_path / "evil", replace(node, params=node.params | {param: value}), version="0")
-    with pytest.raises(errors.StateError, match="must hold"):
+    with pytest.raises(errors.StateError, match="must hold") as refused:
+        load_model(path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("depth", [6, 28])
+def test_pipelines_within_pipelines_are_refused_before_they_are_asked(samples, tmp_path, depth):
+    """Each level triples what a question costs: thirty would never answer."""
+    node = write_node(samples.made("logistic"))
+    for _ in range(depth):
+        node = Node("Pipeline/1", {"names": ["a"]}, {}, [node])
+    path = write_container(tmp_path / "evil", node, version="0")
+    with pytest.raises(errors.StateError, match="Pipeline/1 at most 4 times within itself"):
         load_model(path)
 
 

@@ -69,6 +69,9 @@ class SaveLoadMixin:
                 fields.refuse(name, "is names and values", state[name])
         if not isinstance(state["feature_names"], list) or not all(isinstance(n, str) for n in state["feature_names"]):
             fields.refuse("feature_names", "are texts", state["feature_names"])
+        counts = state["counts"]
+        if not isinstance(counts, list) or not all(type(count) is int and 0 <= count < 1 << 63 for count in counts):
+            fields.refuse("counts", "are whole numbers from 0 on", counts)
         arrays = {"classes": fields.classes(at_most=cls.MOST_CLASSES)}
         for name in cls.STORED[1:]:
             arrays[name] = fields.array(name, "L", None) if name == "seen" else fields.floats(name, *_shape(name))

@@ -36,10 +36,15 @@ _SAID: dict[Any, str] = {
 }
 
 
-def build(spec: Any) -> Any:
+DEEPEST = 32
+
+
+def build(spec: Any, depth: int = 0) -> Any:
     """Turn ``{use = "Name", parameter = ...}`` into the object it describes, inside out."""
+    if depth > DEEPEST:
+        raise InvalidInputError(f"a recipe must describe objects at most {DEEPEST} deep within each other; got more.")
     if isinstance(spec, Mapping):
-        parts = {key: build(value) for key, value in spec.items() if key != "use"}
+        parts = {key: build(value, depth + 1) for key, value in spec.items() if key != "use"}
         if "use" not in spec:
             return parts
         thing = named(str(spec["use"]))
@@ -54,7 +59,7 @@ def build(spec: Any) -> Any:
         except TypeError as error:  # a parameter of another kind, or a measure, which is not built
             raise InvalidInputError(f"{spec['use']} cannot be built from {sorted(parts)}: {error}.") from None
     if isinstance(spec, list):
-        return [build(value) for value in spec]
+        return [build(value, depth + 1) for value in spec]
     return spec
 
 

@@ -19,7 +19,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from ..data import Dataset, iter_chunks
 from ..data.part_files import is_several
 from ..data.parts import as_parts
-from ..errors import InvalidInputError
+from ..errors import InvalidInputError, StateError
 from ..files import check_paths, lock_file
 from ..models.parsing import plain_costs
 from ..models.tables import open_rows
@@ -124,7 +124,7 @@ def run_stream(
     with places.locked(), executor_for(cluster, n_jobs) as executor:
         state = places.state
         if state is not None and state.exists():
-            session = resume_session(Session.load(state), settings, state)
+            session = resume_session(_load(state), settings, state)
         said = _await(session, most_awaited if state is not None else 0)
         chunks, more = _chunks(session, source, reader | {"format": format}, chunk, skip, executor)
         log = DecisionLog(
@@ -141,6 +141,14 @@ def run_stream(
     if session.rounds == 0:
         raise invalid("the stream", "hold at least one row", "none")
     print_summary(session, as_json, to_stderr=places.decisions == "-", quiet=quiet)
+
+
+def _load(state: Path) -> Session:
+    """The session of a state; an error names the option and what to do."""
+    try:
+        return Session.load(state)
+    except StateError as error:
+        raise StateError(f"--state {error} Give a state of steelyard stream, or a new file to begin anew.") from None
 
 
 def _await(session: Session, most: int | None) -> list[str]:
@@ -187,7 +195,7 @@ def run_labels(
         raise invalid("--state", "be the state whose labels have come", None if state is None else str(state))
     check_paths(inputs={"the --labels file": labels}, outputs={"--state": state})
     with places.locked():
-        session = Session.load(state)
+        session = _load(state)
         learned = learn_labels(session, labels, target=target, **reader)
         session.save(state)
     if not quiet:
@@ -213,7 +221,11 @@ class _Pass:
         session = self.session
         try:
             with Progress(
-                SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=self.console
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                console=self.console,
+                disable=not self.console.is_terminal,  # else its last state would stand before the summary or error
             ) as progress:
                 task = progress.add_task("waiting for the first rows", total=None)
                 saved, saving = time.monotonic(), 0.0

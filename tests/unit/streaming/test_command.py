@@ -162,8 +162,20 @@ def test_mistakes_are_one_sentence(
 def test_a_state_that_is_none_is_said(table: Path, tmp_path: Path) -> None:
     state = tmp_path / "state.npz"
     state.write_bytes(b"PK nothing")
-    with pytest.raises(StateError, match="must be a file written by Steelyard"):
+    said = rf"^--state {state} must be a file written by Steelyard; .* Give a state of steelyard stream, or a new file"
+    with pytest.raises(StateError, match=said):
         run(table, "--target", "outcome", "--state", state)
+    with pytest.raises(StateError, match=said):
+        run("--labels", table, "--target", "outcome", "--state", state)
+
+
+def test_a_refusal_is_one_line_where_no_terminal_is(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    rows = tmp_path / "rows.libsvm"
+    rows.write_text("1 999999999999999999:1\n")
+    monkeypatch.setattr(sys, "argv", ["steelyard", "stream", str(rows)])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_rules_within_rules() -> None:

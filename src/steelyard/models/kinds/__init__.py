@@ -52,6 +52,7 @@ TABLE: dict[str, Kind] = {
     )
     for kind in room.KINDS
 }
+MOST_WITHIN = 4  # scikit-learn asks a pipeline's last step three times a call, so that thirty levels never answer
 _OF_TYPE: dict[type | str, Kind] = {known: kind for kind in TABLE.values() for known in kind.types}
 
 
@@ -82,14 +83,16 @@ def read_node(node: Node) -> Any:
         return _built(node)
 
 
-def _check(node: Node) -> None:
+def _check(node: Node, around: tuple[str, ...] = ()) -> None:
     known = TABLE.get(node.kind)
     if known is None:
         raise StateError(
             f"cannot be trusted: it names {node.kind[:200]!r}, which no Steelyard model contains. Nothing was run."
         )
+    if around.count(node.kind) > MOST_WITHIN:
+        raise StateError(f"must hold {node.kind} at most {MOST_WITHIN} times within itself; got more.")
     for part in node.parts:
-        _check(part)
+        _check(part, (*around, node.kind))
 
 
 def _built(node: Node) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
 
+SMALLEST = math.ulp(0.0)  # a scale is positive: rows are divided by it
 # Fitted columns of each scaler, and whether they are there in every one.
 _SCALERS: dict[type, dict[str, bool]] = {
     StandardScaler: {"mean_": False, "var_": False, "scale_": False},
@@ -35,7 +37,11 @@ def _scaler(kind: type) -> Kind:
 
     def check(fields: Fields) -> State:
         features = fields.features()
-        found = {name: fields.floats(name, "features") for name, due in columns.items() if due or fields.has(name)}
+        found = {
+            name: fields.floats(name, "features", low=SMALLEST if name == "scale_" else -math.inf)
+            for name, due in columns.items()
+            if due or fields.has(name)
+        }
         seen = fields.integer("n_samples_seen_")
         given = {"feature_range": _bounds(fields)} if fields.has("feature_range") else {}
         settings = given | fields.settings(kind)
