@@ -15,6 +15,7 @@ from steelyard.client import Client, ServiceError
 
 KILLS = int(os.environ.get("STEELYARD_SERVICE_KILLS", "20"))
 THREADS = 4
+PATIENCE = 600.0  # seconds: on a busy machine a start takes long
 
 
 class Load:
@@ -31,7 +32,7 @@ class Load:
 
     def _produce(self, number):
         source, n = random.Random(number), 0
-        with Client(self.url, self.tokens["producer"], "p", patience=120) as client:
+        with Client(self.url, self.tokens["producer"], "p", patience=PATIENCE) as client:
             while not self.stopping.is_set():
                 n += 1
                 name = f"{number}-{n}"
@@ -43,7 +44,7 @@ class Load:
                     self.decided |= dict(zip(names, client.decide_many(rows, ids=names), strict=True))
 
     def _annotate(self):
-        with Client(self.url, self.tokens["annotator"], "p", patience=120) as client:
+        with Client(self.url, self.tokens["annotator"], "p", patience=PATIENCE) as client:
             while not self.stopping.is_set():
                 for asked in client.questions(5):
                     label = "fraud" if asked["row"]["x"] > 1 else "good"
@@ -53,6 +54,13 @@ class Load:
                     except ServiceError as error:
                         self.refused.add(error.error)
                 time.sleep(0.01)
+
+    def wait_for_more(self, count):
+        """Until so many more rows were answered: a server that is killed before it answers anything shows nothing."""
+        wanted, end = len(self.decided) + count, time.monotonic() + PATIENCE
+        while len(self.decided) < wanted and time.monotonic() < end:
+            time.sleep(0.002)
+        assert len(self.decided) >= wanted
 
     def __enter__(self):
         for thread in self.threads:
@@ -73,7 +81,8 @@ def test_kill_minus_nine(folder):
     assert server.start()
     with Load(server.url, tokens) as load:
         for _ in range(KILLS):
-            time.sleep(source.uniform(0.05, 0.4))
+            load.wait_for_more(source.randrange(1, 60))
+            time.sleep(source.uniform(0.0, 0.05))
             assert server.kill() == -signal.SIGKILL
             assert server.start()
         time.sleep(0.3)
