@@ -111,6 +111,9 @@ class ParquetSource:
         )
         self._schema = self._file.schema_arrow  # pyarrow makes it anew whenever it is asked
         self.names = list(self._schema.names)
+        about = self._file.metadata
+        self._rows = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+        self._check_rows(sum(self._rows), about.num_rows)
 
     def schema(self, names: Sequence[str]) -> Any:
         """The Arrow schema of some columns."""
@@ -123,12 +126,18 @@ class ParquetSource:
             for batch in self._file.iter_batches(rows, columns=list(names), use_threads=False):
                 yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
                 done += batch.num_rows
+        if names:
+            self._check_rows(done, sum(self._rows))
+
+    def _check_rows(self, found: int, wanted: int) -> None:
+        """Checksums cover what pages hold, not their heads and the footer: a page may be taken for none at all."""
+        if found != wanted:
+            raise file_error(self._where, None, f"{wanted:,} rows, as its footer says", f"{found:,}")
 
     def _groups(self, start: int, rows: int) -> str:
         """The row groups that hold some rows, counted from 0."""
-        about = self._file.metadata
-        ends = np.cumsum([about.row_group(i).num_rows for i in range(about.num_row_groups)])
-        last = max(start, min(start + rows, about.num_rows) - 1)
+        ends = np.cumsum(self._rows)
+        last = max(start, min(start + rows, sum(self._rows)) - 1)
         first, last = (int(np.searchsorted(ends, row, side="right")) for row in (start, last))
         return f"row group {first}" if first == last else f"row groups {first} to {last}"
 
