@@ -8,6 +8,7 @@ itself still did. Needs Linux.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import select
@@ -182,7 +183,8 @@ def stop_command(folder: Path, words: list[str], moment: float) -> Stop | None:
                 return None
             before, asked = of_group(process.pid), time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
-            process.wait(LIMIT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LIMIT)
             answered = time.monotonic()
         finally:
             if process.poll() is None:
@@ -195,6 +197,9 @@ def stop_command(folder: Path, words: list[str], moment: float) -> Stop | None:
 
 def main() -> None:
     only = sys.argv[1] if len(sys.argv) > 1 else ""
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # shells let background jobs, and their children, ignore it
     with tempfile.TemporaryDirectory(prefix="interrupt-") as name:
         folder = Path(name)
         for case, work in solvers(folder):

@@ -22,6 +22,7 @@ from ...validation.arrays import Rows, is_sparse
 from ..kernels import csr_arrays
 from .dual import Box, Certificate, DualSolution, Examples, Floats, certify
 from .interior_point import LowRankHessian, interior_point
+from .lapack import abandonable
 
 PASSES_BETWEEN_LOOKS = 3
 WARM = 0.5  # the bend to start from near a neighbour's solution
@@ -44,7 +45,8 @@ def metric(rows: Rows, native: Any, examples: Examples, lambda1: float) -> Float
         second += np.tril(second, -1).T
     else:
         scaled = rows if (examples.weight == 1).all() else rows * np.sqrt(examples.weight)[:, None]
-        second = scaled.T @ scaled  # one operand, so that BLAS computes a triangle only
+        side = round((scaled.size * scaled.shape[1]) ** (1 / 3))  # of square matrices whose product is as much work
+        second = abandonable(lambda: scaled.T @ scaled, side)  # one operand, so that BLAS computes a triangle only
     first = rows.T @ (examples.weight * examples.sign)
     M = rate * (second - np.outer(first, first) / examples.size)
     M[np.diag_indices_from(M)] += 1.0
