@@ -40,7 +40,7 @@ def test_before_anything_happened(folder):
 
 def test_no_number_below_six_costly_mistakes_and_a_nominal_band_above(folder):
     bench = Bench(folder, settings_of(budget=400, expected_rows=900, costs={"fn": 3, "fp": 1}, update="CSOGD2(0.1)"))
-    told = set()
+    shown = set()
     for step in range(12):
         run(bench, 60, seed=step)
         found = seen(bench)
@@ -49,12 +49,12 @@ def test_no_number_below_six_costly_mistakes_and_a_nominal_band_above(folder):
         if enough:
             assert found.words["cost_note"].startswith("nominal 95%, for one look")
             assert " to " in found.words["cost_band"]
-            told.add("number")
+            shown.add("number")
         elif found.estimates.effective_size >= LEAST_SIZE:
             assert found.words["cost_band"] == f"too few mistakes seen: {found.estimates.costly_mistakes} of 6"
             assert found.words["cost"] == "–"
-            told.add("mistakes")
-    assert "number" in told
+            shown.add("mistakes")
+    assert "number" in shown
     points = curve(bench.store, bench.project.id, snapshot_of(bench))
     assert points.rows == sorted(points.rows)
     assert points.rows[-1] == found.estimates.rounds
@@ -78,12 +78,12 @@ def test_people_questions_and_decisions(folder):
 
 def test_how_long_the_budget_lasts(folder):
     settings = settings_of(budget=300, expected_rows=3000)
-    told = {"settings": settings, "limit": 300, "spent": 100, "reserved": 10}
-    assert lasts_till(SimpleNamespace(rounds=1000, **told)) == 3000
-    assert lasts_till(SimpleNamespace(rounds=4000, **told)) == 5000
-    assert lasts_till(SimpleNamespace(rounds=4000, **told | {"spent": 290})) is None
+    shown = {"settings": settings, "limit": 300, "spent": 100, "reserved": 10}
+    assert lasts_till(SimpleNamespace(rounds=1000, **shown)) == 3000
+    assert lasts_till(SimpleNamespace(rounds=4000, **shown)) == 5000
+    assert lasts_till(SimpleNamespace(rounds=4000, **shown | {"spent": 290})) is None
     plain = settings_of(budget=300, expected_rows=3000, pace=False)
-    assert lasts_till(SimpleNamespace(rounds=110, **told | {"settings": plain})) == 110 + 190
+    assert lasts_till(SimpleNamespace(rounds=110, **shown | {"settings": plain})) == 110 + 190
 
 
 def test_when_the_budget_is_gone_the_numbers_keep_to_the_rows_they_speak_of(folder):
@@ -111,8 +111,8 @@ def test_words_for_times_and_mistakes():
     assert costliest_kind(settings_of(costs=None)) == "mistakes"
 
 
-@pytest.mark.parametrize(("caught", "told"), [(5, False), (6, True)])
-def test_what_is_saved_needs_costly_mistakes_that_were_avoided(caught, told):
+@pytest.mark.parametrize(("caught", "shown"), [(5, False), (6, True)])
+def test_what_is_saved_needs_costly_mistakes_that_were_avoided(caught, shown):
     """Of 100 labels 8 show a fraud that passed: the cost has a band; what is saved rests on those stopped, too."""
     y = np.array([1] * (8 + caught) + [0] * (92 - caught))
     prediction = np.where(np.arange(100) < 8, 0, y)
@@ -126,5 +126,5 @@ def test_what_is_saved_needs_costly_mistakes_that_were_avoided(caught, told):
     assert cost.low < cost.value < cost.high
     for measure in (savings_score, f_score):
         said = live.shown_or_reason(found, matrix, measure, "push", 0.0, 1.0)
-        assert (said.value is not None) == told
-        assert told or said.reason == f"too few costly mistakes avoided among the labels: {caught} of 6"
+        assert (said.value is not None) == shown
+        assert shown or said.reason == f"too few costly mistakes avoided among the labels: {caught} of 6"
