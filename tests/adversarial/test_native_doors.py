@@ -375,7 +375,7 @@ def parser_doors() -> Iterator[tuple[str, Door]]:
         text = np.frombuffer(b"1 1:2 3:4e5\n0 2:1\n1", U8)
         yield f"LibsvmParser{bits}", Door(lambda parser=parser: parsed(parser), (1, -1, text, 9))
         yield f"LibsvmParser{bits}.feed", Door(lambda parser=parser: parser(1, 3).feed, (text, 9))
-        for name in ("finish", "take", "fault"):
+        for name in ("finish", "take", "error"):
             yield f"LibsvmParser{bits}.{name}", Door(lambda parser=parser, name=name: getattr(parser(1, 3), name))
 
 
