@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import steelyard
-from steelyard import Costs, InvalidInputError
+from steelyard import CSOGD2, Costs, InvalidInputError, OnlineClassifier
 from steelyard.comparison import schedule
 from steelyard.comparison.cache import FoldResult
-from steelyard.comparison.candidates import Candidate, Kind
+from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import CandidateRun, Work, evaluate
 from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
+from steelyard.comparison.learners import LEARNERS
 from steelyard.comparison.promise import Choice, promise
 from steelyard.comparison.registry import candidates, portfolio
 from steelyard.comparison.schedule import Effort, read_effort
@@ -323,6 +324,21 @@ def test_learners_of_the_papers_join_when_asked_for() -> None:
     assert not [e.stopped for e in result.runs.entries if e.stopped is not None]
     joined = candidates([f"+{name}" for name in names])
     assert len(joined) == len(portfolio()) + len(names)
+
+
+def test_the_one_pass_candidate_answers_with_the_mean_of_its_weights() -> None:
+    """The last weights hang on the last few rows: scores of the final fit would not be those of the folds."""
+    data = some_data(60)
+    fitted, _ = LEARNERS["csogd"].fit({"eta": 0.5}, TrainingRows(data.X, data), False)
+    order = np.random.default_rng([data.seed, 3]).permutation(60)
+    rows = fitted[:-1].transform(data.X)[order]
+    by_hand = OnlineClassifier(CSOGD2(eta=0.5), fit_intercept=True, seed=data.seed)
+    weights = [np.zeros(2)]  # with which the first row is answered
+    for k in range(59):
+        by_hand.partial_fit(rows[k : k + 1], data.codes[order][k : k + 1], classes=[0, 1])
+        weights.append(by_hand.coef_[0].copy())
+    assert fitted[-1].coef_[0] == pytest.approx(np.mean(weights, axis=0))
+    assert fitted[-1].coef_[0] != pytest.approx(weights[-1])
 
 
 def test_a_candidate_that_fails_is_named_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
