@@ -99,11 +99,14 @@ def solvers(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Commands as a terminal starts them: the signal reaches all processes of the group."""
+    """Commands as a terminal starts them: the signal reaches all processes of the group.
+
+    ``compare`` does not leave at once: it ends the evaluation, then shows and saves what is done.
+    """
     compare = ["compare", "rows.csv", "--target", "y", "--costs", "fn=5,fp=1", "--effort", "thorough"]
-    yield "compare, all candidates", compare
-    yield "compare, LightGBM", [*compare, "--candidates", "lightgbm"]
-    yield "compare, SVM", [*compare, "--candidates", "cs_svm"]
+    yield "compare, until what is done is shown and saved", compare
+    yield "compare, the same for LightGBM alone", [*compare, "--candidates", "lightgbm"]
+    yield "compare, the same for CS-SVM alone", [*compare, "--candidates", "cs_svm"]
     yield "stream", ["stream", "rows.csv", "--target", "y", "--chunk", "200", "--state", "s", "--decisions", "log.csv"]
 
 
@@ -112,15 +115,22 @@ def seconds(stat: str) -> float:
     return sum(map(int, stat.rpartition(")")[2].split()[11:15])) / TICK
 
 
-def of_group(leader: int) -> float:
-    total = 0.0
+def of_tree(root: int) -> float:
+    """CPU seconds of a process and all below it: workers may have a group of their own."""
+    below: dict[int, list[int]] = {}
+    spent: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             stat = path.read_text()
         except OSError:
             continue
-        if int(stat.rpartition(")")[2].split()[2]) == leader:
-            total += seconds(stat)
+        below.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+        spent[int(path.parent.name)] = seconds(stat)
+    total, left = 0.0, [root]
+    while left:
+        pid = left.pop()
+        total += spent.get(pid, 0.0)
+        left += below.get(pid, [])
     return total
 
 
@@ -179,9 +189,9 @@ def stop_command(folder: Path, words: list[str], moment: float) -> Stop | None:
             start_new_session=True,
         )
         try:
-            if not wait_for(lambda: process.poll() is not None, lambda: of_group(process.pid), moment):
+            if not wait_for(lambda: process.poll() is not None, lambda: of_tree(process.pid), moment):
                 return None
-            before, asked = of_group(process.pid), time.monotonic()
+            before, asked = of_tree(process.pid), time.monotonic()
             os.killpg(process.pid, signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LIMIT)
