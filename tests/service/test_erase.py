@@ -99,6 +99,8 @@ def test_no_file_holds_an_erased_row_and_the_rest_goes_on(folder):
     assert bench.store.clean()
     assert not bench.store.unclean
     assert hits(folder, needles) == 0
+    states = bench.store.connection.execute("SELECT upto FROM checkpoint WHERE project = ?", (bench.project.id,))
+    assert states.fetchall() == [(found.event,)]  # none of the states before, in which rows are packed
     assert hits(folder, kept) >= len(kept) - 2  # nothing else has gone (two of their texts are not stored apart)
     assert bench.store.tables(bench.project.id)["training_example"] == scores  # what estimates need stays
     assert (bench.state.learner.coef_ != before).any()
