@@ -91,7 +91,7 @@ def summary(lines: list[dict[str, Any]]) -> str:
         if logs := cost_logs(cost, method):
             means = np.array([np.mean(values) for values in logs.values()])
             value, low, high = cost_interval(means)
-            wins = f"no dearer on {sum(m <= 0 for m in means)} of {len(means)} tables"
+            wins = f"no costlier on {sum(m <= 0 for m in means)} of {len(means)} tables"
             shown.append(f"  cost ratio to {method:10s} {value:.3f} (95% {low:.3f} to {high:.3f})  {wins}")
     near, total = count_near_best(cost)
     shown.append(f"  at most 2% above the best of four peers on {near} of {total} tables")
