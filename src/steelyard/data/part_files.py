@@ -79,6 +79,8 @@ def is_several(source: Any) -> bool:
     if not isinstance(source, (str, os.PathLike)):
         return False
     path = os.fspath(source)
+    if path.endswith(os.sep):  # a folder, even one that does not exist
+        return True
     return "://" in path or os.path.isdir(path) or (_MAGIC.search(path) is not None and not os.path.exists(path))
 
 

@@ -58,6 +58,8 @@ def test_patterns_and_lists(tmp_path: Path) -> None:
         Parts(str(tmp_path / "*.parquet"))
     with pytest.raises(DataNotFoundError, match="does not exist"):
         Parts([tmp_path / "none.csv"])
+    with pytest.raises(DataNotFoundError, match="none/ does not exist"):
+        iter_chunks(f"{tmp_path}/none/")
     with pytest.raises(InvalidInputError, match="source must be a folder, pattern, URL or list of paths"):
         Parts(3)  # type: ignore[arg-type]
 
