@@ -96,7 +96,8 @@ class Decider:
             key = claim_key(claim)
             if key not in self.plans or (verdict := self.verdict(claim)).word != UNDECIDED:
                 continue
-            needs = _merged(verdict.needs or self._first_look(claim))
+            looked = verdict.pairs or verdict.bounded  # where the last look was taken nothing is needed any more
+            needs = _merged(verdict.needs if looked else self._first_look(claim))
             soon = sum(self._seconds(need, need.runs) for need in needs)
             tried = (key, *needs) in self._tried  # runs without a value: the look cannot be taken
             possible = needs and not tried and all(need.runs <= self._most(need) for need in needs)

@@ -395,6 +395,18 @@ def test_an_experiment_that_was_begun_is_not_planned_anew(paper: Path, console: 
     assert "asking at random is better" not in Path("out/plans.toml").read_text()
 
 
+def test_after_the_last_look_nothing_is_run(paper: Path, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steelyard.reproduction.sequential.MOST", 40)
+    (paper / "table1-german.toml").write_text(STREAM.replace("runs = 2,", "runs = 20,"))
+    (paper / "claims.toml").write_text(CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]'))
+    reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)
+    decide("000", place=Place(resume=Path("out")), console=console)
+    told = console.export_text()
+    assert "asking at random is better: to 40 runs" in told
+    assert "asking at random is better: to 20 runs" not in told
+    assert "asking at random is better: its runs are used up" in told
+
+
 def test_published_orders_cannot_be_continued(paper: Path, console: Console) -> None:
     try:
         load_orders("german")
