@@ -121,9 +121,9 @@ def _measure_alternately(topic: str, entries: list[tuple[int, Candidate]]) -> di
             running.append((entry, process))
         else:
             outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
-    for second_order_step in range(max((c.rounds for c, _ in running), default=0)):
+    for round_ in range(max((c.rounds for c, _ in running), default=0)):
         for entry, process in running:
-            if second_order_step < entry.rounds and not isinstance(outcome.get(entry.name), str):
+            if round_ < entry.rounds and not isinstance(outcome.get(entry.name), str):
                 assert process.stdin is not None
                 process.stdin.write("go\n")
                 process.stdin.flush()

@@ -74,7 +74,7 @@ def _repeated(indices: np.ndarray) -> np.ndarray:
 # -- candidates -----------------------------------------------------------------------------------------------------
 
 
-def ours(stream: Stream, **params: Any) -> Callable[[], object]:
+def steelyard_pass(stream: Stream, **params: Any) -> Callable[[], object]:
     X, y = stream
     return lambda: OnlineClassifier(CSOGD2(0.1), costs=Costs.binary(fn=RHO, fp=1), **params).run(X, y)
 
@@ -201,19 +201,19 @@ SKLEARN, SGD_VW, CSOAA_VW, RIVER = (
 VW_SGD = "--sgd --loss_function hinge -l 0.1 --power_t 0"
 VW_CSOAA = "--csoaa 2"
 
-candidate(DENSE, OURS, rounds=60)(lambda: ours(covtype()))
-candidate(DENSE, ASKING, rounds=60)(lambda: ours(covtype(), query=AskAsymmetric(0.01, 0.1)))
+candidate(DENSE, OURS, rounds=60)(lambda: steelyard_pass(covtype()))
+candidate(DENSE, ASKING, rounds=60)(lambda: steelyard_pass(covtype(), query=AskAsymmetric(0.01, 0.1)))
 candidate(DENSE, READ, rounds=60)(lambda: read(covtype()))
 candidate(DENSE, SKLEARN, rounds=15)(lambda: scikit_learn(covtype()))
-candidate(DENSE_FIRST, OURS, rounds=15)(lambda: ours(first(covtype())))
+candidate(DENSE_FIRST, OURS, rounds=15)(lambda: steelyard_pass(first(covtype())))
 candidate(DENSE_FIRST, SGD_VW, rounds=3)(lambda: vowpal_wabbit(first(covtype()), VW_SGD))
 candidate(DENSE_FIRST, RIVER, rounds=2)(lambda: river(first(covtype())))
-candidate(W8A, OURS, rounds=60)(lambda: ours(w8a()))
+candidate(W8A, OURS, rounds=60)(lambda: steelyard_pass(w8a()))
 candidate(W8A, READ, rounds=60)(lambda: read(w8a()))
 candidate(W8A, FASTEST_READ, rounds=60)(lambda: fastest_read(w8a()))
 candidate(W8A, SKLEARN, rounds=60)(lambda: scikit_learn(w8a()))
 candidate(W8A, SGD_VW, rounds=3)(lambda: vowpal_wabbit(w8a(), VW_SGD))
-candidate(HASHED, OURS, rounds=15)(lambda: ours(hashed()))
+candidate(HASHED, OURS, rounds=15)(lambda: steelyard_pass(hashed()))
 candidate(HASHED, READ, rounds=15)(lambda: read(hashed()))
 candidate(HASHED, FASTEST_READ, rounds=15)(lambda: fastest_read(hashed()))
 candidate(HASHED, SKLEARN, rounds=15)(lambda: scikit_learn(hashed()))

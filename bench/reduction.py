@@ -39,7 +39,7 @@ def problem(name):
     return X, y, table, [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(FOLDS)]
 
 
-def ours(name, method):
+def steelyard_reduction(name, method):
     from steelyard import AllPairsClassifierCV, FilterTreeClassifierCV
 
     X, y, table, folds = problem(name)
@@ -80,7 +80,7 @@ GOALS = []
 for data in DATA:
     for reduction in ("FilterTree", "WeightedAllPairs"):
         workload = f"{reduction}, {data}"
-        candidate(workload, "steelyard")(lambda d=data, r=reduction: ours(d, r))
+        candidate(workload, "steelyard")(lambda d=data, r=reduction: steelyard_reduction(d, r))
         for kind in ("precomputed", "rbf"):
             label = f"costsensitive + SVC({kind})"
             candidate(workload, label, rounds=2)(lambda d=data, r=reduction, k=kind: peer(d, r, k))

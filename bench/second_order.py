@@ -46,7 +46,9 @@ RULES: dict[str, UpdateRule] = {
 }
 
 
-def ours(rule: UpdateRule, data: Callable[[], Stream], rows: int = FIRST) -> Callable[[], Callable[[], object]]:
+def steelyard_rule(
+    rule: UpdateRule, data: Callable[[], Stream], rows: int = FIRST
+) -> Callable[[], Callable[[], object]]:
     def setup() -> Callable[[], object]:
         X, y = data()
         X, y = X[:rows], y[:rows]
@@ -102,8 +104,8 @@ def river(data: Callable[[], Stream]) -> Callable[[], Callable[[], object]]:
 for workload, data in DATA.items():
     for name, rule in RULES.items():
         if "whole" not in name or data is dense:
-            candidate(workload, name)(ours(rule, data))
-    candidate(workload, "steelyard AROW, 5,000 rows")(ours(AROW(), data, FEW))
+            candidate(workload, name)(steelyard_rule(rule, data))
+    candidate(workload, "steelyard AROW, 5,000 rows")(steelyard_rule(AROW(), data, FEW))
     candidate(workload, "VW adaptive, from cache", rounds=3)(vowpal_wabbit(data))
     candidate(workload, "river AdaGrad, 5,000 rows", rounds=1)(river(data))
 

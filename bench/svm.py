@@ -55,7 +55,7 @@ def signs(y: np.ndarray, count: int | None) -> list[np.ndarray]:
     return [np.where(y == k, 1.0, -1.0) for k in np.unique(y)[:count]]
 
 
-def ours(task: str, n_jobs: int = 1) -> Callable[[], object]:
+def steelyard_path(task: str, n_jobs: int = 1) -> Callable[[], object]:
     load, classes, count = TASKS[task]
     X, y = load()
 
@@ -124,7 +124,7 @@ OURS, PRECOMPUTED = "steelyard solve_path", "scikit-learn SVC(kernel='precompute
 OWN, LIBSVM = "scikit-learn SVC, kernel computed each fit", "libsvm, precomputed"
 GOALS = []
 for name in TASKS:
-    candidate(name, OURS, rounds=3)(lambda name=name: ours(name))
+    candidate(name, OURS, rounds=3)(lambda name=name: steelyard_path(name))
     candidate(name, PRECOMPUTED, rounds=2)(lambda name=name: svc_precomputed(name))
     candidate(name, OWN, rounds=1)(lambda name=name: svc_own_kernel(name))
     candidate(name, LIBSVM, rounds=1)(lambda name=name: libsvm_precomputed(name))

@@ -40,13 +40,13 @@ def codes(frame: pd.DataFrame, nominal: list[int]) -> np.ndarray:
     return np.ascontiguousarray(OrdinalEncoder().fit_transform(frame) if nominal else frame.to_numpy(float))
 
 
-def ours(name: str) -> Round:
+def steelyard_tree(name: str) -> Round:
     frame, y, nominal = data(name)
     X = codes(frame, nominal)
     return lambda: [C45Classifier(nominal=nominal).fit(X, y) for _ in range(FITS)]
 
 
-def ours_prepared(name: str) -> Round:
+def steelyard_prepared(name: str) -> Round:
     frame, y, nominal = data(name)
     tree = C45Classifier(nominal=nominal)
     prepared = tree.prepare(codes(frame, nominal), y)
@@ -99,5 +99,10 @@ def as_arff(X: np.ndarray, y: np.ndarray, nominal: set[int]) -> str:
 
 
 for dataset in DATASETS:
-    for title, learner in ((OURS, ours), (OURS_PREPARED, ours_prepared), (SKLEARN, sklearn_tree), (WEKA, j48)):
+    for title, learner in (
+        (OURS, steelyard_tree),
+        (OURS_PREPARED, steelyard_prepared),
+        (SKLEARN, sklearn_tree),
+        (WEKA, j48),
+    ):
         candidate(f"{dataset}, {FITS} fits", title)(lambda name=dataset, learner=learner: learner(name))

@@ -54,10 +54,10 @@ def read_tables(folder: Path) -> list[Table]:
     every = {t: {c.name: path_of(folder, t, c.name) for c in settings()} for t in tables.names("choosing")}
     measured = {t: {name for name, path in paths.items() if path.exists()} for t, paths in every.items()}
     most = max(map(len, measured.values()))
-    begun = [t for t, names in measured.items() if names and 2 * len(names) >= most]
-    common = set.intersection(*(measured[t] for t in begun)) if begun else set()
+    started = [t for t, names in measured.items() if names and 2 * len(names) >= most]
+    common = set.intersection(*(measured[t] for t in started)) if started else set()
     found = []
-    for name in begun:
+    for name in started:
         paths = {setting: path for setting, path in every[name].items() if setting in common}
         cut, data = problem_of(name)
         proba = {}

@@ -136,8 +136,8 @@ def of_tree(root: int) -> float:
 
 def wait_for(done: Callable[[], bool], spent: Callable[[], float], moment: float) -> bool:
     """Whether the work reached the moment before its end."""
-    begun, end = spent(), time.monotonic() + 20 * LIMIT
-    while spent() < begun + moment:
+    started, end = spent(), time.monotonic() + 20 * LIMIT
+    while spent() < started + moment:
         if done() or time.monotonic() > end:
             return False
         time.sleep(0.005)

@@ -64,9 +64,9 @@ def seconds(load: Callable[[], Any]) -> float:
     """CPU seconds of the quickest of several loads."""
     found = []
     for _ in range(7):
-        begun = time.process_time()
+        started = time.process_time()
         load()
-        found.append(time.process_time() - begun)
+        found.append(time.process_time() - started)
     return min(found)
 
 

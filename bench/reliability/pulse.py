@@ -8,9 +8,7 @@ headers, cmake, ninja and a C compiler. ``--without FILE`` takes a module that w
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -21,13 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from callgrind import between_marks, count_instructions
 from kept import ROOT, goal, keep
 
 GOAL = 1.01
-MARKS = """#include <valgrind/callgrind.h>
-void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
-void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
-"""
 
 
 def kernels(native: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -90,38 +85,14 @@ def kernels(native: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "LIBSVM parser, 2 cells a line", parse
 
 
-def work(module: str, marks: str, only: str) -> None:
+def work(module: str, only: str, marks: str) -> None:
     """The kernels of one module whose names hold ``only``, each between two marks."""
     spec = importlib.util.spec_from_file_location("_native", module)
     native = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     spec.loader.exec_module(native)  # type: ignore[union-attr]
-    mark = ctypes.CDLL(marks)
     for name, run in kernels(native):
-        if only not in name:
-            continue
-        mark.begin()
-        run()
-        mark.end(name.encode())
-
-
-def counted(module: Path, folder: Path, only: str) -> dict[str, int]:
-    """Instructions of each kernel."""
-    folder.mkdir()
-    marks = folder / "marks.so"
-    (folder / "marks.c").write_text(MARKS, encoding="utf-8")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", marks, folder / "marks.c"], check=True)
-    command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts"]
-    command += [sys.executable, __file__, "--work", str(module), str(marks), only]
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONMALLOC": "malloc"}
-    subprocess.run(command, env={**os.environ, **one_thread}, check=True, capture_output=True)
-    found = {}
-    for path in sorted(folder.glob("counts.*")):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
-        count = re.search(r"^(?:summary|totals): (\d+)", text, re.MULTILINE)
-        if name and count:
-            found[name[1]] = int(count[1])
-    return found
+        if only in name:
+            between_marks(marks, name, run)
 
 
 def built_without(folder: Path) -> Path:
@@ -161,8 +132,12 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="pulse-") as folder:
         without = given.without or built_without(Path(folder))
-        modules = (("a", _native.__file__), ("b", without))
-        ours, bare = (counted(path, Path(folder, name), given.only) for name, path in modules)
+        ours, bare = (
+            count_instructions(
+                [__file__, "--work", str(module), given.only], Path(folder, name), {"PYTHONMALLOC": "malloc"}
+            )
+            for name, module in (("a", _native.__file__), ("b", without))
+        )
     if not ours or ours.keys() != bare.keys():
         sys.exit("callgrind left no counts")
     rows = [

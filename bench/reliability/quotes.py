@@ -16,13 +16,13 @@ GOAL, ROUNDS = 2.0, 2
 
 
 def seconds(content: bytes) -> float:
-    begun = time.process_time()
+    started = time.process_time()
     try:
         for _ in iter_chunks(io.BytesIO(content), rows=1000, format="csv"):
             pass
     except DataFileError:
         pass
-    return time.process_time() - begun
+    return time.process_time() - started
 
 
 def main() -> None:

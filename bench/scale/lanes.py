@@ -108,8 +108,8 @@ def key_of(line: dict[str, Any]) -> Key:
     return line["set"], line["rule"], line["passes"], line["lanes"], line["split"]
 
 
-def run(name: str, cases: list[Any], splits: int, done: dict[Key, dict[str, Any]]) -> None:
-    wanted = [(split, case) for split in range(splits) for case in cases]
+def run(name: str, cases: list[Any], n_splits: int, done: dict[Key, dict[str, Any]]) -> None:
+    wanted = [(split, case) for split in range(n_splits) for case in cases]
     missing = [one for one in wanted if not set(WAYS) <= set(done.get(_key(name, *one), ()))]
     if not missing:
         return

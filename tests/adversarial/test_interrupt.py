@@ -96,8 +96,8 @@ def interrupted(work: Callable[[], Any], unchanged: Callable[[], bool]) -> str:
     os.close(writing)
     try:
         os.read(reading, 1)
-        begun, end = processor_seconds(pid), time.monotonic() + LIMIT
-        while processor_seconds(pid) < begun + AT_WORK and not select.select([reading], [], [], 0.02)[0]:
+        started, end = processor_seconds(pid), time.monotonic() + LIMIT
+        while processor_seconds(pid) < started + AT_WORK and not select.select([reading], [], [], 0.02)[0]:
             assert time.monotonic() < end, "the child does not run"
         os.kill(pid, signal.SIGINT)
         heard = select.select([reading], [], [], LIMIT)[0]

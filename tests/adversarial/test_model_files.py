@@ -43,8 +43,8 @@ def walk(node: Node) -> Iterator[Node]:
 # -- honest files ----------------------------------------------------------------------------------------------------
 
 
-def equal(ours: Any, theirs: Any) -> bool:
-    a, b = np.asarray(ours), np.asarray(theirs)
+def equal(first: Any, second: Any) -> bool:
+    a, b = np.asarray(first), np.asarray(second)
     if a.dtype.kind == "f" and a.shape == b.shape:
         return np.allclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True)
     return np.array_equal(a, b)

@@ -525,10 +525,10 @@ BAD_TREES = {
 }
 
 
-@pytest.mark.parametrize("fault", BAD_TREES)
-def test_a_tree_that_is_none_is_refused(fault: str) -> None:
+@pytest.mark.parametrize("bad", BAD_TREES)
+def test_a_tree_that_is_none_is_refused(bad: str) -> None:
     arrays = list(TREE)
-    for place, values in BAD_TREES[fault].items():
+    for place, values in BAD_TREES[bad].items():
         arrays[place] = np.array(values, arrays[place].dtype)
     for rows in (X, np.full_like(X, np.nan)):
         with pytest.raises(ValueError, match=r"must|has an unknown|X does not have"):

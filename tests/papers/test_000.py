@@ -138,11 +138,11 @@ def test_the_adaptive_ratio_of_the_remark(data: str, sums: tuple[float, float]) 
     assert np.abs(found.mean(axis=0) - sums).max() <= 0.0005 + 1e-9
 
 
-def joint_chance(ours: NDArray[np.float64], printed_means: NDArray[np.float64], printed_runs: int) -> float:
-    """Hotelling's T^2: how often chance alone parts two sets of runs as far as ours (runs, cells) and the printed."""
-    runs, cells = ours.shape
-    gap = ours.mean(axis=0) - printed_means
-    square = gap @ np.linalg.solve(np.cov(ours.T) * (1 / printed_runs + 1 / runs), gap)
+def joint_chance(measured: NDArray[np.float64], printed_means: NDArray[np.float64], printed_runs: int) -> float:
+    """Hotelling's T^2: how often chance alone parts two sets of runs as far as these (runs, cells) and the printed."""
+    runs, cells = measured.shape
+    gap = measured.mean(axis=0) - printed_means
+    square = gap @ np.linalg.solve(np.cov(measured.T) * (1 / printed_runs + 1 / runs), gap)
     return float(f_distribution.sf(square * (runs - cells) / (cells * (runs - 1)), cells, runs - cells))
 
 

@@ -97,11 +97,11 @@ def learners(name: str, *, unpruned: bool, n_rounds: int) -> dict[str, Any]:
 
 
 @cache
-def held_out(name: str, unpruned: bool, n_rounds: int, splits: int) -> dict[str, tuple[float, float, float]]:
+def held_out(name: str, unpruned: bool, n_rounds: int, n_splits: int) -> dict[str, tuple[float, float, float]]:
     """Accuracy, G-mean and F of the paper's class on test rows, by learner."""
     X, y, _ = rows(name)
     values: dict[str, list[tuple[float, float, float]]] = {}
-    for train, test in ShuffleSplit(splits, test_size=0.2, random_state=0).split(y):
+    for train, test in ShuffleSplit(n_splits, test_size=0.2, random_state=0).split(y):
         for learner, model in learners(name, unpruned=unpruned, n_rounds=n_rounds).items():
             answers = clone(model).fit(X[train], y[train]).predict(X[test])
             truth = y[test]
@@ -121,10 +121,10 @@ def printed(name: str, learner: str, measure: str) -> float:
     return found[-1]
 
 
-@pytest.mark.parametrize(("name", "splits"), [("car", 20), ("new-thyroid", 200), ("nursery", 10)])
-def test_each_step_from_c45_to_adac2_raises_the_g_mean(name, splits):
+@pytest.mark.parametrize(("name", "n_splits"), [("car", 20), ("new-thyroid", 200), ("nursery", 10)])
+def test_each_step_from_c45_to_adac2_raises_the_g_mean(name, n_splits):
     for unpruned, n_rounds in [(True, 5), (False, 10)]:
-        found = held_out(name, unpruned, n_rounds, splits)
+        found = held_out(name, unpruned, n_rounds, n_splits)
         assert found["C4.5"][1] < found["AdaBoost.M1"][1] < found["AdaC2.M1"][1], (unpruned, n_rounds)
 
 

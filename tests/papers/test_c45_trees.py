@@ -113,7 +113,7 @@ WAYS: dict[str, tuple[dict[str, Any], list[str]]] = {
 RUNS = [(case, way) for case in CASES for way in WAYS if way in ("pruned", "unpruned") or "-" not in case]
 
 
-def ours(case: Case, way: str) -> str:
+def our_tree(case: Case, way: str) -> str:
     import pandas as pd
 
     frame = pd.DataFrame(case.X, columns=case.names).infer_objects()
@@ -122,7 +122,7 @@ def ours(case: Case, way: str) -> str:
 
 @pytest.mark.parametrize(("name", "way"), RUNS)
 def test_tree_is_the_recorded_one(name: str, way: str) -> None:
-    assert ours(CASES[name](), way) + "\n" == (GOLDEN / f"{name}-{way}.txt").read_text()
+    assert our_tree(CASES[name](), way) + "\n" == (GOLDEN / f"{name}-{way}.txt").read_text()
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_tree_is_j48s(name: str, way: str, tmp_path: Path) -> None:
     case = CASES[name]()
     arff = tmp_path / "data.arff"
     arff.write_text(as_arff(case))
-    found, expected = read(ours(case, way)), read(j48(arff, WAYS[way][1]))
+    found, expected = read(our_tree(case, way)), read(j48(arff, WAYS[way][1]))
     assert [line.question for line in found] == [line.question for line in expected]
     assert np.abs(np.array([line.counts for line in found]) - [line.counts for line in expected]).max() < 0.011
 

@@ -80,12 +80,12 @@ def test_replay_decides_in_stretches(tmp_path, monkeypatch):
     sizes: list[int] = []
     decide_many = State.decide_many
 
-    def counted(state, item, payloads, times):
+    def counting(state, item, payloads, times):
         made = decide_many(state, item, payloads, times)
         sizes.append(len(made))
         return made
 
-    monkeypatch.setattr(State, "decide_many", counted)
+    monkeypatch.setattr(State, "decide_many", counting)
     monkeypatch.setattr(State, "decide", None)  # no row is decided alone
     monkeypatch.setattr(reducer, "BLOCK", 64)
     state, _ = replayed(bench.store, bench.store.project("p"))

@@ -20,7 +20,7 @@ from .columns import Column, Table, check_complete_labels, check_frame, check_na
 from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source, short_repr
 
-Record = tuple[int, dict[str, Any]]  # with its line number
+NumberedRecord = tuple[int, dict[str, Any]]  # with its line number
 
 
 @documented(READING)
@@ -88,12 +88,12 @@ def jsonl_chunks(
             yield _table(fields, part).chunk(frame, dtype)
 
 
-def _table(fields: _Fields, part: list[Record]) -> Table:
+def _table(fields: _Fields, part: list[NumberedRecord]) -> Table:
     labels = None if fields.target is None else _labels(fields.where, fields.target, part)
     return Table(fields.columns(part), labels)
 
 
-def _records(where: str, content: BinaryIO) -> Iterator[Record]:
+def _records(where: str, content: BinaryIO) -> Iterator[NumberedRecord]:
     for number, line in enumerate(lines_of(where, content), start=1):
         if not line.strip():
             continue
@@ -112,7 +112,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name}, which is no JSON number; use null for a missing value")
 
 
-def _labels(where: str, target: str, part: list[Record]) -> NDArray[Any]:
+def _labels(where: str, target: str, part: list[NumberedRecord]) -> NDArray[Any]:
     labels = [record.get(target) for _, record in part]
     for (number, _), label in zip(part, labels, strict=True):
         if label is not None and not _is_label(label):
@@ -138,7 +138,7 @@ class _Fields:
     def __init__(
         self,
         where: str,
-        head: list[Record],
+        head: list[NumberedRecord],
         features: Sequence[str] | None,
         nominal: Sequence[str],
         drop: Sequence[str],
@@ -153,7 +153,7 @@ class _Fields:
         texts = {name for name in self.names if any(isinstance(record.get(name), str) for _, record in head)}
         self.text = texts.union(check_names("nominal", nominal, self.names))
 
-    def columns(self, part: list[Record]) -> tuple[Column, ...]:
+    def columns(self, part: list[NumberedRecord]) -> tuple[Column, ...]:
         known = self.ignored.union(self.names)
         for number, record in part:
             for name in record:
@@ -164,7 +164,7 @@ class _Fields:
                     )
         return tuple(self._column(name, part) for name in self.names)
 
-    def _column(self, name: str, part: list[Record]) -> Column:
+    def _column(self, name: str, part: list[NumberedRecord]) -> Column:
         if name in self.text:
             return encoded(name, [self._text(number, name, record.get(name)) for number, record in part])
         return number_column(name, [self._number(number, name, record.get(name)) for number, record in part])

@@ -122,12 +122,12 @@ def tables(sums: Floats) -> Floats:
 
 
 def outcomes(sums: Floats, positive: Positive) -> tuple[Floats, Floats, Floats, Floats]:
-    """True positives, misses, alarms, true negatives, the positive class against all others."""
+    """True positives, false negatives, false positives, true negatives, the positive class against all others."""
     counts, plus = tables(sums), positive()
-    hits = counts[..., plus, plus]
-    misses = counts[..., plus, :].sum(axis=-1) - hits
-    alarms = counts[..., :, plus].sum(axis=-1) - hits
-    return hits, misses, alarms, counts.sum(axis=(-2, -1)) - hits - misses - alarms
+    tp = counts[..., plus, plus]
+    fn = counts[..., plus, :].sum(axis=-1) - tp
+    fp = counts[..., :, plus].sum(axis=-1) - tp
+    return tp, fn, fp, counts.sum(axis=(-2, -1)) - tp - fn - fp
 
 
 def recalls(sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:

@@ -59,8 +59,8 @@ def sensitivity_score(sums: Floats, positive: Positive) -> Floats:
     >>> sensitivity_score(["ill", "ill", "fit"], ["ill", "fit", "fit"], positive="ill")
     0.5
     """
-    hits, misses, _, _ = outcomes(sums, positive)
-    return ratio(hits, hits + misses)
+    tp, fn, _, _ = outcomes(sums, positive)
+    return ratio(tp, tp + fn)
 
 
 @measure(counts)
@@ -77,8 +77,8 @@ def specificity_score(sums: Floats, positive: Positive) -> Floats:
     >>> specificity_score([1, 1, 0, 0], [1, 0, 0, 1])
     0.5
     """
-    _, _, alarms, passes = outcomes(sums, positive)
-    return ratio(passes, passes + alarms)
+    _, _, fp, tn = outcomes(sums, positive)
+    return ratio(tn, tn + fp)
 
 
 @measure(counts)
@@ -95,8 +95,8 @@ def precision_score(sums: Floats, positive: Positive) -> Floats:
     >>> precision_score([1, 1, 0, 0], [1, 0, 0, 0])
     1.0
     """
-    hits, _, alarms, _ = outcomes(sums, positive)
-    return ratio(hits, hits + alarms)
+    tp, _, fp, _ = outcomes(sums, positive)
+    return ratio(tp, tp + fp)
 
 
 @measure(counts)
@@ -119,8 +119,8 @@ def f_score(sums: Floats, positive: Positive, *, beta: float = 1.0) -> Floats:
     0.667
     """
     square = check_number("beta", beta, above=0) ** 2
-    hits, misses, alarms, _ = outcomes(sums, positive)
-    return ratio((1 + square) * hits, (1 + square) * hits + square * misses + alarms)
+    tp, fn, fp, _ = outcomes(sums, positive)
+    return ratio((1 + square) * tp, (1 + square) * tp + square * fn + fp)
 
 
 @measure(counts)

@@ -156,9 +156,11 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
                 one = plan._replace(seed=plan.seed + number)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
-                judge = Objective(candidate, measure, rows, classes[codes], splits, jobs, check_executor(self.executor))
-                with closing(judge):
-                    _study.run(study, one, judge, advance)
+                objective = Objective(
+                    candidate, measure, rows, classes[codes], splits, jobs, check_executor(self.executor)
+                )
+                with closing(objective):
+                    _study.run(study, one, objective, advance)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
                 winners.append(normalised(costs))

@@ -53,7 +53,9 @@ def open_storage(storage: Any) -> Any:
     return storage
 
 
-def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], advance: Callable[[int], None]) -> None:
+def run(
+    study: Any, plan: SearchPlan, objective: Callable[[list[Floats]], Floats], advance: Callable[[int], None]
+) -> None:
     """Go on until the study holds ``n_trials`` judged vectors, whoever judged them, or the time is over."""
     space = distributions(plan)
     batch = batch_size(plan.sampler, len(plan.names))
@@ -65,15 +67,15 @@ def run(study: Any, plan: SearchPlan, judge: Callable[[list[Floats]], Floats], a
                 return
             trials = reservations.reserve(min(max(reservations.left(), 0), batch), space)
             if trials:
-                _judge_batch(study, plan, trials, judge)
+                _judge_batch(study, plan, trials, objective)
                 advance(len(trials))
             else:
                 time.sleep(WAIT)  # others are judging the last ones; whoever has gone is found out
 
 
-def _judge_batch(study: Any, plan: SearchPlan, trials: list[Any], judge: Callable[[list[Floats]], Floats]) -> None:
+def _judge_batch(study: Any, plan: SearchPlan, trials: list[Any], objective: Callable[[list[Floats]], Floats]) -> None:
     try:
-        values = judge([np.array([t.params[name] for name in plan.names]) for t in trials])
+        values = objective([np.array([t.params[name] for name in plan.names]) for t in trials])
     except BaseException:
         for trial in trials:
             study.tell(trial, state=TrialState.FAIL)

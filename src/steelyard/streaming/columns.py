@@ -150,8 +150,8 @@ def _cost(frame: Any, stated: float | str, first: int) -> Any:
     values = column.to_numpy().astype(np.float64)
     if not np.isfinite(values).all():
         at = int(np.argmax(~np.isfinite(values)))
-        advice = f"See row {first + at}."
-        raise invalid(f"cost column {stated!r}", "hold finite numbers", float(values[at]), advice, CostsError)
+        hint = f"See row {first + at}."
+        raise invalid(f"cost column {stated!r}", "hold finite numbers", float(values[at]), hint, CostsError)
     return values
 
 
@@ -181,17 +181,17 @@ class CostUnit(NamedTuple):
         matrices : ndarray of shape (n, 2, 2)
             C[true, predicted] of the next rows.
         """
-        alarm = matrices[:, 0, 1] - matrices[:, 0, 0]
-        miss = matrices[:, 1, 0] - matrices[:, 1, 1]
-        counts = np.arange(self.rows + 1, self.rows + len(alarm) + 1)
-        alarms = np.cumsum(np.concatenate([[self.alarms], alarm]))[1:]
-        misses = np.cumsum(np.concatenate([[self.misses], miss]))[1:]
+        fp = matrices[:, 0, 1] - matrices[:, 0, 0]
+        fn = matrices[:, 1, 0] - matrices[:, 1, 1]
+        counts = np.arange(self.rows + 1, self.rows + len(fp) + 1)
+        alarms = np.cumsum(np.concatenate([[self.alarms], fp]))[1:]
+        misses = np.cumsum(np.concatenate([[self.misses], fn]))[1:]
         total = np.where(alarms > 0, alarms, misses)
         unit = np.where(total > 0, total / counts, 1.0)
-        if not len(alarm):
+        if not len(fp):
             return np.empty((0, 2)), self
-        after = CostUnit(float(misses[-1]), float(alarms[-1]), self.rows + len(alarm))
-        return np.column_stack([alarm / unit, miss / unit]), after
+        after = CostUnit(float(misses[-1]), float(alarms[-1]), self.rows + len(fp))
+        return np.column_stack([fp / unit, fn / unit]), after
 
 
 def slice_rows(chunk: Dataset, start: int, end: int) -> Dataset:

@@ -164,8 +164,8 @@ class DecisionLog:
         first = (_header(self.columns) + "\n" if self.as_csv else '{"t": ').encode()
         with path.open("rb") as file:
             if file.read(len(first)) != first:
-                advice = "It begins with something else. Give another file, or --overwrite."
-                raise invalid("--append", "find a decision log of the same format", str(path), advice)
+                hint = "It begins with something else. Give another file, or --overwrite."
+                raise invalid("--append", "find a decision log of the same format", str(path), hint)
             file.seek(-1, io.SEEK_END)
             if file.read(1) != b"\n":
                 raise invalid("--append", "find whole lines in the log", str(path), "Its last line has no end.")

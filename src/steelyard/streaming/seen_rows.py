@@ -53,5 +53,5 @@ def skip_seen(chunks: Iterator[Dataset], count: int, digest: str | None) -> Iter
 
 
 def _other(count: int, got: str) -> InvalidInputError:
-    advice = "It is not the input that the state began with; leave --skip-seen out if its rows are new."
-    return invalid("--skip-seen", f"find an input that begins with the {count:,} rows already seen", got, advice)
+    hint = "It is not the input that the state began with; leave --skip-seen out if its rows are new."
+    return invalid("--skip-seen", f"find an input that begins with the {count:,} rows already seen", got, hint)

@@ -122,8 +122,8 @@ class Session:
         session may await any.
         """
         if chunk.y is None and self.model is None:
-            advice = "Where no row has a label yet, name all labels with --classes."
-            raise invalid("--target", "name the column of labels", None, advice)
+            hint = "Where no row has a label yet, name all labels with --classes."
+            raise invalid("--target", "name the column of labels", None, hint)
         before = self._snapshot()
         try:
             if self.model is None:

@@ -81,15 +81,17 @@ def test_equal_costs_are_no_lead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "said"),
+    ("blend_cost", "single_cost", "said"),
     [
         (0.40, 0.42, "The lead of the blend (0.4) over SVM alone (0.42) is within chance. --no-blend gives that one"),
         (0.42, 0.40, "SVM alone cost less (0.4, the blend 0.42), but by no more than chance"),
     ],
 )
-def test_a_blend_near_a_single_model_says_so_with_its_size(ours: float, theirs: float, said: str) -> None:
-    best = line("blend", ours, family="blend", p_value=None)
-    told = " ".join(_how_sure(best, [best, line("SVM", theirs), line("forest", 0.9, p_value=0.001)], 7, 12_300, AMOUNT))
+def test_a_blend_near_a_single_model_says_so_with_its_size(blend_cost: float, single_cost: float, said: str) -> None:
+    best = line("blend", blend_cost, family="blend", p_value=None)
+    told = " ".join(
+        _how_sure(best, [best, line("SVM", single_cost), line("forest", 0.9, p_value=0.001)], 7, 12_300, AMOUNT)
+    )
     assert said in told
     assert "--no-blend gives that one model of 12 kB instead of 7." in told
 

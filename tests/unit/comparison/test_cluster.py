@@ -104,12 +104,12 @@ class Failing(ThreadPoolExecutor):
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(1)
-        self.error, self.asked = error, 0
+        self.error, self.calls = error, 0
         self.given: list[Future[Any]] = []
 
     def submit(self, task: Any, /, *given: Any, **named: Any) -> Future[Any]:
-        self.asked += 1
-        if self.asked % 2:
+        self.calls += 1
+        if self.calls % 2:
             self.given.append(super().submit(task, *given, **named))
         else:
             self.given.append(Future())

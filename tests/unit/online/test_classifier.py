@@ -44,7 +44,7 @@ ONE_PASS = {"max_iter": 1, "shuffle": False, "tol": None, "fit_intercept": False
 @pytest.mark.kernel
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("update", "peer"),
     [
         (Perceptron("margin"), SklearnPerceptron(**ONE_PASS)),
         (
@@ -55,9 +55,9 @@ ONE_PASS = {"max_iter": 1, "shuffle": False, "tol": None, "fit_intercept": False
         (PA2(0.7), SGDClassifier("hinge", penalty=None, learning_rate="pa2", eta0=0.7, **ONE_PASS)),
     ],
 )
-def test_weights_equal_scikit_learns(ours: object, theirs: SGDClassifier) -> None:
-    model = OnlineClassifier(ours, costs=Costs.binary(fn=3, fp=1)).fit(X, Y)
-    np.testing.assert_allclose(model.coef_, theirs.fit(X, Y).coef_, rtol=1e-12, atol=1e-12)
+def test_weights_equal_scikit_learns(update: object, peer: SGDClassifier) -> None:
+    model = OnlineClassifier(update, costs=Costs.binary(fn=3, fp=1)).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, peer.fit(X, Y).coef_, rtol=1e-12, atol=1e-12)
 
 
 # -- labels, costs and weights ----------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_a_first_part_with_one_class_takes_the_classes_of_the_constructor() -> N
 def test_decide_many_is_decide_of_each(after_budget, as_csr):
     rows = np.random.default_rng(0).normal(size=(300, 5))
 
-    def begun():
+    def started():
         learner = OnlineClassifier(query=AskAsymmetric(0.3, 0.3), budget=20, after_budget=after_budget, seed=3)
         learner.start(5, [0, 1])
         for row in rows[:20]:
@@ -332,7 +332,7 @@ def test_decide_many_is_decide_of_each(after_budget, as_csr):
                 learner.learn(row, int(row[0] > 0))
         return learner
 
-    singly, together = begun(), begun()
+    singly, together = started(), started()
     given = sparse.csr_matrix(rows) if as_csr else rows
     each = [singly.decide(given[n : n + 1]) for n in range(len(rows))]
     found = together.decide_many(given)

@@ -191,12 +191,12 @@ def learning_curve(
     lift = promised - winner.cost
     drawn = [_pooled(folds) for folds in points.values()]
     means = [mean + lift for mean, _ in drawn]
-    halves = [_Z * error for _, error in drawn]
+    half_widths = [_Z * error for _, error in drawn]
     return LearningCurve(
         list(points),
         means,
-        [m - h for m, h in zip(means, halves, strict=True)],
-        [m + h for m, h in zip(means, halves, strict=True)],
+        [m - h for m, h in zip(means, half_widths, strict=True)],
+        [m + h for m, h in zip(means, half_widths, strict=True)],
         min(len(folds) for size, folds in points.items() if size != whole),
         _more(points, whole, evaluation.data.costs),
     )

@@ -220,5 +220,5 @@ def threshold(prices: Matrix, positive: int) -> float | None:
         Position of the positive class.
     """
     other = 1 - positive
-    alarm, miss = prices[other][positive] - prices[other][other], prices[positive][other] - prices[positive][positive]
-    return alarm / (alarm + miss) if alarm > 0 and miss > 0 else None
+    fp, fn = prices[other][positive] - prices[other][other], prices[positive][other] - prices[positive][positive]
+    return fp / (fp + fn) if fp > 0 and fn > 0 else None

@@ -98,12 +98,12 @@ def certify(nu: Floats, margins: Floats, box: Box) -> Certificate:
     |w|^2 / 2 + lambda1 variance = nu'gamma / 2, and the gap is a sum of non-negative terms:
     (nu - lower)(gamma - 1) + (upper - lower)(1 - gamma)_+.
     """
-    lack = 1.0 - margins
+    shortfall = 1.0 - margins
     width = box.upper - box.lower
-    hinge = float(width @ np.maximum(lack, 0.0))
+    hinge = float(width @ np.maximum(shortfall, 0.0))
     quadratic = 0.5 * float(nu @ margins)
     mean = float(box.lower @ margins)
-    gap = float(np.sum(np.where(lack > 0, (box.upper - nu) * lack, (box.lower - nu) * lack)))
+    gap = float(np.sum(np.where(shortfall > 0, (box.upper - nu) * shortfall, (box.lower - nu) * shortfall)))
     return Certificate(quadratic - mean + hinge, gap, quadratic + abs(mean) + hinge)
 
 

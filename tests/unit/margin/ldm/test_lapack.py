@@ -44,15 +44,15 @@ def test_what_is_given_stays_as_it_was():
 
 @pytest.mark.usefixtures("soon_over")
 def test_work_without_an_end_is_left_alone_at_the_deadline():
-    end, begun = threading.Event(), threading.Event()
+    end, started = threading.Event(), threading.Event()
 
     def endless():
-        begun.set()
+        started.set()
         end.wait(30)  # hang protection
 
     with pytest.raises(DeadlineReached):
         lapack.abandonable(endless, lapack.SMALL + 1)
-    assert begun.is_set()
+    assert started.is_set()
     end.set()
 
 
