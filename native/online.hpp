@@ -203,10 +203,11 @@ STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, con
       columns.score[i] = score;
     if (columns.prediction)
       columns.prediction[i] = columns.labels[prediction];
-    if (columns.query_probability) {
-      columns.query_probability[i] = decision.probability;
-      columns.queried[i] = decision.query;
-    }
+    if constexpr (!plain)
+      if (columns.query_probability) {
+        columns.query_probability[i] = decision.probability;
+        columns.queried[i] = decision.query;
+      }
     bool learned = true;
     if constexpr (plain)
       learned = rounds.learn(rule, rows, i, score, truth.positive[i]);
@@ -215,8 +216,13 @@ STEELYARD_INTO_CLONES std::int64_t run_rows(const Rule rule, Stream &stream, con
     if (!learned)
       return static_cast<std::int64_t>(i);
   }
-  if constexpr (plain)
+  if constexpr (plain) {
     rounds.count(stream, last - first);
+    if (columns.query_probability) { // all alike, and so not in the loop
+      std::fill(columns.query_probability + first, columns.query_probability + last, 1.0);
+      std::fill(columns.queried + first, columns.queried + last, true);
+    }
+  }
   return finished;
 }
 

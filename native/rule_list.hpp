@@ -78,7 +78,10 @@ STEELYARD_INLINED inline auto with_rule(const Any &any, const Call &call) {
   if constexpr (at + 1 < std::variant_size_v<Any>)
     if (any.index() != at)
       return with_rule<at + 1>(any, call);
-  return call(*std::get_if<at>(&any));
+  const auto *rule = std::get_if<at>(&any);
+  if (rule == nullptr) // never: without saying so, the last rule of a list would be asked for once more
+    __builtin_unreachable();
+  return call(*rule);
 }
 
 } // namespace steelyard

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ..errors import CostsError
 from ..validation.types import Floats, FrameLike
 from ..validation.values import invalid
-from ._costs import ABSTAIN, Costs, check_abstain_label, check_currency
+from ._costs import ABSTAIN, Costs, check_abstain_label
 from ._example_costs import ExampleCosts
+from ._making import check_currency
 from ._reading import check_classes, floats, from_csv, listed, positive_index
 
 ROLES = ("fn", "fp", "tp", "tn")

@@ -75,7 +75,7 @@ def query_probability_of(query: QueryRule, inputs: QueryInput) -> float:
     """What a query rule answers, if that is a chance."""
     query_probability = float(query.query_probability(inputs))
     if not 0.0 <= query_probability <= 1.0:
-        raise invalid(f"{type(query).__name__}.chance()", "answer a number in [0, 1]", query_probability)
+        raise invalid(f"{type(query).__name__}.query_probability()", "answer a number in [0, 1]", query_probability)
     return query_probability
 
 
