@@ -9,6 +9,7 @@ from typing import Any
 TITLES = {
     "boosting": "Boosting",
     "data": "Reading data",
+    "earlier_tree": "This tree beside the one before the renovation (c96bee0)",
     "interrupt": "How soon Ctrl-C stops",
     "ldm": "Large margin distribution machines",
     "model_files": "Model files beside those of 0.1, and files that are refused",
