@@ -106,6 +106,15 @@ def _text(name: str, cell: Cell) -> str:
     return msgspec.json.encode(_shown(name, cell)).decode()
 
 
+def cell_text(cell: Cell) -> str:
+    """A cell as every page shows it: whole numbers without a point, as the label page's script writes them."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) <= 2**53 else str(cell)
+
+
 def pack_cells(salt: bytes, cells: list[Cell]) -> bytes:
     """The payload of an item: salt and cells."""
     try:
