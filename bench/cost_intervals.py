@@ -171,7 +171,7 @@ def judged(project: Project, kind: Kind) -> dict[str, float]:
     return made
 
 
-def told(form: str, rows: list[dict[str, float]]) -> dict[str, Any]:
+def summary_of(form: str, rows: list[dict[str, float]]) -> dict[str, Any]:
     """How a form did on some projects."""
 
     def mean(what: str) -> float | None:
@@ -189,14 +189,14 @@ def main(projects: int, seed: int = 2) -> None:
         shown = [row for row in enough if row["k"] >= LEAST_MISTAKES]
         line = {"projects": projects, "shown": len(shown)}
         for form in ("naive", "Student", "gamma"):
-            line[form] = told(form, shown)
+            line[form] = summary_of(form, shown)
             groups = {g: [row[form] for row in enough if low <= row["k"] <= high] for g, (low, high) in GROUPS.items()}
             line[form]["by labelled costly mistakes"] = {
                 g: [round(float(np.mean(held)), 3), len(held)] for g, held in groups.items() if len(held) >= 20
             }
         avoided = [row for row in shown if row["avoided"] >= LEAST_MISTAKES]
         for form in MORE:
-            line[form] = told(form, avoided)
+            line[form] = summary_of(form, avoided)
             few = [row[form] for row in shown if row["avoided"] < LEAST_MISTAKES]
             line[form]["with fewer avoided"] = [round(float(np.mean(few)), 3) if few else None, len(few)]
         line["shown, with 6 avoided"] = len(avoided)
