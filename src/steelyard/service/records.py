@@ -42,7 +42,7 @@ class RecordReader:
     def __init__(self, settings: ProjectSettings) -> None:
         self.columns = {name: kind for name, kind in settings.columns.items() if kind != "ignored"}
         self._ignored = {name for name, kind in settings.columns.items() if kind == "ignored"}
-        self._kinds = list(self.columns.items())
+        self._kinds, self._names = list(self.columns.items()), list(self.columns)
         self._all_numbers = set(self.columns.values()) == {"number"}
 
     def read(self, record: dict[str, Cell]) -> tuple[list[Cell], int, int]:
@@ -51,7 +51,8 @@ class RecordReader:
             raise BadRecordError(invalid("row", f"have at most {MOST_FIELDS} fields", len(record)), "row")
         cells: list[Cell] = []
         if self._all_numbers and len(record) == len(self._kinds):
-            cells = [record.get(name) for name in self.columns]
+            # most senders keep to the order of the columns, and then no name is looked up
+            cells = list(record.values()) if list(record) == self._names else [record.get(n) for n in self._names]
             if _all_floats(cells):
                 return cells, 0, 0
             cells = []
