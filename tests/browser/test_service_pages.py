@@ -112,6 +112,19 @@ def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
     assert [r for r in found["results"] if r] == [204]
 
 
+def test_a_spent_budget_is_said_and_short_rows_have_their_buttons_near(tmp_path: Path, visit_pages: Visits) -> None:
+    tokens = make_service(tmp_path, settings=settings_of(**ASKING | {"budget": 1}))
+    gap = """(() => { const low = document.getElementById('fields').getBoundingClientRect().bottom;
+      return document.getElementById('answers').getBoundingClientRect().top - low; })()"""
+    with ThreadedServer(tmp_path) as server:
+        place = Place(tmp_path, server, tokens, visit_pages)
+        place.push(ROW)
+        steps = [["goto", "/p/p/label"], READY, ["eval", gap], ["press", "x"]]
+        steps += [["wait", "document.getElementById('empty-said').textContent.includes('all labels are spent')"]]
+        found = place.visit(place.annotator, *steps, width=1200, height=900)
+    assert 0 <= next(r for r in found["results"] if r is not None) < 300
+
+
 def test_long_text_scrolls_while_the_buttons_stay_in_sight(place: Place) -> None:
     place.push(ROW | {"message": LETTER}, ROW)
     seen = """(() => {

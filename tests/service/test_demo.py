@@ -52,10 +52,11 @@ def test_rows_flow_and_a_simulated_person_answers_until_somebody_takes_over(fold
         one = visit(server, folder, watcher)
         page = one.page("/p/payments")[2].decode()
         assert "A simulated person is labelling." in page
-        assert 'href="/p/payments/label">Take over' in page
+        assert 'href="/p/payments/label"><span data-word="demo_button">Take over' in page
         assert "Stop it and start it again: it goes on at the same bit" in page
         assert one.send("POST", "/v1/payments/questions/next", {"count": 1})[0] in (200, 204)
         wait_until(lambda: "You are labelling" in demo.words()["demo_banner"])
+        assert demo.words()["demo_button"] == "Go on labelling"
         stood = runtime.snapshot("payments").spent
         rows = runtime.snapshot("payments").rounds
         wait_until(lambda: runtime.snapshot("payments").rounds > rows + 100)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from service_bench import Bench, made_up, settings_of, snapshot_of
 
-from steelyard import Trace, f_score, mean_cost, savings_score
+from steelyard import Estimate, Trace, f_score, mean_cost, savings_score
 from steelyard.service import live
 from steelyard.service.jobs import AnswerJob
 from steelyard.service.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
 from steelyard.service.overview import costliest_kind, duration, lasts_till, overview
+from steelyard.service.records import cell_text
 
 
 def run(bench: Bench, rows: int, *, answered: bool = True, seed: int = 0) -> None:
@@ -109,6 +110,25 @@ def test_words_for_times_and_mistakes():
     assert [duration(s) for s in (3, 150, 7300, 200_000)] == ["3 s", "2 min", "2 h", "2 d"]
     assert costliest_kind(settings_of()) == "“fraud” taken for “good”"
     assert costliest_kind(settings_of(costs=None)) == "mistakes"
+
+
+def test_the_band_of_what_is_saved_is_that_of_the_cost_turned_round():
+    """A constant that costs 2 a row: each share of it is half the cost, and the skew is the cost's."""
+    saved = Estimate(0.6, 0.1, 50.0, 60, 1000, "hajek")
+    found, cost = live.saved_interval(saved, 0.8, 10.0), Estimate(0.8, 0.2, 50.0, 60, 1000, "hajek")
+    band = cost.interval(costliest=10.0)
+    assert (found.value, found.low, found.high) == pytest.approx((0.6, 1 - band.high / 2, 1 - band.low / 2))
+    assert 0.6 - found.low > found.high - 0.6  # a mistake that was just not labelled
+    assert live.saved_interval(Estimate(1.0, 0.0, 50.0, 60, 1000, "hajek"), 0.0, 10.0).high == 1.0
+
+
+@pytest.mark.parametrize(("value", "text"), [(1303.0, "1303"), (3.5, "3.5"), (1234567.25, "1234567.25"), (7, "7")])
+def test_numbers_are_shown_as_they_came(value, text):
+    assert cell_text(value) == text
+
+
+def test_other_cells_are_shown_as_the_label_page_writes_them():
+    assert [cell_text(cell) for cell in (None, True, False, "1.0")] == ["", "true", "false", "1.0"]
 
 
 @pytest.mark.parametrize(("caught", "shown"), [(5, False), (6, True)])

@@ -403,3 +403,9 @@ def test_rounds_count_every_decision_once(tmp_path):
     assert bench.state.model == 2
     said += bench.decide(*(made_up(source, False) for _ in range(30)))
     assert [one.t for one in said] == list(range(60))
+
+
+def test_fields_may_come_in_any_order():
+    reader = RecordReader(settings_of())
+    assert reader.read({"x": 1.5, "y": 2.5}) == reader.read({"y": 2.5, "x": 1.5}) == ([1.5, 2.5], 0, 0)
+    assert reader.read({"y": 2.5, "z": 1.5}) == ([None, 2.5], 1, 1)

@@ -132,6 +132,7 @@ class Demo:
         return {
             "demo_about": self.source.about,
             "demo_banner": banner,
+            "demo_button": "Go on labelling" if self._watched else "Take over",
             "demo_truth": self.truth(),
             "demo_command": self.command,
             "demo_digest": self.digest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..costs import Costs
 from ..errors import NotEstimableError
-from ..evaluate import Estimate, estimate, f_score, mean_cost, savings_score
+from ..evaluate import Estimate, Interval, estimate, f_score, mean_cost, savings_score
 from ..trace import Trace
 from .sqlite import SQLiteStore
 from .writer import Snapshot
@@ -245,6 +246,18 @@ def estimated(measure: Any, trace: Trace, rounds: int, matrix: Any, shown: str, 
         return estimate(measure, trace, rounds=rounds, shown=shown, answered=1 - unanswered, **more)
 
 
+def saved_interval(saved: Estimate, cost: float, costliest: float) -> Interval:
+    """Saved is 1 - cost / constant: the interval of that share of the constant's cost, turned round.
+
+    The share is skewed as the cost is, so its interval is the cost's, with the costliest mistake as such a share, too.
+    """
+    paid = replace(saved, value=1 - saved.value)
+    if not (paid.value > 0 and cost > 0):
+        return saved.interval(LEVEL)
+    band = paid.interval(LEVEL, costliest=costliest * paid.value / cost)
+    return replace(band, value=saved.value, low=1 - band.high, high=1 - band.low)
+
+
 def _estimated(
     measure: Any,
     known: Labelled,
@@ -258,7 +271,13 @@ def _estimated(
 ) -> EstimateReply:
     try:
         found = estimated(measure, known.trace, known.rounds, matrix, shown, unanswered=unanswered)
-        band = found.interval(LEVEL, costliest=float(matrix.max()) if measure is mean_cost else None)
+        if measure is savings_score:
+            cost = estimated(mean_cost, known.trace, known.rounds, matrix, shown, unanswered=unanswered)
+            band = saved_interval(found, cost.value, float(matrix.max()))
+        elif measure is mean_cost:
+            band = found.interval(LEVEL, costliest=float(matrix.max()))
+        else:
+            band = found.interval(LEVEL, log_odds=True)
     except NotEstimableError as error:
         return EstimateReply(None, None, None, str(error))
     low, high = band.low, band.high

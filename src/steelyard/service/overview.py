@@ -16,7 +16,7 @@ from .agreement import krippendorff_alpha
 from .drift import DriftReply, drift
 from .events import Answer, Decide, Event, Kind, unpack
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
-from .records import RecordReader
+from .records import RecordReader, cell_text
 from .settings import ProjectSettings
 from .sqlite import SQLiteStore
 from .what_if import WhatIfReply, what_if
@@ -196,7 +196,7 @@ def _latest(store: SQLiteStore, project: int, snapshot: Snapshot) -> list[Latest
 
 
 def _short(cell: Any) -> str:
-    text = f"{cell:g}" if isinstance(cell, float) else str(cell)
+    text = cell_text(cell)
     return text if len(text) <= 24 else text[:23] + "…"
 
 

@@ -31,6 +31,7 @@ from .expected import expected_costs
 from .jobs import RefusedError
 from .overview import costliest_kind
 from .pages import member, page, page_route, runtime_of
+from .records import cell_text
 from .runtime import Runtime
 from .settings import FIXED, RELEARNED, ProjectSettings
 from .writer import Snapshot
@@ -95,7 +96,7 @@ async def decision_page(request: Request) -> Response:
     assert isinstance(made, Decide)
     sql = f"{_EVENT} WHERE project = ? AND item = ? AND kind > 3 ORDER BY seq"
     rows: list[Any] = run.execute(sql, (grant.project, item)).fetchall()
-    stored = runtime.store.payloads(grant.project, [item])
+    record = runtime.reader(grant.slug).record(runtime.store.payloads(grant.project, [item]).get(item))
     snapshot = runtime.snapshot(grant.slug)
     settings: ProjectSettings = snapshot.settings
     sql = "SELECT state, label FROM question WHERE project = ? AND item = ?"
@@ -116,7 +117,7 @@ async def decision_page(request: Request) -> Response:
         judged=None if question is None or question[0] == 2 else question[0],
         known=None if question is None or question[1] is None else settings.labels[question[1]],
         labels=settings.classes,
-        record=runtime.reader(grant.slug).record(stored.get(item)),
+        record=None if record is None else {name: cell_text(cell) for name, cell in record.items()},
         history=[_happened(runtime, Event(*one), settings) for one in rows],
     )
 

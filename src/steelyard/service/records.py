@@ -42,7 +42,7 @@ class RecordReader:
     def __init__(self, settings: ProjectSettings) -> None:
         self.columns = {name: kind for name, kind in settings.columns.items() if kind != "ignored"}
         self._ignored = {name for name, kind in settings.columns.items() if kind == "ignored"}
-        self._kinds = list(self.columns.items())
+        self._kinds, self._names = list(self.columns.items()), list(self.columns)
         self._all_numbers = set(self.columns.values()) == {"number"}
 
     def read(self, record: dict[str, Cell]) -> tuple[list[Cell], int, int]:
@@ -51,7 +51,8 @@ class RecordReader:
             raise BadRecordError(invalid("row", f"have at most {MOST_FIELDS} fields", len(record)), "row")
         cells: list[Cell] = []
         if self._all_numbers and len(record) == len(self._kinds):
-            cells = [record.get(name) for name in self.columns]
+            # most senders keep to the order of the columns, and then no name is looked up
+            cells = list(record.values()) if list(record) == self._names else [record.get(n) for n in self._names]
             if _all_floats(cells):
                 return cells, 0, 0
             cells = []
@@ -104,6 +105,15 @@ def _shown(name: str, cell: Cell) -> Cell:
 def _text(name: str, cell: Cell) -> str:
     """A category that came as a number or truth value, as JSON writes it."""
     return msgspec.json.encode(_shown(name, cell)).decode()
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as every page shows it: whole numbers without a point, as the label page's script writes them."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) <= 2**53 else str(cell)
 
 
 def pack_cells(salt: bytes, cells: list[Cell]) -> bytes:

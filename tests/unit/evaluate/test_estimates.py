@@ -209,6 +209,17 @@ def test_the_interval_is_students() -> None:
         sy.Estimate(0.5, 0.1, 1.0, 1, 100, "hajek").interval()
 
 
+def test_the_interval_on_log_odds_leans_to_the_middle_and_stays_between_0_and_1() -> None:
+    near_one = sy.Estimate(0.9, 0.1, 11.0, 20, 100, "hajek")
+    found, plain = near_one.interval(0.9, log_odds=True), near_one.interval(0.9)
+    assert plain.high > 1 > found.high > 0.9 > found.low
+    assert 0.9 - found.low > found.high - 0.9
+    reach = [abs(np.log(end / (1 - end)) - np.log(9)) for end in (found.low, found.high)]
+    assert reach == pytest.approx([1.812461 * 0.1 / 0.09] * 2, rel=1e-6)
+    whole = sy.Estimate(1.0, 0.1, 11.0, 20, 100, "hajek")
+    assert whole.interval(log_odds=True) == whole.interval()  # no odds
+
+
 def test_the_gamma_interval_of_equal_weights_is_that_of_a_poisson_count():
     from scipy.stats import chi2, poisson
 

@@ -136,7 +136,8 @@ async function fetchQuestions() {
     } else counts = { ...counts, waiting: 0 };
     const found = said ? said.questions : [];
     queue = found.filter(({ item }) => !outbox.holds(item) && !answered.has(item) && !(current && current.item === item));
-    $("empty-said").textContent = "No question waits. New ones appear here by themselves.";
+    const spent = counts.spent >= counts.budget;
+    $("empty-said").textContent = spent ? "No question waits: all labels are spent. An owner can raise the budget." : "No question waits. New ones appear here by themselves.";
     if (current === null && queue.length) next();
     else drawCounts();
   } catch (error) {
