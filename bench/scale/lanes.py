@@ -4,14 +4,17 @@ Every split draws an order of the rows, learns on four fifths cut into as many l
 rest (fn = 5, fp = 1), relative to one sequential pass over the same rows. How to merge was chosen on the sets of
 ``CHOSEN_ON``; ``REPORTED_ON`` was looked at afterwards alone. Runs are lines of ``lanes.jsonl``, and those that are
 there are not done again. ``python bench/scale/lanes.py [--splits N] [SET ...]`` runs what is missing of the first N
-splits (10 unless told otherwise) and writes ``lanes.md``.
+splits (10 unless told otherwise) and writes ``lanes.md``. ``--lanes``, ``--passes`` and ``--rule`` choose some of the
+cases, ``--short`` runs what ``fit_parts`` does and plain averaging alone, and ``--seconds`` ends after the run in which
+that time is up.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
-import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
@@ -108,13 +111,21 @@ def key_of(line: dict[str, Any]) -> Key:
     return line["set"], line["rule"], line["passes"], line["lanes"], line["split"]
 
 
-def run(name: str, cases: list[Any], n_splits: int, done: dict[Key, dict[str, Any]]) -> None:
+def ways_of(rule: Any, short: bool) -> tuple[str, ...]:
+    return (CHOSEN[type(rule).__name__], "averaged") if short else WAYS
+
+
+def run(
+    name: str, cases: list[Any], n_splits: int, done: dict[Key, dict[str, Any]], *, short: bool, until: float
+) -> None:
     wanted = [(split, case) for split in range(n_splits) for case in cases]
-    missing = [one for one in wanted if not set(WAYS) <= set(done.get(_key(name, *one), ()))]
-    if not missing:
+    missing = [one for one in wanted if not set(ways_of(one[1][0], short)) <= set(done.get(_key(name, *one), ()))]
+    if not missing or time.monotonic() > until:
         return
     X, y = rows_of(name)
     for split, (rule, passes, lanes) in missing:
+        if time.monotonic() > until:
+            return
         order = np.random.default_rng(split).permutation(len(y))
         train, test = order[: len(y) * 4 // 5], order[len(y) * 4 // 5 :]
         A, b, C, d = X[train], y[train], X[test], y[test]
@@ -126,7 +137,8 @@ def run(name: str, cases: list[Any], n_splits: int, done: dict[Key, dict[str, An
         known = done.get(key_of(line), {})
         if "sequential" not in known:
             line["sequential"] = cost(lanes_of(rule, A, b, 1, passes, ""))
-        line |= {way: cost(lanes_of(rule, A, b, lanes, passes, way)) for way in WAYS if way not in known}
+        ways = [way for way in ways_of(rule, short) if way not in known]
+        line |= {way: cost(lanes_of(rule, A, b, lanes, passes, way)) for way in ways}
         with KEPT.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
@@ -211,14 +223,28 @@ run.
 """
 
 
-def main(arguments: list[str]) -> None:
-    splits = SPLITS
-    if arguments[:1] == ["--splits"]:
-        splits, arguments = int(arguments[1]), arguments[2:]
-    for name, cases in [(name, cases) for cases in (FIRST, CASES[len(FIRST) :]) for name in arguments or ALL]:
-        run(name, cases, splits, lines())
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", metavar="SET")
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--lanes", type=int)
+    parser.add_argument("--passes", type=int)
+    parser.add_argument("--rule", choices=list(CHOSEN))
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    told = parser.parse_args()
+    until = time.monotonic() + told.seconds
+    for some, name in itertools.product((FIRST, CASES[len(FIRST) :]), told.sets or ALL):
+        cases = [
+            (rule, passes, lanes)
+            for rule, passes, lanes in some
+            if lanes == (told.lanes or lanes)
+            and passes == (told.passes or passes)
+            and told.rule in (None, type(rule).__name__)
+        ]
+        run(name, cases, told.splits, lines(), short=told.short, until=until)
         KEPT.with_suffix(".md").write_text(HEAD + table(lines().values()))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -161,6 +161,20 @@ def test_a_wrong_address_is_named() -> None:
         pass
 
 
+def test_an_address_of_something_else_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            with server.accept()[0] as caller:
+                caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")  # read as lengths, it is exabytes
+                caller.recv(1 << 16)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer"), on_dask(address):
+            pass
+
+
 CLIENT = """
 from steelyard import AROW, OnlineClassifier
 from steelyard.scale import fit_parts, on_dask

@@ -15,6 +15,7 @@ from .arrow_columns import arrow_column, arrow_labels, arrow_rows, is_arrow_numb
 from .columns import Table, check_complete_labels, check_frame, check_names, target_name
 from .dataset import READING, Dataset
 from .files import Source, file_error, name_of, open_source, seekable
+from .large_dictionaries import column_by_column, has_large_dictionaries, of_equal_length
 
 BUFFER = 1 << 16  # bytes of a column read ahead: with it a row group is never held whole
 BATCH = 1 << 16  # rows decoded at a time where a file is read whole
@@ -123,11 +124,29 @@ class ParquetSource:
         """Record batches of at most ``rows`` rows with these columns."""
         done = 0
         with damage_reported(self._where, lambda: self._groups(done, rows)):
-            for batch in self._file.iter_batches(rows, columns=list(names), use_threads=False):
+            for batch in self._read(rows, list(names)):
                 yield batch.select(list(names))  # in their own order, and a column of a nested one is left out
                 done += batch.num_rows
         if names:
             self._check_rows(done, sum(self._rows))
+
+    def _read(self, rows: int, names: list[str]) -> Iterator[Any]:
+        """Batches as pyarrow makes them, or of the same length where that would hold too much of a row group."""
+        groups, about = range(len(self._rows)), self._file.metadata
+        large = {i for i in groups if has_large_dictionaries(about.row_group(i), names)}
+        if not large:
+            yield from self._file.iter_batches(rows, columns=names, use_threads=False)
+            return
+        found = (
+            batch
+            for i in groups
+            for batch in (
+                column_by_column(self._file, i, rows, names)
+                if i in large
+                else self._file.iter_batches(rows, row_groups=[i], columns=names, use_threads=False)
+            )
+        )
+        yield from of_equal_length(found, rows)
 
     def _check_rows(self, found: int, wanted: int) -> None:
         """Checksums cover what pages hold, not their heads and the footer: a page may be taken for none at all."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import pickle
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -71,23 +73,53 @@ def on_dask(address: Any, *, retries: int = 2) -> Iterator[ClusterExecutor]:
     """
     check_count("retries", retries, at_least=0)
     distributed = require("distributed", extra="scale", why="A Dask cluster")
-    client = _client(distributed, address) if isinstance(address, str) else address
-    try:
-        _check_versions(client)
-        executor = ClusterExecutor(client, retries)
-        try:
+    if not isinstance(address, str):
+        with _executor(address, retries) as executor:
             yield executor
+        return
+    _check_address(distributed, address)
+    with _without_log("distributed.client"):  # what it says of a lost scheduler, with a traceback, ClusterLost says
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        try:
+            with _executor(client, retries) as executor:
+                yield executor
         finally:
-            executor.shutdown(wait=False)
-    finally:
-        if client is not address:
             client.close(timeout=2)
 
 
-def _client(distributed: Any, address: str) -> Any:
+@contextmanager
+def _executor(client: Any, retries: int) -> Iterator[ClusterExecutor]:
+    _check_versions(client)
+    executor = ClusterExecutor(client, retries)
     try:
-        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+        yield executor
+    finally:
+        executor.shutdown(wait=False)
+
+
+@contextmanager
+def _without_log(name: str) -> Iterator[None]:
+    log = logging.getLogger(name)
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _check_address(distributed: Any, address: str) -> None:
+    """Ask the scheduler who it is: a client that finds none takes twice its patience more to be closed."""
+
+    async def ask() -> Any:
+        security = distributed.Security().get_connection_args("client")
+        async with distributed.rpc(address, timeout=PATIENCE, connection_args=security) as scheduler:
+            return await scheduler.identity()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # here, in a notebook, a loop of asyncio may already run
+            thread.submit(asyncio.run, asyncio.wait_for(ask(), PATIENCE)).result()
+    except Exception as error:  # of any kind: what is no scheduler answers anything
         raise ClusterLost(
             f"the cluster at {address} must answer within {PATIENCE} s; got {type(error).__name__}. "
             "Check the address, and that `dask scheduler` runs there."

@@ -1,13 +1,17 @@
 """Parquet and Arrow files: kinds of columns, nulls and damaged files."""
 
+import errno
 import os
+import tempfile
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from steelyard import DataFileError, InvalidInputError, MissingDependencyError, iter_chunks, read_parquet, read_table
+from steelyard.data import large_dictionaries
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -134,6 +138,74 @@ def test_a_row_group_is_not_held_whole(tmp_path: Path) -> None:
         return max(pa.total_allocated_bytes() - start for _ in iter_chunks(path, rows=1000))
 
     assert most(400_000) < 1.5 * most(50_000)
+
+
+def encoded(path: Path, rows: int, group: int, columns: int = 4) -> Path:
+    """A file of distinct numbers, of which pyarrow makes a dictionary for every row group, and of text with gaps."""
+    numbers = {f"c{j}": np.random.default_rng(j).normal(size=rows) for j in range(columns)}
+    texts = [None if i % 7 == 0 else f"level {i % 300}" for i in range(rows)]
+    parquet.write_table(pa.table(numbers | {"text": texts}), path, row_group_size=group, write_page_checksum=True)
+    return path
+
+
+def cells(path: Path, rows: int) -> list[Any]:
+    return [[[None if x != x else x for x in row] for row in chunk.X] for chunk in iter_chunks(path, rows=rows)]
+
+
+@pytest.mark.parametrize("rows", [1, 64, 700])
+def test_large_dictionaries_change_neither_rows_nor_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    path = encoded(tmp_path / "rows.parquet", 2100, 500)  # the last row group is small
+    assert not large_dictionaries.has_large_dictionaries(parquet.read_metadata(path).row_group(0), ["c0"])
+    expected = cells(path, rows)
+    monkeypatch.setattr(large_dictionaries, "LARGEST", 10_000)
+    large = [
+        large_dictionaries.has_large_dictionaries(parquet.read_metadata(path).row_group(i), ["c0", "c1", "c2", "c3"])
+        for i in range(5)
+    ]
+    assert large == [True, True, True, True, False]
+    assert cells(path, rows) == expected
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.ENOENT])
+def test_large_dictionaries_without_room_for_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = encoded(tmp_path / "rows.parquet", 1000, 500)
+    expected = cells(path, 64)
+    monkeypatch.setattr(large_dictionaries, "LARGEST", 1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(large_dictionaries, "MOST", 10_000)
+        assert cells(path, 64) == expected
+
+    def full() -> Any:
+        raise OSError(number, "no file")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    assert cells(path, 64) == expected
+
+
+def test_a_flipped_bit_below_large_dictionaries_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = encoded(tmp_path / "rows.parquet", 1000, 500)
+    monkeypatch.setattr(large_dictionaries, "LARGEST", 1000)
+    whole, about = path.read_bytes(), parquet.read_metadata(path)
+    for group in (0, 1):
+        start = about.row_group(group).column(2).dictionary_page_offset
+        damaged = bytearray(whole)
+        damaged[start + 1000] ^= 1
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(DataFileError, match=f"row group {group}.*expected a whole Parquet or Arrow file"):
+            list(iter_chunks(path, rows=500))
+
+
+def test_large_dictionaries_are_not_held_together(tmp_path: Path) -> None:
+    def most(columns: int) -> int:
+        path = encoded(tmp_path / f"{columns}.parquet", 130_000, 130_000, columns)  # 1 MB of dictionary a column
+        start = pa.total_allocated_bytes()
+        return max(pa.total_allocated_bytes() - start for _ in iter_chunks(path, rows=1000, drop=["text"]))
+
+    assert most(8) < 2 * most(1)
 
 
 def test_max_bytes_counts_decoded_columns(tmp_path: Path) -> None:
