@@ -15,7 +15,7 @@ from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
 
-# Rows are divided by a scale, so it is not too small either; what is not named here is told and not used.
+# Rows are divided by a scale, so it is not too small either; what is not named here is shown and not used.
 _BOUNDS = {"scale_": (1.0 / LARGEST, LARGEST), "mean_": (-LARGEST, LARGEST), "min_": (-LARGEST, LARGEST)}
 _ANY = (-math.inf, math.inf)
 # Fitted columns of each scaler, and whether they are there in every one.
