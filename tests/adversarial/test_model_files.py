@@ -361,6 +361,42 @@ def test_the_largest_numbers_are_read_as_they_are(samples, tmp_path):
     assert loaded.transform(np.full((1, 4), np.nan))[0, 0] == 1.7e308
 
 
+def strange(answer: Any) -> tuple[bool, bool]:
+    """Whether there is NaN, and whether there is an infinity, in what was answered."""
+    values = np.asarray(answer)
+    return (bool(np.isnan(values).any()), bool(np.isinf(values).any())) if values.dtype.kind == "f" else (False, False)
+
+
+HUGE = (1e308, -1e308, 1e-308, 1e150, 1e-150)
+
+
+def test_no_finite_number_of_a_file_makes_answers_nan_or_infinite(samples):
+    """Such as overflow are refused when they are read, or the rows when they are asked about; none decides silently."""
+    tried, wrong = 0, []
+    for name, (_, rows) in samples.MAKERS.items():
+        node, wanted = write_node(samples.made(name)), samples.answers(samples.made(name), copy.deepcopy(rows))
+        for part in walk(node):
+            for array in [array for array, cells in part.arrays.items() if cells.dtype.kind == "f"]:
+                for value in HUGE:
+                    cells = np.full_like(part.arrays[array], np.clip(value, *LIMITS[part.arrays[array].dtype.char]))
+                    cells.flat[1::2] *= -1 if (part.arrays[array] < 0).any() else 1
+                    evil = _replaced(node, part, replace(part, arrays=part.arrays | {array: cells}))
+                    tried += 1
+                    try:
+                        with reading("evil"):
+                            loaded = read_node(evil)
+                        said = samples.answers(loaded, copy.deepcopy(rows))
+                    except errors.SteelyardError:
+                        continue
+                    if [*map(strange, said)] != [*map(strange, wanted)]:
+                        wrong.append(f"{name}: {array} of {part.kind} at {value:g}")
+    assert tried > 1000
+    assert not wrong, "\n".join(wrong[:20])
+
+
+LIMITS = {char: (-0.9 * np.finfo(char).max, 0.9 * np.finfo(char).max) for char in "fd"}
+
+
 def test_another_number_of_parts_is_refused(samples, tmp_path):
     node = write_node(samples.made("model"))
     for parts in ([], node.parts[:1], node.parts[::-1], [*node.parts, node.parts[0]], [node.parts[1]] * 2):
@@ -592,6 +628,8 @@ def try_mutations(samples: Any, name: str, node: Node, folder: Path, count: int)
             signal.alarm(0)
         if raw and not all(map(equal, said, wanted)):
             return f"{name}: mutation {k} of the bytes answers differently"
+        if not raw and {*map(strange, said)} - {*map(strange, wanted)}:
+            return f"{name}: mutation {k} answers NaN or an infinity"
     return "fine"
 
 

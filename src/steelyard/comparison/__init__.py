@@ -359,7 +359,9 @@ def _concluded(
     leaks = leaking_columns(problem)
     said = _leak_warnings(problem, leaks, everyone, evaluation.judged.n_folds)
     alternative = _alternative(lines, winner, singles)
-    size = None if alternative is None else size_when_saved(alternative, problem.subsample(alternative.rows))
+    size = None
+    if alternative is not None and not evaluation.interrupted:  # it takes a fit
+        size = size_when_saved(alternative, problem.subsample(alternative.rows))
     said += recommend(evaluation, lines, winner, promised, rare, size) + _weight_warnings(problem, singles)
     if time_limit is not None and not evaluation.cut and not evaluation.interrupted:
         said.append("Nothing was left to try: the plan was finished before the time was.")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,8 @@ from .progress import leaderboard_table
 from .side_columns import read_segments
 
 _INTERRUPTED = 130  # as shells have it after Ctrl-C
+_AGAIN = 0.5  # seconds
+_STOPPING = b"\nsteelyard: stopping; what is done will be shown and saved. Ctrl-C again ends at once.\n"
 
 
 def run_compare(
@@ -117,7 +121,7 @@ def _compare_file(
         X, settings["groups"] = _take_column(X, groups, "--groups")
     if weight is not None:
         X, settings["sample_weight"] = _take_weights(X, weight)
-    with _signals() as interrupted, executor_for(cluster, None) as executor:
+    with _signals(quiet) as interrupted, executor_for(cluster, None) as executor:
         settings |= {"executor": executor, "isolate": True, "interrupted": interrupted}
         result = compare(X, y, costs=priced, out=out, console=console, **settings)
         result = replace(result, source="standard input" if file == "-" else Path(file).name, target=target)
@@ -154,7 +158,7 @@ def _compare_parts(
     console = Console(stderr=as_json, quiet=quiet)
     overwrite, cluster = given.pop("overwrite"), given.pop("cluster")
     jobs = settings.pop("n_jobs", 1)
-    with _signals() as interrupted, executor_for(cluster, None if cluster else jobs) as executor:
+    with _signals(quiet) as interrupted, executor_for(cluster, None if cluster else jobs) as executor:
         settings |= {"executor": executor, "interrupted": interrupted, "console": console, "out": out}
         result = compare_parts(file, target, costs=stated, **given, **settings)
         compared = replace(result.compared, source=file.name, target=target)
@@ -195,12 +199,20 @@ def _take_weights(X: Any, name: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still shown and saved."""
-    caught: list[int] = []
+def _signals(quiet: bool) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the evaluation, not the command: what is done is still shown and saved.
+
+    A second one, later than a wrapper passes the first on, ends the command.
+    """
+    caught: list[float] = []
 
     def note(number: int, frame: Any) -> None:
-        caught.append(number)
+        caught.append(time.monotonic())
+        if caught[-1] - caught[0] > _AGAIN:
+            raise KeyboardInterrupt
+        if len(caught) == 1 and not quiet:  # past the buffers, which the signal may have met at work
+            with suppress(OSError):
+                os.write(2, _STOPPING)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -220,7 +232,7 @@ def run_demo(*, time_limit: float, n_jobs: int, out: Path, as_json: bool = False
     labels = np.where(data.y == 1, "bad", "good")
     costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")
     claim_folder(out)
-    with lock_file(out), _signals() as interrupted:
+    with lock_file(out), _signals(quiet) as interrupted:
         settings: dict[str, Any] = {
             "time_limit": time_limit,
             "n_jobs": n_jobs,

@@ -64,17 +64,18 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
     shares = data.class_weights / data.row_weights.sum()
     means, drawn, weights = (np.empty((_RESAMPLES, n_classes)) for _ in range(3))
     for b in range(_RESAMPLES):
-        count = np.zeros(n)
+        count = np.empty(n)
         for rows_of in of_class:
-            np.add.at(count, rng.choice(rows_of, len(rows_of)), 1.0)
+            count[rows_of] = np.bincount(rng.integers(0, len(rows_of), len(rows_of)), minlength=len(rows_of))
         costs, is_constant = _chosen_costs(data, choice, paid, true_proba, proba, count, rng)
         sizes = rng.multinomial(rows, shares) if is_constant else np.round(rows * shares)
         for k, rows_of in enumerate(of_class):
             outside = rows_of[count[rows_of] == 0]
             pool = outside if len(outside) else rows_of
             likely = None if data.weights is None else data.weights[pool] / data.weights[pool].sum()
-            means[b, k] = np.average(costs[pool], weights=likely)
-            drawn[b, k] = _new_mean(costs[pool], likely, max(1, int(sizes[k])), rng)
+            paid_outside = costs[pool]
+            means[b, k] = np.average(paid_outside, weights=likely)
+            drawn[b, k] = _new_mean(paid_outside, likely, max(1, int(sizes[k])), rng)
             weights[b, k] = sizes[k] / sizes.sum()
     totals = (drawn * weights).sum(axis=1)
     low, high = np.quantile(totals, [(1 - confidence) / 2, (1 + confidence) / 2])

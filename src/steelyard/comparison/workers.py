@@ -87,7 +87,7 @@ class WorkerPool:
     def _free(self) -> _Worker | None:
         free = next((w for w in self._workers if w.task is None), None)
         if free is None and len(self._workers) < self._n_jobs:
-            free = _Worker(self._start)
+            free = _Worker(self._start, self._interrupted)
             self._workers.append(free)
         return free
 
@@ -129,7 +129,7 @@ class WorkerPool:
 
 
 class _Worker:
-    def __init__(self, start: bytes) -> None:
+    def __init__(self, start: bytes, interrupted: Callable[[], bool]) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from steelyard.comparison.workers import serve; serve()"],
@@ -144,11 +144,18 @@ class _Worker:
         self._input, self.output = self._process.stdin, self._process.stdout
         self.task: int | None = None
         self.alive, self._ready = True, False
+        self._interrupted = interrupted
+        os.set_blocking(self._input.fileno(), False)
         self._send(start)
 
     def _send(self, content: bytes) -> None:
-        with suppress(OSError):  # it has ended; receive() says so
-            _write(self._input, content)
+        """Write as the worker reads, which first imports its libraries: an interruption does not wait for that."""
+        left = memoryview(_message(content))
+        with suppress(OSError), selectors.DefaultSelector() as selector:  # OSError: it has ended; receive() says so
+            selector.register(self._input, selectors.EVENT_WRITE)
+            while left and not self._interrupted():
+                if selector.select(_POLL):
+                    left = left[self._input.write(left) or 0 :]
 
     def give(self, index: int, task: Task) -> None:
         self.task = index
@@ -201,10 +208,12 @@ class _Worker:
                 pipe.close()
 
 
-def _write(pipe: BinaryIO | Any, content: bytes) -> None:
-    left = memoryview(struct.pack("<Q", len(content)) + content)
-    while left:
-        left = left[pipe.write(left) :]
+def _message(content: bytes) -> bytes:
+    return struct.pack("<Q", len(content)) + content
+
+
+def _write(pipe: BinaryIO, content: bytes) -> None:
+    pipe.write(_message(content))
     pipe.flush()
 
 

@@ -11,6 +11,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator
 
 from ..evaluate.classifier_mixin import CostClassifierMixin
+from ..validation.arrays import check_scores
 from ..validation.values import invalid
 from .calibration import LEAST
 
@@ -83,7 +84,7 @@ class BlendClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean: Any = 0.0
         for (_, member), weight in zip(self.members, np.asarray(self.weights).tolist(), strict=True):
             mean = mean + weight * code_probabilities(member, X, len(self.classes))
-        return np.asarray(mean)
+        return check_scores(np.asarray(mean))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
@@ -115,7 +116,7 @@ class ScoredClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def predict_proba(self, X: Any) -> Floats:
         """Scores through the logistic function, or the softmax for more than two classes."""
-        score = np.asarray(self.classifier.decision_function(X), dtype=np.float64)
+        score = check_scores(np.asarray(self.classifier.decision_function(X), dtype=np.float64))
         if score.ndim == 1:
             positive = expit(score)
             return np.column_stack([1.0 - positive, positive])

@@ -20,6 +20,7 @@ from ..validation.arrays import (
     check_labels,
     check_same_length,
     check_sample_weight,
+    check_scores,
     check_takes_weight,
     unchanged_on_error,
 )
@@ -115,7 +116,8 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)), dtype=np.float64)
+        rows = check_base_rows(self, X, reset=False)
+        return check_scores(np.asarray(self.estimator_.predict_proba(rows), dtype=np.float64))
 
     def expected_costs(self, X: MatrixLike, *, costs: CostsLike | None = None) -> Floats:
         """Expected cost of every answer, (n, K); one column more where the costs price abstaining.

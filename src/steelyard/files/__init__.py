@@ -2,11 +2,12 @@
 
 from .atomic import sync_folder, write_atomically
 from .container import MAX_BYTES, Node, read_container, reading, write_container
-from .fields import MOST_FEATURES, Fields, plain_settings, write_labels, write_rows
+from .fields import LARGEST, MOST_FEATURES, Fields, plain_settings, write_labels, write_rows
 from .locks import lock_file
 from .paths import check_paths
 
 __all__ = [
+    "LARGEST",
     "MAX_BYTES",
     "MOST_FEATURES",
     "Fields",

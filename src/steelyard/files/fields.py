@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..errors import StateError
 from .container import Node
 
-__all__ = ["MOST_FEATURES", "Fields", "Labels", "plain_settings", "write_labels", "write_rows"]
+__all__ = ["LARGEST", "MOST_FEATURES", "Fields", "Labels", "plain_settings", "write_labels", "write_rows"]
 
 MOST_FEATURES = 1 << 24  # columns a model may claim to read: buffers of that width are made for it
 MOST_TEXT = 1 << 28  # bytes of labels of one width each
+LARGEST = 1e150  # of a number that is computed with: sums of products of two of them stay finite
 _LONGEST = 1 << 16  # characters of a text among the parameters
 Size = int | str | None
 Labels = NDArray[Any]
@@ -125,9 +126,13 @@ class Fields:
         return self.sizes.get(wanted, wanted) if isinstance(wanted, str) else ("any" if wanted is None else wanted)
 
     def floats(
-        self, name: str, *shape: Size, low: float = -math.inf, high: float = math.inf, nan: bool = False
+        self, name: str, *shape: Size, low: float = -LARGEST, high: float = LARGEST, nan: bool = False
     ) -> NDArray[Any]:
-        """Finite numbers within bounds, which belong to them; NaN where it is allowed."""
+        """Finite numbers within bounds, which belong to them; NaN where it is allowed.
+
+        Numbers that rows are multiplied with keep the bounds; costs, sums, and values of the data that are only
+        compared or passed on may be as large as numbers get.
+        """
         array = self.array(name, "fd", *shape)
         sound = np.isfinite(array) & (array >= low) & (array <= high)
         if nan:
@@ -177,12 +182,12 @@ class Fields:
         found[:] = [_KINDS[kind][1](cell) for kind, cell in zip(kinds, cells, strict=True)]
         return found
 
-    def rows(self, name: str, *shape: Size, widest: int = MOST_FEATURES) -> Any:
-        """Rows of numbers, dense or sparse; sparse ones no wider than ``widest``."""
+    def rows(self, name: str, *shape: Size, widest: int = MOST_FEATURES, largest: float = LARGEST) -> Any:
+        """Rows of numbers up to ``largest``, dense or sparse; sparse ones no wider than ``widest``."""
         if f"{name}.indptr" not in self._arrays:
-            return self.floats(name, *shape)
+            return self.floats(name, *shape, low=-largest, high=largest)
         width = self.integer(f"{name}.columns", 1, widest)
-        data = self.floats(f"{name}.data", None)
+        data = self.floats(f"{name}.data", None, low=-largest, high=largest)
         indices = self.integers(f"{name}.indices", len(data), low=0, high=width - 1)
         indptr = self.integers(f"{name}.indptr", None, low=0, high=len(data))
         if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._native import svm_csr32, svm_csr64, svm_dense32, svm_dense64, svm_on_gram32, svm_on_gram64
 from ..evaluate.classifier_mixin import CostClassifierMixin
-from ..validation.arrays import Rows, check_rows, is_sparse
+from ..validation.arrays import Rows, check_rows, check_scores, is_sparse
 from ..validation.types import MatrixLike
 from ..validation.values import check_choice, check_count, check_number, invalid
 from .kernels import DTYPES, KernelSpec, check_range, csr_arrays, gram_of, kernel_spec, narrowed, working_type
@@ -99,9 +99,10 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         if len(self.support_) == 0:
             return decision
         step = max(1, DECIDE_AT_ONCE // len(self.support_))
-        for start in range(0, len(decision), step):
-            decision[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
-        return decision
+        with np.errstate(over="ignore", invalid="ignore"):  # what became of it is looked at
+            for start in range(0, len(decision), step):
+                decision[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
+        return check_scores(decision)
 
     def _kernel_to_support(self, rows: Rows) -> NDArray[Any]:
         if self.kernel_.kernel == "precomputed":

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..validation.arrays import check_rows, unchanged_on_error
+from ..validation.arrays import check_rows, check_scores, unchanged_on_error
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_count, check_flag, check_number, invalid
@@ -103,7 +103,8 @@ class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         """r(x) for every row."""
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False, dtype=np.float64)
-        return np.asarray(rows @ self.coef_ + self.intercept_)
+        with np.errstate(over="ignore", invalid="ignore"):  # what became of it is looked at
+            return check_scores(np.asarray(rows @ self.coef_ + self.intercept_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -84,11 +85,11 @@ def read_awaited(fields: Fields, classes: int) -> tuple[tuple[AwaitedRow, ...], 
     """What :func:`write_awaited` wrote, checked; the width of the rows is for the learner to compare."""
     awaited: tuple[AwaitedRow, ...] = ()
     if fields.has("awaited_rounds"):
-        rows = fields.rows("awaited", "awaited", None, widest=_WIDEST)
+        rows = fields.rows("awaited", "awaited", None, widest=_WIDEST, largest=math.inf)
         rounds = _rounds(fields, "awaited")
         answers = fields.integers("awaited_answers", "awaited", low=0, high=classes - 1).tolist()
         ids = fields.labels("awaited_ids", len(rounds), distinct=False).tolist()
-        costs = fields.floats("awaited_costs", "awaited", None)
+        costs = fields.floats("awaited_costs", "awaited", None, low=-math.inf, high=math.inf)
         if costs.shape[1] not in (0, 4) or (costs[:, :2] < 0).any():
             fields.refuse("awaited_costs", "are four a row, those of mistakes not below 0", costs.shape)
         _check_ids(fields, "awaited_ids", ids)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -19,10 +20,10 @@ from sklearn.pipeline import Pipeline
 from ..costs import CostRule, Costs, as_costs
 from ..costs.rules import CostsLike
 from ..decision import ExpectedCostClassifier
-from ..errors import CostsWarning
+from ..errors import CostsWarning, SteelyardError
 from ..evaluate import Interval
 from ..evaluate.capacity import at_most
-from ..validation.arrays import len_rows
+from ..validation.arrays import check_scores, len_rows
 from ..validation.docstrings import WRITTEN, documented
 from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
@@ -49,7 +50,21 @@ def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
     """Answers for prepared rows; costs of each row count where the decision is by expected cost."""
     if costs is not None and isinstance(decider, ExpectedCostClassifier):
         return decider.predict(rows, costs=costs)
+    if hasattr(decider, "coef_") and hasattr(decider, "decision_function"):  # the sign of an infinite sum is no answer
+        check_scores(np.asarray(decider.decision_function(rows)))
     return decider.predict(rows)
+
+
+@contextmanager
+def _blamed_on_rows() -> Iterator[None]:
+    """What a part of the model says of numbers it cannot compute with is an error about the rows."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, SteelyardError):
+            raise
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise invalid("X", "hold numbers that the model can compute with", said, "Look for very large ones.") from error
 
 
 _ROWS = {  # of the methods that decide, for ``documented``
@@ -382,7 +397,8 @@ class Model:
     def _decisions(self, rows: Any, costs: Costs | None) -> NDArray[Any]:
         prepare, decider = split_pipeline(self.estimator)
         if costs is None or isinstance(decider, ExpectedCostClassifier):
-            return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
+            with _blamed_on_rows():
+                return np.asarray(decide(decider, rows if prepare is None else prepare.transform(rows), costs))
         if not self.repriced and (note := self.note_on_new_costs()) is not None:
             warnings.warn(note, CostsWarning, stacklevel=3)
         return costs.decide(self._probabilities(rows))
@@ -402,7 +418,8 @@ class Model:
             return np.tile(self.training.shares, (len_rows(rows), 1))
         if not hasattr(self.estimator, "predict_proba"):
             raise invalid("the model", "know probabilities for this", self.name, "Use predict(X).")
-        return np.asarray(self.estimator.predict_proba(rows), dtype=np.float64)
+        with _blamed_on_rows():
+            return check_scores(np.asarray(self.estimator.predict_proba(rows), dtype=np.float64))
 
     # -- showing -----------------------------------------------------------------------------------------------------
 

@@ -74,7 +74,11 @@ class SaveLoadMixin:
             fields.refuse("counts", "are whole numbers from 0 on", counts)
         arrays = {"classes": fields.classes(at_most=cls.MOST_CLASSES)}
         for name in cls.STORED[1:]:
-            arrays[name] = fields.array(name, "L", None) if name == "seen" else fields.floats(name, *_shape(name))
+            arrays[name] = (
+                fields.array(name, "L", None)
+                if name == "seen"
+                else fields.floats(name, *_shape(name), low=-math.inf, high=math.inf)
+            )
         fields.done(parts=0)
         return state | {"format": cls.FORMAT, "version": cls.VERSION, "arrays": arrays}
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from ..validation.arrays import check_takes_weight, take_rows
+from ..validation.arrays import check_scores, check_takes_weight, take_rows
 from ..validation.values import check_jobs
 from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SubProblem
 
@@ -44,9 +44,9 @@ class ClassifierSolution:
     def scores(self, X: Any) -> Floats:
         """``decision_function``, else the probability above one half, else the predicted sign."""
         if hasattr(self.estimator, "decision_function"):
-            return np.asarray(self.estimator.decision_function(X), dtype=np.float64).ravel()
+            return check_scores(np.asarray(self.estimator.decision_function(X), dtype=np.float64).ravel())
         if hasattr(self.estimator, "predict_proba"):
-            return np.asarray(self.estimator.predict_proba(X), dtype=np.float64)[:, 1] - 0.5
+            return check_scores(np.asarray(self.estimator.predict_proba(X), dtype=np.float64)[:, 1] - 0.5)
         return np.asarray(self.estimator.predict(X), dtype=np.float64)
 
 
@@ -58,7 +58,7 @@ class RegressorSolution:
 
     def scores(self, X: Any) -> Floats:
         """The negated estimate."""
-        return -np.asarray(self.estimator.predict(X), dtype=np.float64).ravel()
+        return check_scores(-np.asarray(self.estimator.predict(X), dtype=np.float64).ravel())
 
 
 @dataclass(frozen=True)

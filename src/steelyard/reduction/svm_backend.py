@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..margin import CSSVMClassifier, OneSidedSVR
 from ..margin.kernels import DTYPES, KernelSpec, LazyGram, Matrix, gram_of
 from ..margin.path import SVMProblem, solve_path
+from ..validation.arrays import check_scores
 from ._learners import Solutions, train
 from .scheme import CostExamples, Floats, ReductionScheme, ScoreSome, SubProblem
 
@@ -53,9 +54,10 @@ class KernelMachines:
     def scores(self, X: Any) -> Floats:
         """Scores (n, m) of all sub-problems on these rows."""
         scores = np.tile(self.bias, (X.shape[0], 1))
-        for block, kernel in self._kernels(X):
-            scores[block] += kernel @ self.coef
-        return scores
+        with np.errstate(over="ignore", invalid="ignore"):  # what became of it is looked at
+            for block, kernel in self._kernels(X):
+                scores[block] += kernel @ self.coef
+        return check_scores(scores)
 
     def on_demand(self, X: Any) -> Iterator[tuple[slice, ScoreSome]]:
         """Blocks whose kernel values all sub-problems share."""
@@ -65,7 +67,8 @@ class KernelMachines:
             yield block, partial(self._score_some, kernel)
 
     def _score_some(self, kernel: Floats, part: int, at: NDArray[np.intp]) -> Floats:
-        return np.asarray(kernel[at] @ self.coef[:, part] + self.bias[part])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_scores(np.asarray(kernel[at] @ self.coef[:, part] + self.bias[part]))
 
     def _kernels(self, X: Any) -> Iterator[tuple[slice, Floats]]:
         """Kernel values of the rows with the support rows, some rows at a time; none without support."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from concurrent.futures import Executor
 from pathlib import Path
@@ -173,7 +174,7 @@ def _save(place: Path, numbers: Floats) -> None:
 
 def _load(place: Path) -> Floats:
     with reading(place):
-        return Fields(read_container(place)).floats("numbers", None)
+        return Fields(read_container(place)).floats("numbers", None, low=-math.inf, high=math.inf)
 
 
 def _scores_of(fitted: Any) -> Floats:

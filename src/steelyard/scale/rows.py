@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -178,7 +179,9 @@ def join_sums(folder: WorkFolder, job: Job) -> None:
             node = read_container(place)
             if node.arrays:
                 fields = Fields(node)
-                found.append([fields.floats(name, None) for name in ("counts", "mean", "squares")])
+                found.append(
+                    [fields.floats(name, None, low=-math.inf, high=math.inf) for name in ("counts", "mean", "squares")]
+                )
     write_note(folder.path / "scaler.json", scaler_entry(merge_sums(found)))
 
 

@@ -197,8 +197,8 @@ class Sums:
             fields, shape = Fields(read_container(place)), self.tables.shape
             size = self.tables.size
             self.tables = fields.integers("tables", size, low=0, high=1 << 62).reshape(shape)
-            self.costs = fields.floats("costs", size).reshape(shape)
-            self.lost = fields.floats("lost", size).reshape(shape)
+            self.costs = fields.floats("costs", size, low=-math.inf, high=math.inf).reshape(shape)
+            self.lost = fields.floats("lost", size, low=-math.inf, high=math.inf).reshape(shape)
             bins = fields.integers("bins", None, low=-(1 << 62), high=1 << 62)
             counts = [fields.integers(name, len(bins), low=0, high=1 << 62) for name in ("positive", "negative")]
             self.scores = Histogram(bins, *counts)

@@ -156,7 +156,9 @@ def is_sparse(rows: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(rows))
 
 
-def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
+def check_finite(
+    name: str, rows: Rows, *, allow_nan: bool = False, hint: str = "Impute or drop such values first."
+) -> None:
     """Raise for the first NaN or infinity, by row and column."""
     values = rows.data if is_sparse(rows) else np.asarray(rows)
     if values.dtype.kind != "f" or values.size == 0 or math.isfinite(_quick_sum(values)):
@@ -174,9 +176,13 @@ def check_finite(name: str, rows: Rows, *, allow_nan: bool = False) -> None:
         where = f"row {first}"
     else:
         where = "row {}, column {}".format(*np.unravel_index(first, values.shape))
-    raise InvalidInputError(
-        f"{name} must hold finite numbers; got {shown} at {where}. Impute or drop such values first."
-    )
+    raise InvalidInputError(f"{name} must hold finite numbers; got {shown} at {where}. {hint}")
+
+
+def check_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """The scores or probabilities of rows; an error where numbers were too large for them, so that none decides."""
+    check_finite("scores", scores, hint="Rows or coefficients are too large to compute with: scale the columns.")
+    return scores
 
 
 def _quick_sum(values: NDArray[Any]) -> float:

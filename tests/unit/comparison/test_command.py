@@ -366,6 +366,7 @@ def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_pat
     shown, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert "Traceback" not in shown + errors
+    assert "steelyard: stopping; what is done will be shown and saved" in errors
     assert json.loads(shown)["interrupted"] is True
     assert (tmp_path / "out" / "report.html").exists()
     assert (tmp_path / "out" / "model.steelyard").exists()
@@ -375,6 +376,23 @@ def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_pat
     code, fresh, errors = steelyard(*asked, "--out", "other")
     assert code == 0, errors
     assert resumed == fresh
+
+
+def test_the_second_signal_ends_at_once_but_not_one_that_is_passed_on_twice(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with command._signals(quiet=False) as interrupted:
+        assert not interrupted()
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # a wrapper's
+        assert interrupted()
+        monkeypatch.setattr(command, "_AGAIN", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert capfd.readouterr().err.count("stopping") == 1
+    with command._signals(quiet=True):
+        signal.raise_signal(signal.SIGTERM)
+    assert capfd.readouterr().err == ""
 
 
 def test_rows_count_by_the_column_of_their_weights(steelyard, tmp_path: Path) -> None:

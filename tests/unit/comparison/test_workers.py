@@ -1,5 +1,6 @@
 """Candidates that crash, hang or eat memory are stopped and named, and the others go on."""
 
+import os
 import sys
 import textwrap
 import time
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from steelyard.comparison import workers
 from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind
 from steelyard.comparison.data import read_data
@@ -75,6 +77,22 @@ def compared(everyone: list[Candidate], interrupted: Any = lambda: False, **limi
         return evaluate(data, everyone, work, judged, Effort(None, None, 0))
     finally:
         pool.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a worker that is a shell script")
+def test_an_interruption_does_not_wait_for_a_worker_to_take_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never_reads = tmp_path / "python"
+    never_reads.write_text("#!/bin/sh\nexec sleep 30\n")
+    never_reads.chmod(0o755)
+    monkeypatch.setattr(workers.sys, "executable", str(never_reads))
+    asked = iter([False, False, True])
+    worker = workers._Worker(bytes(1 << 20), lambda: next(asked))
+    try:
+        assert worker._process.poll() is None  # it has not ended, and so has not been waited for
+    finally:
+        worker.end()
 
 
 def test_each_is_stopped_and_named_and_the_rest_goes_on(planted: Any) -> None:

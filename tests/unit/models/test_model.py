@@ -10,12 +10,14 @@ from loan_model import COSTS, FRAME, MODEL, Y, fitted
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import steelyard as sy
 from steelyard import Costs, CostsError, CostsWarning, ExpectedCostClassifier, InvalidInputError, load_model
 from steelyard.costs.spec import CostSpec
 from steelyard.models.model import Model
-from steelyard.models.schema import read_columns
+from steelyard.models.schema import Columns, read_columns
 from steelyard.models.training import summarize
 
 RNG = np.random.default_rng(4)
@@ -41,6 +43,25 @@ def test_every_form_of_rows_gets_the_same_decisions(tmp_path) -> None:  # type: 
     assert repr(loaded) == "Model('logistic regression', classes bad, good, 3 columns)"
     assert "logistic regression" in loaded._repr_html_()
     assert loaded.explain(rows) == MODEL.explain(rows)
+
+
+@pytest.mark.parametrize("candidate", ["expected cost", "linear SVC", "CS-LDM"])
+def test_rows_too_large_to_compute_with_are_an_error_and_never_decided_by_nan(candidate: str) -> None:
+    """One column more and one less than every other: the sum of both is not a number, and the sign of that no answer."""
+    X = RNG.normal(size=(40, 2))
+    y = np.where(X[:, 0] > X[:, 1], "bad", "good")
+    learner = {
+        "expected cost": ExpectedCostClassifier(LogisticRegression(C=1e3), costs=COSTS),
+        "linear SVC": LinearSVC(C=10.0),
+        "CS-LDM": sy.CSLDMClassifier(100.0),
+    }[candidate]
+    model = Model(candidate, learner.fit(X, y), Columns((0, 1), ()), COSTS)
+    assert len(model.predict(X)) == 40
+    with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match="scores must hold finite numbers"):
+        model.predict(np.full((1, 2), 1.7e308))
+    scaled = make_pipeline(StandardScaler(), learner).fit(X / 100, y)
+    with np.errstate(all="ignore"), pytest.raises(InvalidInputError, match="X must hold numbers|finite numbers"):
+        Model(candidate, scaled, Columns((0, 1), ()), COSTS).predict(np.full((1, 2), 1.7e308))
 
 
 def test_no_rows_are_no_decisions() -> None:

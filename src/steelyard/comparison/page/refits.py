@@ -59,10 +59,13 @@ class Refits:
 
 
 def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refits:
-    """Fit the winner on parts of the training rows, fold after fold, as long as the CPU time lasts."""
+    """Fit the winner on parts of the training rows, fold after fold, as long as the CPU time lasts.
+
+    Not after Ctrl-C: the page is wanted now.
+    """
     found = Refits()
     problem = evaluation.problem
-    if winner.family == "constant" or is_sparse(problem.X):
+    if winner.family == "constant" or is_sparse(problem.X) or evaluation.interrupted:
         return found
     columns = list(problem.columns.used[:_MOST_COLUMNS])
     found.columns_left = len(problem.columns.used) - len(columns)

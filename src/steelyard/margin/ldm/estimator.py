@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...validation.arrays import Rows, check_rows, check_same_length, unchanged_on_error
+from ...validation.arrays import Rows, check_rows, check_same_length, check_scores, unchanged_on_error
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
@@ -323,13 +323,14 @@ class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """f(x): positive for ``classes_[1]``."""
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False, dtype=np.float64)
-        if hasattr(self, "coef_"):
-            return np.asarray(rows @ self.coef_[0] + self.intercept_[0])
-        scores = np.full(rows.shape[0], self.intercept_[0])
-        step = max(1, DECIDE_AT_ONCE // max(1, len(self.support_)))
-        for start in range(0, len(scores), step):
-            scores[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
-        return scores
+        with np.errstate(over="ignore", invalid="ignore"):  # what became of it is looked at
+            if hasattr(self, "coef_"):
+                return check_scores(np.asarray(rows @ self.coef_[0] + self.intercept_[0]))
+            scores = np.full(rows.shape[0], self.intercept_[0])
+            step = max(1, DECIDE_AT_ONCE // max(1, len(self.support_)))
+            for start in range(0, len(scores), step):
+                scores[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
+        return check_scores(scores)
 
     def _kernel_to_support(self, rows: Rows) -> Any:
         if self.kernel_.kernel == "precomputed":

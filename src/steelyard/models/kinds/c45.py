@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,12 +61,12 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     column = fields.integers("column", "nodes", low=-1, high=n_features - 1, dtypes="i")
     if ((column < 0) != leaf).any():
         fields.refuse("column", "exists where it is tested, and only there", int(column.max()))
-    threshold = fields.floats("threshold", "nodes", nan=True)
+    threshold = fields.floats("threshold", "nodes", nan=True, low=-math.inf, high=math.inf)
     if not np.isfinite(threshold[(test == _AT_MOST) | (test == _EQUALS)]).all():
         fields.refuse("threshold", "is finite where it is compared with", "NaN")
     first, count = (fields.array(name, "i", "nodes") for name in ("first_child", "n_children"))
-    branch = fields.floats("branch", "nodes", nan=True)
-    weight = fields.floats("weight", "nodes", "classes", low=0.0)
+    branch = fields.floats("branch", "nodes", nan=True, low=-math.inf, high=math.inf)
+    weight = fields.floats("weight", "nodes", "classes", low=0.0, high=math.inf)
     total = weight.sum(axis=1)
     if weight.dtype != np.float64 or not ((total > 0) & np.isfinite(total)).all():
         fields.refuse("weight", "has a positive finite sum at every node", total.min() if len(total) else 0)
@@ -185,7 +186,7 @@ def _write_boosting(model: Any, write: Write) -> Node:
 
 
 def _check_boosting(fields: Fields, kind: type) -> State:
-    votes = fields.floats("votes", "trees", low=0.0)
+    votes = fields.floats("votes", "trees", low=0.0, high=math.inf)
     if len(votes) == 0 or not 0 < votes.sum() < np.inf:
         fields.refuse("votes", "have a positive finite sum", votes[:3])
     tree = fields.param("tree")

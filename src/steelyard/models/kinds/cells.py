@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...files import Fields, Node, write_labels
+from ...files import LARGEST, Fields, Node, write_labels
 from ..cells import DateParts, TargetMeans, TextWords
 from .kind import Kind, State, Write, fitted_features
 
@@ -47,7 +47,7 @@ def _write_words(model: TextWords, write: Write) -> Node:
 
 def _check_words(fields: Fields) -> State:
     words = fields.labels("words")
-    idf = fields.floats("idf", len(words))
+    idf = fields.floats("idf", len(words), low=1.0 / LARGEST)
     fields.done(parts=0)
     return {"words_": [str(word) for word in words.tolist()], "idf_": idf, "n_features_in_": 1}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def _write_costs(costs: Costs, write: Write) -> Node:
 
 def _check_costs(fields: Fields) -> State:
     classes = fields.classes()
-    matrix = fields.floats("matrix", "classes", "classes")
+    matrix = fields.floats("matrix", "classes", "classes", low=-math.inf, high=math.inf)
     positive = fields.param("positive")
     if positive is not None and (type(positive) is not int or not 0 <= positive < len(classes) or len(classes) != 2):
         fields.refuse("positive", "is one of two classes", positive)

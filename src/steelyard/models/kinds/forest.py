@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..._native import Forest
 from ...errors import StateError
 from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...files import Fields, Node, write_labels
+from ...validation.arrays import check_scores
 from .foreign_trees import from_hist_gradient_boosting, from_lightgbm, from_sklearn_forest
 from .kind import Kind, State, Write, feature_params, fitted_features
 from .nodes import Nodes, check_nodes
@@ -96,7 +98,7 @@ class ForestClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc
             self.forest_.add_csr(rows.data, rows.indices, rows.indptr, out)
         else:
             self.forest_.add(np.ascontiguousarray(rows), out)
-        return out
+        return check_scores(out)
 
     @available_if(lambda self: self.link != "mean")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -110,7 +112,7 @@ class ForestClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc
         if self.link == "mean":
             return np.asarray(raw / len(self.nodes.tree_ends))
         if self.link == "softmax":
-            return np.asarray(softmax(self.scale * raw, axis=1))
+            return np.asarray(softmax(check_scores(self.scale * raw), axis=1))
         positive = expit(self.scale * raw[:, 0])
         return np.column_stack([1.0 - positive, positive])
 
@@ -188,7 +190,7 @@ def _check_categories(fields: Fields, width: int) -> dict[int, NDArray[Any]]:
         fields.refuse("categories", "names columns", columns)
     found = {}
     for column in dict.fromkeys(columns):
-        known = fields.floats(f"categories.{column}", None)
+        known = fields.floats(f"categories.{column}", None, low=-math.inf, high=math.inf)
         if len(known) == 0 or (np.diff(known) <= 0).any():
             fields.refuse(f"categories.{column}", "is sorted", known[:5])
         found[column] = known

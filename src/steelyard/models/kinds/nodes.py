@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -127,11 +128,14 @@ def check_nodes(fields: Fields, n_features: int, n_outputs: int, *, votes: bool)
     if n_features == 0 and len(here):
         fields.refuse("column", "exists", 0)
     set_ends, words = _check_sets(fields, threshold[here][flags[here] & CATEGORICAL > 0])
-    values = fields.floats("values", len(left) - len(here), n_outputs if votes else 1)
+    if votes:  # their sum is looked at below
+        values = fields.floats("values", len(left) - len(here), n_outputs, low=0.0, high=math.inf)
+    else:
+        values = fields.floats("values", len(left) - len(here), 1)
     if values.dtype != np.float64:
         fields.refuse("values", "are in double precision", values.dtype)
     total = values.sum(axis=1)
-    if votes and ((values < 0).any() or not ((total > 0) & (total < np.inf)).all()):
+    if votes and not ((total > 0) & (total < np.inf)).all():
         fields.refuse("values", "are weights of classes with a positive finite sum in every leaf", total.min())
     return Nodes(column, threshold, left, right, flags, ends, set_ends, words, values)
 

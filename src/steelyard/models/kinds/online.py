@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,11 @@ def _write_scaler(model: StreamScaler, write: Write) -> Node:
 
 
 def _check_scaler(fields: Fields) -> State:
-    state: State = {"counts_": fields.floats("counts", "features", low=0.0)}
-    state |= {"mean_": fields.floats("mean", "features"), "squares_": fields.floats("squares", "features", low=0.0)}
+    state: State = {"counts_": fields.floats("counts", "features", low=0.0, high=math.inf)}
+    state |= {
+        "mean_": fields.floats("mean", "features", low=-math.inf, high=math.inf),
+        "squares_": fields.floats("squares", "features", low=0.0, high=math.inf),
+    }
     if any(array.dtype != np.float64 for array in state.values()):
         fields.refuse("counts, mean and squares", "have dtype float64", "another")
     state |= {"unit_norm": fields.flag("unit_norm")} | fields.features()

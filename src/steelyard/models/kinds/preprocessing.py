@@ -10,12 +10,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from ...errors import StateError
-from ...files import Fields, Node, plain_settings
+from ...files import LARGEST, Fields, Node, plain_settings
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS"]
 
-SMALLEST = math.ulp(0.0)  # a scale is positive: rows are divided by it
+# Rows are divided by a scale, so it is not too small either; what is not named here is shown and not used.
+_BOUNDS = {"scale_": (1.0 / LARGEST, LARGEST), "mean_": (-LARGEST, LARGEST), "min_": (-LARGEST, LARGEST)}
+_ANY = (-math.inf, math.inf)
 # Fitted columns of each scaler, and whether they are there in every one.
 _SCALERS: dict[type, dict[str, bool]] = {
     StandardScaler: {"mean_": False, "var_": False, "scale_": False},
@@ -38,8 +40,9 @@ def _scaler(kind: type) -> Kind:
     def check(fields: Fields) -> State:
         features = fields.features()
         found = {
-            name: fields.floats(name, "features", low=SMALLEST if name == "scale_" else -math.inf)
+            name: fields.floats(name, "features", low=low, high=high)
             for name, due in columns.items()
+            for low, high in [_BOUNDS.get(name, _ANY)]
             if due or fields.has(name)
         }
         seen = fields.integer("n_samples_seen_")
@@ -120,7 +123,10 @@ def _write_imputer(model: Any, write: Write) -> Node:
 
 def _check_imputer(fields: Fields) -> State:
     features = fields.features()
-    state: State = {"features": features, "statistics": fields.floats("statistics", "features", nan=True)}
+    state: State = {
+        "features": features,
+        "statistics": fields.floats("statistics", "features", nan=True, low=-math.inf, high=math.inf),
+    }
     width = len(state["statistics"])
     state["marked"] = fields.integers("marked", None, low=0, high=width - 1)
     if (np.diff(state["marked"]) <= 0).any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _check(fields: Fields, kind: type) -> State:
     if fields.has("lam_"):
         state["fitted"]["lam_"] = fields.number("lam_", 0.0)
         state["fitted"]["lams_"] = fields.floats("lams", "lams", low=0.0)
-        state["fitted"]["cv_costs_"] = fields.floats("cv_costs", "lams", None)
+        state["fitted"]["cv_costs_"] = fields.floats("cv_costs", "lams", None, low=-math.inf, high=math.inf)
     if fields.has("n_thresholds"):
         state["given"]["n_thresholds"] = fields.integer("n_thresholds", 1, 10_000)
     state["settings"] = state["given"] | fields.settings(kind)
@@ -172,7 +173,7 @@ def _check_machines(fields: Fields) -> State:
     if spec.kernel != "precomputed":
         state["support_rows"] = fields.rows("support_rows", "support", "features")
     state |= {"coef": fields.floats("coef", "support", "scores"), "bias": fields.floats("bias", "scores")}
-    state["duality_gap"] = fields.floats("duality_gap", "scores")
+    state["duality_gap"] = fields.floats("duality_gap", "scores", low=-math.inf, high=math.inf)
     fields.done(parts=0)
     return state
 

@@ -16,6 +16,7 @@ from ...evaluate.classifier_mixin import CostClassifierMixin
 from ...files import Fields, Node, plain_settings, write_labels, write_rows
 from ...margin import CSLDMClassifier, CSSVMClassifier, OneSidedSVR
 from ...margin.kernels import DTYPES, NATIVE, KernelSpec, gram_of
+from ...validation.arrays import check_scores
 from .kind import Kind, State, Write, feature_params, fitted_features
 
 __all__ = ["KINDS", "SupportVectorClassifier", "check_kernel", "write_kernel"]
@@ -189,8 +190,9 @@ class SupportVectorClassifier(CostClassifierMixin, BaseEstimator):  # type: igno
         step = max(1, _MOST_CELLS // max(1, len(weights)))
         for start in range(0, rows.shape[0] if len(weights) else 0, step):
             kernel = gram_of(self.kernel, rows[start : start + step], self.support_vectors_, dtype="float64")
-            scores[start : start + step] += kernel @ weights
-        return scores
+            with np.errstate(over="ignore", invalid="ignore"):  # what became of it is looked at
+                scores[start : start + step] += kernel @ weights
+        return check_scores(scores)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Two classes: f(x), positive for ``classes_[1]``. More: wins of each class, ties decided by their sums."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -37,7 +38,7 @@ def _check_training(fields: Fields) -> State:
     shares = fields.floats("shares", None, low=0.0, high=1.0)
     state: State = {"shares": shares}
     for name in _STATISTICS:
-        state[name] = fields.floats(name, None, nan=True)
+        state[name] = fields.floats(name, None, nan=True, low=-math.inf, high=math.inf)
     if len({len(state[name]) for name in _STATISTICS}) != 1:
         fields.refuse("medians", "are as many as lows and highs", len(state["medians"]))
     levels = fields.param("levels")

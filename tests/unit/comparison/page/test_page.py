@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,13 @@ def test_the_winner_is_in_what_if_and_curve_and_at_the_given_prices_costs_what_t
     curve = price_curve(embedded)
     assert curve is not None
     assert [series.name for series in curve.series if series.chosen] == [found.winner]
+
+
+def test_after_ctrl_c_the_page_fits_nothing_anew(tmp_path: Path) -> None:
+    result = compared()
+    stopped = replace(result, runs=replace(result.runs, interrupted=True))
+    assert refits(result.runs, result.best, 10.0).sizes
+    assert not refits(stopped.runs, stopped.best, 10.0).sizes
+    html = stopped.report(tmp_path / "report.html").read_text()
+    assert 'id="leaderboard"' in html
+    assert 'id="learning"' not in html
