@@ -62,6 +62,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     for ax, (name, bound) in zip(axes.flat, bounds.items(), strict=False):
         bound.plot(ax)
         ax.set_title(f"{name}{'' if bound.printed_holds is not False else ' (printed: broken)'}")
+        ax.get_legend().remove()
         numbers[name] = {"measured": round(bound.measured, 3), "guaranteed": round(bound.value, 3)}
         if bound.printed is not None and bound.printed != bound.value:
             numbers[name]["as printed"] = round(bound.printed, 3)
@@ -75,7 +76,8 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     margin.bar(place + 0.2, wrong, width=0.4, color="#c0392b", label="measured")
     margin.set_xticks(place, ["good credits", "bad credits"])
     margin.set(title="004, eq. (21): error by class", ylabel="share", ylim=(0, 1))
-    margin.legend(frameon=False)
+    lines, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="center", bbox_to_anchor=(0.87, 0.3), frameon=False, fontsize="large")
     numbers["004, eq. (21): error of bad credits"] = {
         "measured": round(float(wrong[1]), 3),
         "guaranteed": round(float(model.bounded_share_[1]), 3),

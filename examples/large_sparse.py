@@ -53,7 +53,10 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         for points, label, style in ((rough, "Algorithm 2", "o-"), (exact, "exact", "s--")):
             seconds, g_mean, _ = np.array(points).T
             ax.plot(seconds, g_mean, style, label=label)
-        ax.set(title=f"{name}: {parts[0].shape[0]:,} x {parts[0].shape[1]:,}", xlabel="CPU seconds", xscale="log")
+        ax.set(xlabel="CPU seconds", xscale="log")
+        ax.set_title(f"{name}\n{parts[0].shape[0]:,} rows, {parts[0].shape[1]:,} columns", fontsize="medium")
+        ends = np.log10([point[0] for point in (*rough, *exact)])
+        ax.set_xlim(10 ** np.floor(ends.min()), 10 ** np.ceil(ends.max()))
         ax.tick_params(axis="x", which="minor", labelbottom=False)
         best = exact[-1]
         numbers[name] = {

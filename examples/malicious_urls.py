@@ -94,12 +94,16 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
         "standard error": round(float(error[-1]), 4),
         "unweighted": round(naive, 4),
     }
-    costs.set(title="what it costs", xlabel="addresses", ylabel="mean cost so far", ylim=(0, 1.3 * constant))
-    labels.set(title="labels spent", xlabel="addresses", ylabel="labels")
-    live.set(title="what a live filter can know", xlabel="addresses", ylabel="mean cost so far", ylim=(0, None))
+    costs.set(title="what it costs", ylabel="mean cost so far", ylim=(0, 1.1 * constant))
+    labels.set(title="labels spent", ylabel="labels")
+    live.set(title="what a live filter can know", ylabel="mean cost so far", ylim=(0, None))
     for ax in (costs, labels, live):
         ax.axvline(n // 2, color="black", linewidth=0.6)
-        ax.legend(fontsize="small", framealpha=0.9, edgecolor="none")
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
+        ax.set_xlabel("addresses, in thousands")
+    costs.text(n / 2, 0.02, " a new family", fontsize="small")
+    costs.legend(fontsize="small", frameon=False, loc="center", bbox_to_anchor=(0.5, 0.7), ncols=2)
+    live.legend(fontsize="small", framealpha=0.9, edgecolor="none")
     return figure, numbers
 
 

@@ -54,8 +54,12 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
             start = time.process_time()
             model.fit(X[fit_on], y[fit_on])
             fitted = time.process_time()
-            y_pred = model.predict(X[test_on])
-            found[name]["answer"].append((time.process_time() - fitted) / len(test_on))
+            answers = []
+            for _ in range(3):  # the least disturbed of three: it is a matter of milliseconds
+                before = time.process_time()
+                y_pred = model.predict(X[test_on])
+                answers.append((time.process_time() - before) / len(test_on))
+            found[name]["answer"].append(min(answers))
             found[name]["fit"].append(fitted - start)
             found[name]["mean cost"].append(mean_cost(y[test_on], y_pred, costs=costs))
     found = {name: {part: some[1:] for part, some in values.items()} for name, values in found.items()}

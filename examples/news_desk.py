@@ -26,6 +26,7 @@ from steelyard import (
 )
 
 PART = 500  # stories between two looks at the desk
+COLOURS = {"useful": "#2c7a4b", "useless": "#c0392b"}
 
 
 def desk(trace, y: np.ndarray) -> dict[str, np.ndarray]:
@@ -48,23 +49,25 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     order = np.random.default_rng(0).permutation(len(y))[: 3000 if quick else len(y)]
     X, y, budget = normalize(X)[order], y[order], 200 if quick else 1000
     rules = {"QF": AskFirst(), "QS": AskSymmetric(0.1), "QA": AskAsymmetric(c_pos=0.01, c_neg=0.1)}
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(2, 3, figsize=(13, 5.5), layout="constrained", sharex=True, sharey="row")
     numbers: dict = {"stories": len(y), "wanted": int((y == 1).sum()), "budget": budget, "rules": {}}
-    colours = {"useful": "#2c7a4b", "useless": "#c0392b", "asked, useful": "#8fbf9f", "asked, useless": "#e8b4ad"}
-    for ax, (name, query) in zip(axes, rules.items(), strict=True):
+    for (pushed, asked), (name, query) in zip(axes.T, rules.items(), strict=True):
         model = OnlineClassifier(Perceptron("margin"), query=query, budget=budget, threshold=0.1)
         trace = model.run(X, y)
         seen = desk(trace, y)
         at = (np.arange(len(seen["useful"])) + 1) * PART
-        bottom = np.zeros(len(at))
-        for kind, colour in colours.items():
-            ax.bar(at, seen[kind], width=0.8 * PART, bottom=bottom, color=colour, label=kind)
-            bottom = bottom + seen[kind]
-        ax.step(at, seen["missed"], where="mid", color="black", label="wanted, not shown")
+        for ax, prefix in ((pushed, ""), (asked, "asked, ")):
+            bottom = np.zeros(len(at))
+            for kind in ("useful", "useless"):
+                values = seen[prefix + kind]
+                ax.bar(at, values, width=0.8 * PART, bottom=bottom, color=COLOURS[kind], label=kind)
+                bottom = bottom + values
+        pushed.step(at, seen["missed"], where="mid", color="black", label="wanted, not shown")
         push, both = (
             prequential_score(f_score, trace, shown=shown, positive=1) for shown in ("push", "push_and_query")
         )
-        ax.set(title=f"{name}: F1 {push:.2f} pushed, {both:.2f} with questions", xlabel="stories")
+        pushed.set_title(f"{name}: F1 {push:.2f} pushed, {both:.2f} with questions")
+        asked.set_xlabel("stories")
         numbers["rules"][name] = {
             "F1, push": round(push, 3),
             "F1, push and query": round(both, 3),
@@ -72,8 +75,9 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
             "useless stories pushed": int(seen["useless"].sum()),
             "wanted stories missed": int(seen["missed"].sum()),
         }
-    axes[0].set_ylabel(f"stories on the desk, per {PART}")
-    axes[0].legend(frameon=False, fontsize="small")
+    axes[0, 0].set_ylabel(f"pushed, of {PART} stories")
+    axes[1, 0].set_ylabel(f"asked about, of {PART} stories")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False)
     return figure, numbers
 
 

@@ -65,7 +65,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
             numbers.setdefault(name, {})[label] = {"G-mean, one split": round(g_mean_score(y_test, y_pred), 3)}
         shares = dict(zip(classes.tolist(), counts / len(y), strict=True))
         left.set_xticks(np.arange(len(order)), [f"{grade}\n{shares[grade]:.1%}" for grade in order.tolist()])
-        left.set(title=f"{name}: recall by class", ylim=(0, 1.05))
+        left.set(title=f"{name}: recall by class", ylabel="recall", ylim=(0, 1.05))
         found = nested_evaluate(
             search,
             X,

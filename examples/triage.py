@@ -82,7 +82,11 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
             ax.scatter(*shown.T, s=6, color=COLOURS[k], edgecolors="none", label=label)
         cost = mean_cost(y_test, y_pred, costs=ILLNESS)
         ax.set(
-            title=f"{name}: {cost:.3f} a patient", xlabel="temperature", ylabel="aches", xlim=(35.8, 40), ylim=(-1.5, 8)
+            title=f"{name}: {cost:.3f} a patient",
+            xlabel="temperature (°C)",
+            ylabel="aches (score)",
+            xlim=(35.8, 40),
+            ylim=(-1.5, 8),
         )
         numbers["mean cost"][name] = round(cost, 4)
         flu = y_test == "flu"
@@ -91,7 +95,7 @@ def main(quick: bool = False) -> tuple[plt.Figure, dict]:
     if not quick:
         held_out = thyroid(20)
         axes[3].boxplot(list(held_out.values()), tick_labels=list(held_out))
-        axes[3].set(title="thyroid patients, 20 splits", ylabel="mean cost")
+        axes[3].set(title="thyroid patients, 20 splits", ylabel="mean cost a patient")
         numbers["thyroid"] = {name: round(float(np.mean(values)), 4) for name, values in held_out.items()}
     return figure, numbers
 

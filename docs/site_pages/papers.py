@@ -28,7 +28,8 @@ NUMBERS = (
 FOREST = (
     "Each line of a picture is one comparison, in spreads of the difference from run to run: the thick bar is its 95% "
     "interval in this experiment, the thin one on other samples of this size; right of the middle is as the paper "
-    "says. Arrows leave the picture."
+    "says. Arrows leave the picture. Beside an undecided claim stands how long further runs would take, one after "
+    "another, if each lasts as long as the kept ones did."
 )
 
 
@@ -172,7 +173,8 @@ def claims(folder: Path, judged: list[Row]) -> Iterable[str]:
             yield f"### On {item}\n"
         mine = [c for c in compared if (c["item"], c["claim"]) == (row["item"], row["claim"])]
         other = f"; on other samples: {row['on other samples']}" if row["on other samples"] else ""
-        yield f"{cell(row['claim'])}: **{row['verdict']}**{other}.\n"
+        left = f" To decide it: {row['to decide it']}." if row["to decide it"] else ""
+        yield f"{cell(row['claim'])}: **{row['verdict']}**{other}.{left}\n"
         if any(c["spreads"] for c in mine):
             yield "```{raw} html"
             yield forest(mine)

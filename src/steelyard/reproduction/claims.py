@@ -41,6 +41,7 @@ class Verdict:
     pairs: tuple[Pair, ...] = ()
     bounded: tuple[Bounded, ...] = ()
     kind: str = ""
+    left: str = ""  # what it would still take to decide it
 
     @property
     def needs(self) -> tuple[Need, ...]:

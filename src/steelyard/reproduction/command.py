@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..errors import DataNotFoundError
 from ..validation.values import invalid
 from .check import check_kept, write_checked
 from .claims import Evidence, Verdict, claim_key, judge, read_claims
-from .decide import Decider, read_plans
+from .decide import Decider, about, read_plans
 from .figures import draw_figures
 from .page import cells, write_page, write_verdicts
 from .recipe import Recipe, find_recipes, papers_folder, with_learners
@@ -135,7 +135,7 @@ def _one_recipe(recipe: Recipe, results: Results, wish: Wish, made: Reproduction
             made.lines.extend(found)
             if done.left:
                 made.left[recipe.name] = done
-                console.print(f"[yellow]stopped[/] {recipe.claim}: {done.left} runs left, {_about(done.hours_left)}")
+                console.print(f"[yellow]stopped[/] {recipe.claim}: {done.left} runs left, {about(done.hours_left)}")
     if reason is not None:
         made.skipped[recipe.name] = reason
         console.print(f"[yellow]skipped[/] {recipe.claim}: {reason}")
@@ -184,7 +184,7 @@ def decide(
             made.lines.extend(found.lines)
             draw_figures(found.recipe, found.lines, results)
         for key, left in decider.left.items():
-            how_long = "its runs are used up" if left == math.inf else f"{_about(left)} to its next look"
+            how_long = "its runs are used up" if left == math.inf else f"{about(left)} to its next look"
             console.print(f"[yellow]undecided[/] {key}: {how_long}")
         return _concluded(paper, results, made, quick=False, console=console)
 
@@ -212,7 +212,13 @@ def judged(evidence: Sequence[Evidence], results: Results, *, quick: bool = Fals
     """Judge every claim of a paper by what a folder holds and the looks that were declared in it."""
     plans = read_plans(results)
     claims = read_claims(evidence[0].recipe.path.parent)
-    return [judge(c, evidence, quick=quick, plan=plans.get(claim_key(c), LookSchedule.ONCE)) for c in claims]
+    decider = Decider(claims, results, {e.recipe.name: e for e in evidence}, Wish(), Console(quiet=True), plans)
+    found = []
+    for claim in claims:
+        verdict = judge(claim, evidence, quick=quick, plan=plans.get(claim_key(claim), LookSchedule.ONCE))
+        cost = decider.remaining(claim, verdict)
+        found.append(verdict if cost is None else replace(verdict, left=str(cost)))
+    return found
 
 
 def _evidence(paper: str, results: Results, console: Console) -> list[Evidence]:
@@ -239,7 +245,7 @@ def _concluded(paper: str, results: Results, made: Reproduction, *, quick: bool,
         page = write_page(paper, results, [(e.recipe, e.lines) for e in evidence if e.lines], verdicts, skipped)
     if made.left:
         runs, hours = (sum(each) for each in zip(*((d.left, d.hours_left) for d in made.left.values()), strict=True))
-        console.print(f"Time is up: {runs:g} runs left, {_about(hours)}. Go on by --resume {results.folder}.")
+        console.print(f"Time is up: {runs:g} runs left, {about(hours)}. Go on by --resume {results.folder}.")
     console.print(f"The whole of paper {paper} so far: {page or results.folder}")
     return Reproduction(made.lines, verdicts, skipped, page, made.left)
 
@@ -313,14 +319,6 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
     return str(recipe.quick["skip"]) if quick and "skip" in recipe.quick else None
 
 
-def _about(hours: float) -> str:
-    if math.isnan(hours):
-        return "for how long is not known"
-    if hours >= 1:
-        return f"about {hours:.1f} hours"
-    return f"about {hours * 60:.0f} minutes" if hours * 60 >= 1 else f"about {hours * 3600:.0f} seconds"
-
-
 def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:
     """Ours beside the printed, for the terminal."""
     table = Table(title=f"Paper {recipe.paper}, {recipe.claim}", title_justify="left")
@@ -340,5 +338,6 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
         table.add_column(column, overflow="fold")
     colour = {"holds": "green", "fails": "red"}
     for v in verdicts:
-        table.add_row(v.item, v.claim, f"[{colour.get(v.word, 'yellow')}]{v.word}[/]", v.elsewhere, v.reason)
+        why = f"{v.reason}; {v.left}" if v.left else v.reason
+        table.add_row(v.item, v.claim, f"[{colour.get(v.word, 'yellow')}]{v.word}[/]", v.elsewhere, why)
     return table

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from ..evaluate.run_comparison import RunComparison, RunTest, compare_runs
-from .sequential import ONCE, LookSchedule, Stage, look_sizes, stages
+from .sequential import ONCE, LookSchedule, Stage, look_level, look_sizes, stages
 from .tables import Design, Line, Source
 
 HOLDS, FAILS, UNDECIDED, UNTESTABLE = "holds", "fails", "undecided", "not testable here"
@@ -127,8 +127,19 @@ def compare_series(series: Series, plan: LookSchedule, *, lower: bool, of: int) 
         pair = Pair(series.where, series.better, series.worse, found, series.design.drawn_costs, stage, side)
         if side:
             return pair
-    needs = next_look(series, pair.found.runs_needed(level=0.01) if pair.found is not None else None)
+    needs = next_look(series, _deciding_look(pair.found))
     return Pair(series.where, series.better, series.worse, pair.found, pair.conservative, pair.stage, 0, needs)
+
+
+def _deciding_look(found: RunComparison | None) -> int | None:
+    """Count the runs of the look that would find the difference seen with a probability of .8; None if none would."""
+    if found is None:
+        return None
+    for number, runs in enumerate(look_sizes(), start=1):
+        needed = found.runs_needed(level=look_level(number))
+        if runs > found.n and needed is not None and needed <= runs:
+            return runs
+    return None
 
 
 def next_look(series: Series, expected: int | None) -> tuple[Need, ...]:

@@ -45,6 +45,29 @@ def write_plans(results: Results, plans: Mapping[str, LookSchedule]) -> None:
         file.write(("\n".join(lines) + "\n").encode())
 
 
+@dataclass(frozen=True)
+class Remaining:
+    """What an undecided claim still takes, in seconds, if further runs last as long as those at hand did."""
+
+    needs: list[Need]  # of its next look; empty where there is none
+    soon: float  # to that look
+    whole: float  # to the look that would decide at the difference seen, or else to the last one
+    enough: bool = True  # whether there is a look that would decide
+
+    def __str__(self) -> str:
+        if not self.needs:
+            return "its runs are used up"
+        sizes = sorted({need.runs for need in self.needs})
+        at = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+        if not self.soon:
+            return f"its next look is at {at} runs; how long they take is not known"
+        text = f"{about(self.soon / 3600)} to its next look, at {at} runs"
+        if self.enough:
+            most = max(need.expected or 0 for need in self.needs)
+            return f"{text}; {about(self.whole / 3600)} until decided, at {most:,} runs and the difference seen"
+        return f"{text}; {about(self.whole / 3600)} to the last look, which would not decide at the difference seen"
+
+
 @dataclass
 class Decider:
     """The undecided claims of a paper, what is known of their recipes, and until when runs may begin."""
@@ -64,10 +87,7 @@ class Decider:
         self.plans = read_plans(self.results)
         self._declare()
         self.console.print(RULE)
-        while not self.wish.over():
-            ready = sorted(self._undecided(), key=lambda each: each[0])
-            if not ready:
-                return
+        while ready := sorted(self._undecided(), key=lambda each: each[0]):
             _, key, needs = ready[0]
             self._tried.add((key, *needs))
             self.console.print(f"{key}: to {max(need.runs for need in needs):,} runs")
@@ -88,23 +108,35 @@ class Decider:
                     self.plans[claim_key(claim)] = LookSchedule.FRESH
         write_plans(self.results, self.plans)
 
+    def remaining(self, claim: Mapping[str, Any], verdict: Verdict) -> Remaining | None:
+        """Tell what an undecided claim still takes; None where runs are of no use to it or no plan asks for any."""
+        if claim_key(claim) not in self.plans or verdict.word != UNDECIDED:
+            return None
+        looked = verdict.pairs or verdict.bounded  # where the last look was taken nothing is needed any more
+        needs = _merged(verdict.needs if looked else self._first_look(claim))
+        if not needs or any(need.runs > self._most(need) for need in needs):
+            return Remaining([], math.inf, math.inf)
+        enough = all(need.expected is not None for need in needs)
+        soon, whole = (
+            sum(self._seconds(need, n) for need, n in zip(needs, counts, strict=True))
+            for counts in ([need.runs for need in needs], [need.expected or MOST for need in needs])
+        )
+        return Remaining(needs, soon, max(soon, whole), enough=enough)
+
     def _undecided(self) -> list[tuple[float, str, list[Need]]]:
         """List what can still be decided in the time left: expected cost, claim, and the runs of its next look."""
         found, self.left = [], {}
         rest = math.inf if self.wish.deadline is None else self.wish.deadline - time.monotonic()
         for claim in self.claims:
             key = claim_key(claim)
-            if key not in self.plans or (verdict := self.verdict(claim)).word != UNDECIDED:
+            cost = self.remaining(claim, self.verdict(claim))
+            if cost is None:
                 continue
-            looked = verdict.pairs or verdict.bounded  # where the last look was taken nothing is needed any more
-            needs = _merged(verdict.needs if looked else self._first_look(claim))
-            soon = sum(self._seconds(need, need.runs) for need in needs)
-            tried = (key, *needs) in self._tried  # runs without a value: the look cannot be taken
-            possible = needs and not tried and all(need.runs <= self._most(need) for need in needs)
-            if not possible or soon > rest:
-                self.left[key] = soon / 3600 if possible else math.inf
+            tried = (key, *cost.needs) in self._tried  # runs without a value: the look cannot be taken
+            if tried or cost.soon > rest or not cost.needs:
+                self.left[key] = math.inf if tried else cost.soon / 3600
                 continue
-            found.append((sum(self._seconds(need, need.expected or MOST) for need in needs), key, needs))
+            found.append((cost.whole, key, cost.needs))
         return found
 
     def _first_look(self, claim: Mapping[str, Any]) -> list[Need]:
@@ -134,6 +166,15 @@ class Decider:
             self.console.print(f"[yellow]note[/] {note}")
         self.evidence[need.recipe] = Evidence.of(recipe, self.results.runs(recipe))
         self.touched.add(need.recipe)
+
+
+def about(hours: float) -> str:
+    """Say how long something takes."""
+    if math.isnan(hours):
+        return "for how long is not known"
+    if hours >= 1:
+        return f"about {hours:,.0f} hours" if hours >= 100 else f"about {hours:.1f} hours"
+    return f"about {hours * 60:.0f} minutes" if hours * 60 >= 1 else f"about {hours * 3600:.0f} seconds"
 
 
 def _untouched(evidence: Evidence) -> bool:

@@ -49,6 +49,7 @@ def write_page(
             "in this experiment": v.word,
             "on other samples": v.elsewhere,
             "because": v.reason,
+            "to decide it": v.left,
         }
         for v in verdicts
     ]
@@ -70,8 +71,9 @@ COMPARED = ["item", "claim", "where", "what", "difference", "low", "high", "spre
 
 def write_verdicts(results: Results, verdicts: Sequence[Verdict]) -> None:
     """Write ``verdicts.csv``, one line a claim, and ``comparisons.csv``, one line for each of its comparisons."""
-    rows = [[v.item, v.claim, v.word, v.elsewhere, v.reason] for v in verdicts]
-    write_rows(results.folder / "verdicts.csv", ["item", "claim", "verdict", "on other samples", "because"], rows)
+    rows = [[v.item, v.claim, v.word, v.elsewhere, v.reason, v.left] for v in verdicts]
+    columns = ["item", "claim", "verdict", "on other samples", "because", "to decide it"]
+    write_rows(results.folder / "verdicts.csv", columns, rows)
     compared = [[v.item, v.claim, *row] for v in verdicts for row in (*_pair_rows(v), *_bounded_rows(v))]
     write_rows(results.folder / "comparisons.csv", [*COMPARED, "other_low", "other_high"], compared)
 

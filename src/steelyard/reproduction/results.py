@@ -249,11 +249,13 @@ class Results:
         return header, points
 
     def _keep_curves(self, recipe: Recipe, runs: set[tuple[str, int]]) -> None:
+        """Leave the curves of these runs alone: a line that a kill cut off must not run into the next curve."""
         header, points = self._points(recipe)
-        if points and not points.keys() <= runs:
-            self._write(
-                self.curve_path(recipe), header, [p for key, lines in points.items() if key in runs for p in lines]
-            )
+        lines = [point for key, some in points.items() if key in runs for point in some]
+        if lines:
+            self._write(self.curve_path(recipe), header, lines)
+        else:
+            self.curve_path(recipe).unlink(missing_ok=True)
 
 
 def signed(header: Sequence[str], cells: Sequence[object]) -> str:

@@ -119,8 +119,8 @@ def _judged(
     word = word_of([pair.side for pair in pairs])
     reason = "; ".join(map(str, pairs))
     if word == UNDECIDED:
-        open_ones = [pair.found for pair in pairs if pair.found is not None and pair.side == 0]
-        known = [n for n in (found.runs_needed() for found in open_ones) if n is not None]
+        open_ones = [(pair.found, pair.stage.test) for pair in pairs if pair.found is not None and pair.side == 0]
+        known = [n for n in (found.runs_needed(level=level) for found, level in open_ones) if n is not None]
         reason += f"; about {max(known):,} runs would decide at the difference seen" if known else ""
     elsewhere = [pair.elsewhere for pair in pairs]
     if all(side is not None for side in elsewhere):

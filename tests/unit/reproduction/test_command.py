@@ -30,7 +30,8 @@ from steelyard import (
 from steelyard.reproduction.check import CheckResult, check_kept, write_checked
 from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
-from steelyard.reproduction.results import FIXED, Results, signed
+from steelyard.reproduction.results import FIXED, Results, Run, signed
+from steelyard.reproduction.runs import task_of
 
 STREAM = """
 paper = "000"
@@ -380,12 +381,31 @@ def test_decide_goes_from_look_to_look_until_claims_are_decided(paper: Path, con
 def test_decide_stops_in_time_and_goes_on_where_it_stopped(paper: Path, console: Console) -> None:
     stopped = decide("000", hours=0, place=Place(to=Path("out")), console=console)
     assert stopped.verdicts[0].word == "undecided"
+    assert stopped.verdicts[0].left == "its next look is at 20 runs; how long they take is not known"
+    assert "undecided Table 1: asking at random is better" in console.export_text(clear=False)
     assert 'asking at random is better" = "FRESH"' in Path("out/plans.toml").read_text()
     reproduce("000", item="Table 1", runs=3, place=Place(resume=Path("out")), console=console)
     decided = decide("000", place=Place(resume=Path("out")), console=console)
     whole = decide("000", place=Place(to=Path("whole")), console=console)
     assert decided.verdicts == whole.verdicts
     assert decided.verdicts[0].word == "holds"
+    assert decided.verdicts[0].left == ""
+
+
+def test_what_an_undecided_claim_would_still_take_stands_beside_it(paper: Path, console: Console) -> None:
+    """Hours follow from what the kept runs took: 20 runs of two learners beyond the 20 that each has."""
+    (paper / "table1-german.toml").write_text(STREAM.replace("runs = 2,", "runs = 20,"))
+    recipe = find_recipes("000", item="Table 1")[0]
+    results, data = Results.committed(recipe), task_of(recipe)[1]
+    for run in range(20):
+        for learner, value in (("asks at random", 0.25 + (-1) ** run), ("asks nothing", 0.0)):
+            results.append(recipe, data, Run(learner, run, 900.0, {"PE": value, "PQE": 0.0}), {})
+    stopped = decide("000", hours=0, place=Place(keep=True), console=console).verdicts[0]
+    assert stopped.word == "undecided"
+    assert stopped.left.startswith("about 10.0 hours to its next look, at 40 runs; about ")
+    assert stopped.left.endswith(" until decided, at 320 runs and the difference seen")
+    assert rows(paper / "results" / "verdicts.csv")[0]["to decide it"] == stopped.left
+    assert "about 10.0 hours to its next look" in console.export_text().replace("\n", "")
 
 
 def test_an_experiment_that_was_begun_is_not_planned_anew(paper: Path, console: Console) -> None:

@@ -153,6 +153,26 @@ def test_a_curve_without_its_line_is_dropped(results: Results, recipe: Recipe) -
     assert list(results.curves(recipe)["a, b"]) == [1]
 
 
+@pytest.mark.parametrize("left", [0, 3, 9, 10, 16])
+def test_a_curve_cut_in_its_first_line_does_not_run_into_the_next(results: Results, recipe: Recipe, left: int) -> None:
+    """A kill may end a long write anywhere; whatever is left of a curve, the next one is whole."""
+    path = results.curve_path(recipe)
+    path.write_text(path.read_text() + '"a, b",3,1,0.1\n'[:left])
+    results.repair(recipe, "d")
+    results.append(recipe, "d", Run("a, b", 3, 0.5, {"cost": 1.0}), CURVE)
+    assert [run.run for run in results.runs(recipe)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("left", [0, 5, 21])
+def test_curves_cut_in_their_first_line_are_started_anew(tmp_path: Path, recipe: Recipe, left: int) -> None:
+    results = Results(tmp_path)
+    results.append(recipe, "d", Run("a, b", 0, 0.5, {"cost": 1.0}), {})
+    results.curve_path(recipe).write_text("learner,run,examples,f1\n"[:left])
+    results.repair(recipe, "d")
+    results.append(recipe, "d", Run("a, b", 1, 0.5, {"cost": 1.0}), CURVE)
+    assert [run.run for run in results.runs(recipe)] == [0, 1]
+
+
 def test_other_columns_and_other_formats_are_refused(results: Results, recipe: Recipe) -> None:
     with pytest.raises(StateError, match="must have the columns"):
         results.append(recipe, "d", Run("a, b", 3, 0.5, {"gain": 1.0}), {})
