@@ -167,6 +167,33 @@ def test_an_owner_asks_what_if_judges_and_erases(visit_pages, folder):
         assert found["wide"] <= 390
 
 
+def test_an_owner_begins_promotes_and_ends_a_shadow(visit_pages, folder):
+    fill(folder, 300)
+    person, reader = (make_person(folder, name, {"p": name}) for name in ("owner", "reader"))
+    said = "document.getElementById('%s').textContent.includes('%s')"
+    press = "document.querySelector('#shadows button[aria-label^=%s]').click(), true"
+    begin = "document.getElementById('new-shadow').requestSubmit(), true"
+    steps = [["goto", "/p/p"], ["wait", said % ("deciding", "CSOGD2(0.1) decides")]]
+    steps += [["eval", "document.querySelector('#new-shadow [name=update]').value = 'Nothing()', true"]]
+    steps += [["eval", begin], ["wait", said % ("shadows-said", "update must be one of")], ["axe"]]
+    steps += [["eval", "document.querySelector('#new-shadow [name=update]').value = 'AROW(r=10)', true"]]
+    steps += [["eval", begin], ["wait", said % ("shadows", "AROW(r=10)too few labels to say")], ["axe"]]
+    steps += [["eval", press % "promote"], ["wait", said % ("deciding", "AROW(r=10) decides")]]
+    steps += [["wait", said % ("shadows", "CSOGD2(0.1)")], ["axe"]]
+    steps += [["eval", press % "end"], ["wait", said % ("shadows", "No shadow.")], ["axe"]]
+    seen = [["goto", "/p/p"], ["wait", said % ("deciding", "AROW(r=10) decides")]]
+    seen += [["eval", "!document.getElementById('new-shadow') && !document.querySelector('#shadows button')"], ["axe"]]
+    with ThreadedServer(folder) as server:
+        for who, acts in ((person, steps), (reader, seen)):
+            visit = {"code": code_for(folder, who), "width": 390, "steps": acts}
+            (found,) = visit_pages({"url": server.url, "visits": [visit]})
+            assert (found["said"], found["foreign"], found["violations"]) == ([], [], [])
+            assert all(result in (None, [], True) for result in found["results"]), found["results"]
+            assert found["wide"] <= 390
+        state = server.service.runtime.writer.projects["p"].state
+        assert (state.settings.update, state.shadows, state.model) == ("AROW(r=10)", {}, 2)
+
+
 def test_without_a_connection_the_page_says_so(visit_pages, folder):
     tokens = make_service(folder)
     person = make_person(folder, "Ada", {"p": "owner"})

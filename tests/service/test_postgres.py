@@ -21,11 +21,21 @@ from service_server import ServerProcess, call, free_port, make_service
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.command import run_backup, run_export, run_restore, run_verify
 from steelyard.service.copies import TABLES
-from steelyard.service.jobs import AdjudicateJob, AnswerJob, EraseJob, ExpireJob, RetractJob, SetJob
+from steelyard.service.jobs import (
+    AdjudicateJob,
+    AnswerJob,
+    EraseJob,
+    ExpireJob,
+    PromoteJob,
+    RetractJob,
+    SetJob,
+    ShadowJob,
+)
 from steelyard.service.overview import overview
+from steelyard.service.paired import shadow_comparisons
 from steelyard.service.people import add_person, give_role, make_link, people, set_active
 from steelyard.service.places import open_place, place_of, shown_place
-from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.sqlite import SCHEMA, SQLiteStore
 from steelyard.service.verify import verify_project
 
 MISSING = [name for name, found in (("PostgreSQL", programs()), ("psycopg", find_spec("psycopg"))) if found is None]
@@ -46,6 +56,7 @@ def postgres():
 def acts(bench):
     """A bit of everything."""
     source = random.Random(5)
+    bench.run(ShadowJob("p", 1, slot=2, settings={"update": "CSOGD2(0.3)"}, key="shadow"))
     for n in range(70):
         (made,) = bench.decide(made_up(source, n % 3 == 0), ids=[f"id-{n}"], key=f"k{n}")
         if made.ask and n % 7:
@@ -56,6 +67,7 @@ def acts(bench):
     bench.decide(made_up(random.Random(5), True), ids=["id-0"])
     bench.run(SetJob("p", 1, changes={"costs": {"fn": 4, "fp": 1}}, expected=1))
     bench.run(EraseJob("p", 1, ids=("id-3",)))
+    bench.run(PromoteJob("p", 1, slot=2))
     bench.clock.advance(20 * 86400)
     bench.run(ExpireJob("p", 0))
     bench.restart()
@@ -70,6 +82,8 @@ def test_it_is_the_same_service_as_on_a_file(postgres, folder):
     assert [e[:5] for e in there.store.events(1, 0)] == [e[:5] for e in here.store.events(1, 0)]
     assert verify_project(there.store, there.store.project("p")).gap is not None
     assert overview(there.store, "p", snapshot_of(there), 0) == overview(here.store, "p", snapshot_of(here), 0)
+    compared = [shadow_comparisons(bench.store, 1, snapshot_of(bench)) for bench in (here, there)]
+    assert compared[0] == compared[1]
     assert there.store.clean()
     for name in TABLES:
         assert there.store.columns(name) == here.store.columns(name)
@@ -85,6 +99,24 @@ def test_it_is_the_same_service_as_on_a_file(postgres, folder):
     assert people(there.store) == people(here.store)
     here.store.close()
     there.store.close()
+
+
+def test_a_database_of_an_earlier_schema_is_brought_up(postgres):
+    url = postgres.database()
+    bench = Bench(open_place(url), settings_of())
+    bench.decide({"x": 1, "y": 2})
+    bench.store.connection.execute("DROP TABLE shadow_answer")
+    bench.store.connection.execute("DROP TABLE model")
+    bench.store.connection.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
+    bench.store.close()
+    assert run_verify(url, None, None) == 0
+    bench.store = open_place(url)
+    bench.restart()
+    assert bench.store.connection.execute("SELECT value FROM meta WHERE name = 'schema'").get == str(SCHEMA)
+    bench.run(ShadowJob("p", 1, slot=1, settings={"update": "CSOGD2(0.3)"}))
+    bench.decide({"x": 1, "y": 2})
+    verify_project(bench.store, bench.store.project("p"))
+    bench.store.close()
 
 
 def test_a_backup_is_a_file_that_goes_anywhere(postgres, folder, capsys):

@@ -25,10 +25,12 @@ from steelyard.service.jobs import (
     EventReply,
     ExpireJob,
     OutcomeJob,
+    PromoteJob,
     RefusedError,
     RetractJob,
     SetJob,
     SettingsReply,
+    ShadowJob,
 )
 from steelyard.service.projects import rebuilt_tables, replayed
 from steelyard.service.questions import QuestionState
@@ -162,6 +164,17 @@ class ServiceMachine(RuleBasedStateMachine):
         made = self.bench.run(SetJob("p", 1, changes=changes, expected=state.settings_seq))
         assert isinstance(made, SettingsReply) == allowed, made
 
+    @rule(slot=st.integers(1, 3), update=st.sampled_from([None, "CSOGD1(eta=0.2)", "PA1(C=0.5)"]))
+    def set_shadow(self, slot, update):
+        known = slot in self.bench.state.shadows
+        made = self.bench.run(ShadowJob("p", 1, slot=slot, settings=None if update is None else {"update": update}))
+        assert isinstance(made, EventReply) == (known or update is not None), made
+
+    @rule(slot=st.integers(1, 3))
+    def promote(self, slot):
+        known = slot in self.bench.state.shadows
+        assert isinstance(self.bench.run(PromoteJob("p", 1, slot=slot)), EventReply) == known
+
     @rule()
     def restart(self):
         before = self.bench.state.digest()
@@ -190,12 +203,13 @@ class ServiceMachine(RuleBasedStateMachine):
         if hasattr(self, "bench") and self.bench.state.seq % 7 == 0:
             state, project = self.bench.state, self.bench.project
             examples = [e for e in state.training.examples if e.label is not None]
-            fresh = clone(state.learner).set_params(budget=None)
-            fresh.start(state.encoder.width, state.learner.classes_)
-            for example in examples:
-                fresh.learn(project.rows(example.item), example.label)
-            assert np.array_equal(fresh.coef_, state.learner.coef_)
-            assert np.array_equal(fresh.intercept_, state.learner.intercept_)
+            for learner in (state.learner, *(shadow.learner for shadow in state.shadows.values())):
+                fresh = clone(learner).set_params(budget=None)
+                fresh.start(state.encoder.width, learner.classes_)
+                for example in examples:
+                    fresh.learn(project.rows(example.item), example.label)
+                assert np.array_equal(fresh.coef_, learner.coef_)
+                assert np.array_equal(fresh.intercept_, learner.intercept_)
 
     def check_whole(self):
         live = self.bench.state

@@ -120,6 +120,26 @@ class LiveStreamMixin:
             raise invalid("count", f"be no more than the {awaited} labels that are awaited", count)
         self._running().stream.cancel_query(count)
 
+    def set_counts(self, *, rounds: int, spent: int, reserved: int) -> None:
+        """Go on from the counts of somebody else, who decides and asks in the place of this stream.
+
+        What was learned stays; an average counts the rounds that passed.
+
+        Parameters
+        ----------
+        rounds : int
+            Rounds so far, no fewer than this stream has counted.
+        spent : int
+            Labels that came.
+        reserved : int
+            Labels that were asked for and have not come yet.
+        """
+        stream = self._running().stream
+        rounds = check_count("rounds", rounds, at_least=int(stream.t))
+        labels = check_count("spent", spent, at_least=0), check_count("reserved", reserved, at_least=0)
+        stream.pass_rounds(rounds)
+        stream.set_labels(*labels)
+
     def changed(
         self,
         *,

@@ -23,7 +23,8 @@ from .feed import Feeds
 from .jobs import AdjudicateJob, CloseJob, EraseJob, Job, OutcomeJob, RefusedError, RetractJob, SetJob, SettingsReply
 from .leases import LEASE
 from .live import estimates
-from .replies import NO_STORE, body_of, json_reply, number_of, problem_reply
+from .model_desk import ModelDesk
+from .replies import NO_STORE, body_of, carried_out, json_reply, number_of, problem_reply
 from .routes import (
     READER,
     ROUTES,
@@ -43,7 +44,7 @@ from .routes import (
     SummaryReply,
     openapi,
 )
-from .runtime import Runtime, body_digest, decoded, header, key_of
+from .runtime import Runtime, decoded, header
 
 PAGE = 1000  # rows of a page at most
 LONGEST_WAIT = 60  # seconds
@@ -95,7 +96,7 @@ class Api:
             ("GET", "/metrics"): self.metrics,
             ("GET", "/openapi.json"): self.openapi,
         }
-        handlers |= Desk(self.runtime).handlers()
+        handlers |= Desk(self.runtime).handlers() | ModelDesk(self.runtime).handlers()
         routes = []
         for route in ROUTES:
             handler = handlers.get((route.method, route.path.removeprefix("/v1/{project}/")))
@@ -213,9 +214,7 @@ class Api:
         return await self._carried_out(request, job, body)
 
     async def _carried_out(self, request: Request, job: Job, body: bytes = b"") -> Response:
-        job.key = key_of(request.scope["headers"])
-        job.digest = body_digest(request.scope["path"], body)
-        return json_reply(await self.runtime.run(job), replayed=job.replayed)
+        return await carried_out(self.runtime, request, job, body)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -224,7 +223,7 @@ class Api:
         s = self.runtime.snapshot(grant.slug)
         left = s.limit - s.spent - s.reserved
         counts = (s.limit, s.spent, s.reserved, left, s.open, s.model, s.outcomes, s.missing, s.unknown)
-        return json_reply(SummaryReply(grant.slug, s.seq, s.rounds, *counts))
+        return json_reply(SummaryReply(grant.slug, s.seq, s.rounds, *counts, len(s.shadows)))
 
     async def estimates(self, request: Request, grant: Grant) -> Response:
         """Cost a row, with its interval."""

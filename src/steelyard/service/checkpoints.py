@@ -17,6 +17,7 @@ from .expected import FittedPair
 from .questions import Question
 from .reducer import State
 from .settings import ProjectSettings
+from .shadows import Shadow
 from .training import Example, Training
 
 _SHORT = 1024  # arrays below this length are written whole
@@ -29,6 +30,10 @@ def pack_state(state: State) -> bytes:
     arrays: dict[str, NDArray[Any]] = {}
     for name, array in learner.pop("arrays").items():
         _put(arrays, f"learner.{name}", array)
+    shadows = {slot: shadow.learner.state() for slot, shadow in state.shadows.items()}
+    for slot, known in shadows.items():
+        for name, array in known.pop("arrays").items():
+            _put(arrays, f"shadow{slot}.{name}", array)
     scaler = state.encoder.scaler
     if scaler is not None:
         for name, array in scaler.state()["arrays"].items():
@@ -37,7 +42,7 @@ def pack_state(state: State) -> bytes:
     rows = {str(item): state.encoder.pack(row) for item, row in state.open_rows.items()}
     for item, raw in rows.items():
         arrays[f"row.{item}"] = np.frombuffer(raw, dtype=np.uint8)
-    head = {"learner": learner, "scaler": scaling, "plain": state.plain()}
+    head = {"learner": learner, "shadows": shadows, "scaler": scaling, "plain": state.plain()}
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
     return bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
 
@@ -51,6 +56,10 @@ def unpack_state(raw: bytes) -> State:
         settings = msgspec.convert(plain["settings"], ProjectSettings)
         state = State(settings)
         _restore_learner(state, head["learner"], _taken(arrays, "learner."))
+        for slot, update, since, reach, ended in plain.get("shadows", []):  # the first versions had none
+            known = head["shadows"][str(slot)] | {"arrays": _taken(arrays, f"shadow{slot}.")}
+            learner = type(state.learner).from_state(known)
+            state.shadows[slot] = Shadow(slot, update, learner, since, reach, ended)
         if head["scaler"] is not None:
             written = head["scaler"] | {"arrays": _taken(arrays, "scaler.")}
             state.encoder.records.scaler = StreamScaler.from_state(written)

@@ -13,6 +13,8 @@ TABLES = (
     "question",
     "answer",
     "training_example",
+    "shadow_answer",
+    "model",
     "budget",
     "checkpoint",
     "person",
@@ -32,6 +34,8 @@ def copy_tables(source: SQLiteStore, target: SQLiteStore) -> None:
     try:
         for name in TABLES:
             columns = [column for column in source.columns(name) if column in target.columns(name)]
+            if not columns:
+                continue  # a backup of an earlier schema
             if name == "project":
                 write.execute("DELETE FROM project")
             marks, listed = ", ".join("?" * len(columns)), ", ".join(columns)

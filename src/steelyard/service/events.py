@@ -28,6 +28,8 @@ class Kind(IntEnum):
     ADJUDICATE = 7
     CLOSE = 8
     OUTCOME = 9
+    SHADOW = 10
+    PROMOTE = 11
     ERASE = 13
     UPGRADE = 14
     ACCESS = 15
@@ -107,6 +109,19 @@ class Outcome(_Body, frozen=True):
     origin: str
 
 
+class SetShadow(_Body, frozen=True):
+    """A shadow of these settings begins in a slot, in the place of one that was there; None: it ends."""
+
+    slot: int
+    settings: dict[str, Any] | None
+
+
+class Promote(_Body, frozen=True):
+    """The shadow of a slot is the learner from here on, and the learner the shadow."""
+
+    slot: int
+
+
 class Erase(_Body, frozen=True):
     """Rows are erased: that of the event's item, or what was kept long enough (``reason`` is then "age").
 
@@ -151,6 +166,8 @@ BODIES: dict[int, type[_Body]] = {
     Kind.ADJUDICATE: Adjudicate,
     Kind.CLOSE: Close,
     Kind.OUTCOME: Outcome,
+    Kind.SHADOW: SetShadow,
+    Kind.PROMOTE: Promote,
     Kind.ERASE: Erase,
     Kind.UPGRADE: Upgrade,
     Kind.ACCESS: Access,

@@ -179,6 +179,21 @@ class SetJob(Job):
 
 
 @dataclass
+class ShadowJob(Job):
+    """Begin a shadow in a slot, or end it (None)."""
+
+    slot: int = 0
+    settings: dict[str, Any] | None = None
+
+
+@dataclass
+class PromoteJob(Job):
+    """Make a shadow the learner."""
+
+    slot: int = 0
+
+
+@dataclass
 class ExpireJob(Job):
     """Close the questions whose time is over."""
 

@@ -16,6 +16,7 @@ from .agreement import krippendorff_alpha
 from .drift import DriftReply, drift
 from .events import Answer, Decide, Event, Kind, unpack
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
+from .paired import ShadowsReply, shadow_comparisons
 from .records import RecordReader, cell_text
 from .settings import ProjectSettings
 from .sqlite import SQLiteStore
@@ -289,7 +290,11 @@ def duration(seconds: float) -> str:
     return f"{int(seconds)} s"
 
 
-_READ: dict[str, Callable[[SQLiteStore, int, Snapshot], Any]] = {"curve": curve, "drift": drift}
+_READ: dict[str, Callable[[SQLiteStore, int, Snapshot], Any]] = {
+    "curve": curve,
+    "drift": drift,
+    "shadows": shadow_comparisons,
+}
 
 
 class Overviews:
@@ -318,6 +323,11 @@ class Overviews:
     async def drift(self, slug: str) -> DriftReply:
         """Whether its rows are still what they were."""
         made: DriftReply = await asyncio.to_thread(self._look, "drift", slug, CURVE_FRESH)
+        return made
+
+    async def shadows(self, slug: str) -> ShadowsReply:
+        """What other models would have cost."""
+        made: ShadowsReply = await asyncio.to_thread(self._look, "shadows", slug, CURVE_FRESH)
         return made
 
     async def what_if(self, slug: str, **changes: float | None) -> WhatIfReply:

@@ -23,8 +23,10 @@ from .events import (
     Event,
     Kind,
     Outcome,
+    Promote,
     Retract,
     Set,
+    SetShadow,
     unpack,
 )
 from .expected import expected_costs
@@ -206,7 +208,7 @@ async def settings_page(request: Request) -> Response:
 
 def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:
     """Event, when, who, what; the newest first."""
-    sql = f"{_EVENT} WHERE project = ? AND kind IN (1, 2) ORDER BY seq DESC LIMIT ?"
+    sql = f"{_EVENT} WHERE project = ? AND kind IN (1, 2, 10, 11) ORDER BY seq DESC LIMIT ?"
     found = []
     rows: list[Any] = runtime.store.connection.execute(sql, (grant.project, SHOWN_CHANGES)).fetchall()
     for row in rows:
@@ -214,6 +216,10 @@ def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:
         body = unpack(event)
         if isinstance(body, Set):
             what = ", ".join(f"{name} = {_plain(value)}" for name, value in body.changes.items())
+        elif isinstance(body, SetShadow):
+            what = f"shadow {body.slot}: {'ended' if body.settings is None else body.settings['update']}"
+        elif isinstance(body, Promote):
+            what = f"shadow {body.slot} became the learner, and the learner shadow {body.slot}"
         else:
             assert isinstance(body, (Begin, Access))
             what = "the project began"

@@ -20,9 +20,9 @@ class Pace:
     quotients and powers of two are taken: the same bits on every machine.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, due: int = FIRST) -> None:
         self.scores: deque[float] = deque(maxlen=REMEMBERED)
-        self.due = FIRST
+        self.due = due
         self.query: QueryRule | None = None  # as scaled last; None before the first adjustment
 
     def note(self, score: float) -> None:

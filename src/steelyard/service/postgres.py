@@ -23,6 +23,7 @@ from ..errors import StateError
 from .events import Event
 from .sqlite import SCHEMA, SQLiteStore
 
+FIRST_SCHEMA = 2  # there was no PostgreSQL before
 LOCK = 0x57EE1  # of the leader, in the database
 PAGE = 5000  # events read at a time
 BEAT = 1.0  # seconds
@@ -142,16 +143,21 @@ class PostgresStore(SQLiteStore):
             self.unclean = self.connection.execute("SELECT 1 FROM meta WHERE name = 'unclean'").fetchone() is not None
 
     def _make_schema(self) -> None:
-        """Make the tables in an empty database; refuse a schema that is newer."""
+        """Bring the database to the present schema; refuse one that is newer."""
         run = self.connection
         run.execute("BEGIN")
         run.execute(f"SELECT pg_advisory_xact_lock({LOCK + 1})")  # two first starts follow each other
         known = run.execute("SELECT to_regclass('meta') IS NOT NULL").get
         version = int(run.execute("SELECT value FROM meta WHERE name = 'schema'").get) if known else 0
-        if not known:
-            folder = files(__package__) / "schema" / "postgres"
-            run.raw.execute((folder / f"{SCHEMA:04d}.sql").read_text(encoding="utf-8"))
-            run.execute("INSERT INTO meta (name, value) VALUES ('schema', ?)", (str(SCHEMA),))
+        folder = files(__package__) / "schema" / "postgres"
+        for number in range(max(version + 1, FIRST_SCHEMA), SCHEMA + 1):  # all of them in one transaction
+            run.raw.execute((folder / f"{number:04d}.sql").read_text(encoding="utf-8"))
+        if version < SCHEMA:
+            run.execute(
+                "INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE"
+                " SET value = excluded.value",
+                (str(SCHEMA),),
+            )
         run.execute("COMMIT")
         if version > SCHEMA:
             raise StateError(f"the database must have schema {SCHEMA} or older; got {version}. Use a newer version.")

@@ -288,6 +288,7 @@ def rebuilt_tables(state: State) -> dict[str, list[tuple[Any, ...]]]:
             (q.n, q.item, q.label, q.score, q.answer, q.chance) for q in questions if q.n is not None
         ),
         "budget": [(state.budget.limit, state.budget.spent, state.budget.reserved)],
+        "shadow_answer": sorted((q.item, *other) for q in questions for other in q.others),
     }
 
 

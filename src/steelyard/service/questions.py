@@ -50,6 +50,7 @@ class Question:
         "item",
         "label",
         "n",
+        "others",
         "paid",
         "reach",
         "ruled",
@@ -67,6 +68,7 @@ class Question:
         self.erased = False  # its row is gone
         self.label: int | None = None
         self.n: int | None = None  # of its training example, also of a retracted one
+        self.others: tuple[tuple[int, int], ...] = ()  # what the models that do not decide had answered, by slot
         self.votes: dict[int, tuple[int | None, int]] = {}  # person to label (None: skipped) and number of the event
 
     def check_open(self) -> None:
@@ -130,7 +132,7 @@ class Question:
         """Plain values, exact."""
         votes = [[person, label, seq] for person, (label, seq) in sorted(self.votes.items())]
         head = [self.item, self.expires, self.score, self.answer, self.chance, self.reach]
-        marks = [self.ruled, self.erased]
+        marks = [self.ruled, self.erased, [list(one) for one in self.others]]
         return [*head, int(self.state), self.paid, self.label, self.n, votes, *marks]
 
     @classmethod
@@ -138,7 +140,8 @@ class Question:
         """The question as it was."""
         state, paid, label, n, votes, *marks = values[6:]
         made = cls(*values[:6])
-        made.ruled, made.erased = marks or (False, False)  # checkpoints of the first versions have none
+        made.ruled, made.erased, others = [*marks, *(False, False, ())[len(marks) :]]  # earlier versions had fewer
+        made.others = tuple((slot, answer) for slot, answer in others)
         made.state, made.paid, made.label, made.n = QuestionState(state), paid, label, n
         made.votes = {person: (label, seq) for person, label, seq in votes}
         return made

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from ..active import AskAtLeast, QueryRule
-from ..errors import StateError, SteelyardError
+from ..errors import InvalidInputError, StateError, SteelyardError
 from ..online import OnlineClassifier
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
@@ -30,8 +30,10 @@ from .events import (
     Fit,
     Kind,
     Outcome,
+    Promote,
     Retract,
     Set,
+    SetShadow,
     Skip,
     Upgrade,
     payload_digest,
@@ -42,6 +44,7 @@ from .pace import FIRST, Pace
 from .questions import ConflictError, Question, QuestionState
 from .records import Cell, Row, RowEncoder, unpack_cells, unpack_numbers
 from .settings import RELEARNED, Learner, ProjectSettings, changed_settings
+from .shadows import Counts, Shadow, check_slot, new_learner, remade, shadow_update
 from .training import Training
 
 SECOND = 1_000_000  # in the units of an event's time
@@ -93,8 +96,8 @@ class State:
         self.encoder = RowEncoder(settings)
         self.pace = Pace()
         self.query: QueryRule = settings.first_query()
-        self.learner: Learner = settings.make_learner(self.query)
-        self.learner.start(self.encoder.width, np.arange(len(settings.classes)))
+        self.learner: Learner = new_learner(settings, self.query, self.encoder.width)
+        self.shadows: dict[int, Shadow] = {}  # by slot, in their order
         self.budget = BudgetLedger(settings.budget)
         self.questions: dict[int, Question] = {}
         self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
@@ -121,7 +124,7 @@ class State:
         floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
         if ask:
             expires = at + self.settings.expire * SECOND
-            self._ask(Question(item, expires, score, answer, chance, self.reach), row)
+            self._ask(Question(item, expires, score, answer, chance, self.reach), row, t)
         decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask)
         self._keep_pace(t + 1)
         return decided
@@ -154,12 +157,15 @@ class State:
         floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
         for i in itertools.compress(range(len(ask)), ask):
             expires = times[i] + self.settings.expire * SECOND
-            self._ask(Question(item + i, expires, score[i], answer[i], chance[i], reach[i + 1]), rows[i].copy())
+            self._ask(Question(item + i, expires, score[i], answer[i], chance[i], reach[i + 1]), rows[i].copy(), t[i])
         sampled = [0 < one <= floor for one in chance]
         self._keep_pace(t[-1] + 1)
         return list(map(Decided, t, itertools.repeat(self.model), score, answer, chance, sampled, ask))
 
-    def _ask(self, question: Question, row: Row) -> None:
+    def _ask(self, question: Question, row: Row, t: int) -> None:
+        before = Counts(t, self.budget.spent, self.budget.reserved)
+        answers = [(slot, shadow.answer(row, before)) for slot, shadow in self.shadows.items()]
+        question.others = tuple((slot, answer) for slot, answer in answers if answer is not None)
         self.budget.reserve()
         self.questions[question.item] = question
         self.open_rows[question.item] = row
@@ -200,9 +206,10 @@ class State:
         if question.paid:
             learned = self._learn_unpaid(item, label, row)
         else:
+            before = self._counts()
             self.learner.learn(row, label)
             self.budget.pay()
-            learned = self.training.add(item, label, row, self.learner, self.learner.n_rounds_)
+            learned = self._learned(item, label, row, before)
         question.settle(label)
         question.n = learned
         del self.open_rows[item]
@@ -215,7 +222,33 @@ class State:
         lent = type(self.learner).from_state(state | {"counts": [t, spent - 1, reserved + 1, *rest]})
         lent.learn(row, label)
         self.learner = lent
-        return self.training.add(item, label, row, self.learner, t)
+        return self._learned(item, label, row, Counts(t, spent - 1, reserved + 1))
+
+    def _counts(self) -> Counts:
+        return Counts(self.learner.n_rounds_, self.budget.spent, self.budget.reserved)
+
+    def _learned(self, item: int, label: int, row: Row, before: Counts) -> int:
+        """After the learner its shadows learn a label; the number of the training example."""
+        for shadow in self.shadows.values():
+            shadow.learn(row, label, before)
+        learners = {0: self.learner} | {slot: one.learner for slot, one in self.shadows.items() if not one.ended}
+        return self.training.add(item, label, row, learners, before.rounds)
+
+    def _relearn(self, training: Training, rows: Rows) -> None:
+        """Learn these examples again, in the place of all before; where that cannot be done nothing has changed."""
+        self.learner = training.relearned(self.learner, rows)
+        self.training = training
+        for shadow in self.shadows.values():
+            self._relearn_shadow(shadow, rows)
+
+    def _relearn_shadow(self, shadow: Shadow, rows: Rows) -> None:
+        if shadow.ended:
+            return
+        try:
+            shadow.learner.set_counts(**self._counts()._asdict())
+            shadow.learner = self.training.relearned(shadow.learner, rows, shadow.slot)
+        except InvalidInputError:
+            shadow.ended = True
 
     def skip(self, item: int, person: int, seq: int) -> int:
         """A person skips; how many have."""
@@ -252,12 +285,10 @@ class State:
             try:
                 row = self.training.kept_row(item)
                 row = rows(item) if row is None else row
-                kept = self.training.relabelled(question.n, None)
-                self.learner = kept.relearned(self.learner, rows)
+                self._relearn(self.training.relabelled(question.n, None), rows)
             except SteelyardError:
                 question.votes[person] = vote
                 raise
-            self.training = kept
             self.open_rows[item] = row
             question.reopen()
 
@@ -272,9 +303,7 @@ class State:
             assert question.n is not None
             learned = question.n
             if question.label != label:
-                changed = self.training.relabelled(learned, label)
-                self.learner = changed.relearned(self.learner, rows)
-                self.training = changed
+                self._relearn(self.training.relabelled(learned, label), rows)
                 question.settle(label)
         question.ruled = True
         return learned
@@ -299,9 +328,7 @@ class State:
         asked = [self.questions[item] for item in items if item in self.questions]
         numbers = [q.n for q in asked if q.n is not None and q.item not in kept]
         if any(self.training.examples[n].label is not None for n in numbers):
-            training = self.training.without_rows(numbers)
-            self.learner = training.relearned(self.learner, rows)
-            self.training = training
+            self._relearn(self.training.without_rows(numbers), rows)
         for question in asked:
             question.erased = True
 
@@ -350,23 +377,30 @@ class State:
         query = self.query
         if settings.query != self.settings.query or settings.pace != self.settings.pace:
             query = settings.first_query()
-        state, fresh = self.learner.state(), settings.make_learner(query)
-        fresh.start(self.encoder.width, np.arange(len(settings.classes)))
-        began = fresh.state()
+        counts, width = self._counts(), self.encoder.width
+        made = remade(self.learner, new_learner(settings, query, width), afresh=relearn)
         if relearn:
-            counts = [*state["counts"][:3], *began["counts"][3:]]
-            made = type(fresh).from_state(began | {"counts": counts})
             training = self.training.without_copies()
             made = training.relearned(made, rows)
-            self.training, self.model = training, self.model + 1
-            self._forget_fit(seq)
-        else:
-            made = type(fresh).from_state(
-                state | {name: began[name] for name in ("params", "setting") if name in began}
-            )
+            self.training = training
         self._note_renewal(settings, at, renews)
         self.learner, self.query, self.settings = made, query, settings
+        for shadow in self.shadows.values():
+            shadow.learner.set_counts(**counts._asdict())
+            fresh = new_learner(shadow.settings(settings), query, width)
+            shadow.learner = remade(shadow.learner, fresh, afresh=relearn)
+            if relearn:
+                self._relearn_shadow(shadow, rows)
+        if relearn:
+            self._replaced(seq)
         self.budget.limit, self.settings_seq = settings.budget, seq
+
+    def _replaced(self, seq: int) -> None:
+        """Another model decides from this event on: what was known about the one before says nothing about it."""
+        self.model += 1
+        self._forget_fit(seq)
+        for shadow in self.shadows.values():
+            shadow.since, shadow.reach = seq, self.reach
 
     def _forget_fit(self, seq: int) -> None:
         """The scores from here on are those of another model: what they mean is not known yet."""
@@ -384,6 +418,55 @@ class State:
         elif settings.renew != self.settings.renew:
             self.renewed = (at, rounds)
 
+    # -- shadows -----------------------------------------------------------------------------------------------------
+
+    def set_shadow(self, slot: int, settings: dict[str, Any] | None, rows: Rows, seq: int) -> None:
+        """Begin a shadow that knows all labels so far, in the place of one that was there; None ends it."""
+        check_slot(slot)
+        if settings is None:
+            self.shadow(slot)
+            del self.shadows[slot]
+            self.training.forget(slot)
+            return
+        if self.training.start is not None:
+            advice = "Begin a new project to try another update rule."
+            raise invalid("the project", "have no history to have shadows", "a history", advice)
+        shadow = Shadow(slot, shadow_update(settings), self.learner, seq, self.reach)
+        of_its_own = shadow.settings(self.settings)
+        of_its_own.validate()
+        fresh = new_learner(of_its_own, self.query, self.encoder.width)
+        afresh = self.training.without_copies()
+        shadow.learner = afresh.relearned(remade(self.learner, fresh, afresh=True), rows, slot)
+        self.training.forget(slot)
+        self.shadows = dict(sorted((self.shadows | {slot: shadow}).items()))
+
+    def shadow(self, slot: int) -> Shadow:
+        """The shadow of a slot; raises if there is none."""
+        found = self.shadows.get(slot)
+        if found is None:
+            raise ConflictError("no_shadow", f"slot {slot} must hold a shadow; it is empty.")
+        return found
+
+    def promote(self, slot: int, seq: int) -> None:
+        """The shadow is the learner from here on, and the learner its shadow; promoted again, all is as before.
+
+        Scores are on another scale then, so with pace the query rule begins as that of a new project.
+        """
+        check_slot(slot)
+        shadow = self.shadow(slot)
+        if shadow.ended:
+            raise ConflictError("ended", f"the shadow of slot {slot} must still learn; its weights left all numbers.")
+        shadow.learner.set_counts(**self._counts()._asdict())
+        before = self.settings.update or str(self.settings.update_rule())
+        self.settings = shadow.settings(self.settings)
+        self.learner, shadow.learner, shadow.update = shadow.learner, self.learner, before
+        self.training.swap(slot)
+        if self.settings.pace:
+            self.pace, self.query = Pace(self.learner.n_rounds_ + FIRST), self.settings.first_query()
+        self._ask_by(self.query)
+        self._replaced(seq)
+        self.settings_seq = seq
+
     # -- the whole ---------------------------------------------------------------------------------------------------
 
     def digest(self) -> str:
@@ -395,6 +478,11 @@ class State:
         if self.encoder.scaler is not None:
             for name, array in sorted(self.encoder.scaler.state()["arrays"].items()):
                 total.update(name.encode() + array.tobytes())
+        for shadow in self.shadows.values():
+            known = shadow.learner.state()
+            for name, array in sorted(known["arrays"].items()):
+                total.update(name.encode() + np.ascontiguousarray(array).tobytes())
+            total.update(msgspec.msgpack.encode([known["counts"], known["params"]], order="sorted"))
         total.update(msgspec.msgpack.encode([learner["counts"], learner["params"], self.plain()], order="sorted"))
         return total.hexdigest()
 
@@ -414,6 +502,7 @@ class State:
             "fits": [list(fit) for fit in self.fits],
             "fit_after": list(self.fit_after),
             "renewed": list(self.renewed),
+            "shadows": [shadow.to_list() for shadow in self.shadows.values()],
         }
 
 
@@ -457,6 +546,10 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
         state.change(body.changes, rows, event.seq, event.at, renews=event.actor == 0)
     elif isinstance(body, Fit):
         state.note_fit(event.seq, body.a, body.b, body.labels)
+    elif isinstance(body, SetShadow):
+        state.set_shadow(body.slot, body.settings, rows, event.seq)
+    elif isinstance(body, Promote):
+        state.promote(body.slot, event.seq)
     elif isinstance(body, Outcome):
         state.outcomes += 1
     elif isinstance(body, Erase):

@@ -8,8 +8,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .jobs import Problem, RefusedError
-from .runtime import SINGLE_BYTES
+from .jobs import Job, Problem, RefusedError
+from .runtime import SINGLE_BYTES, Runtime, body_digest, key_of
 
 NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
@@ -44,6 +44,13 @@ async def body_of(request: Request, takes: str = "application/json", most: int =
         code = "no_json" if takes == "application/json" else "no_csv"
         raise RefusedError(415, code, message, "Content-Type")
     return body
+
+
+async def carried_out(runtime: Runtime, request: Request, job: Job, body: bytes = b"") -> Response:
+    """The answer to a request with a key, once it is on the disk; the first one, if the key was used before."""
+    job.key = key_of(request.scope["headers"])
+    job.digest = body_digest(request.scope["path"], body)
+    return json_reply(await runtime.run(job), replayed=job.replayed)
 
 
 def number_of(text: str, where: str) -> int:

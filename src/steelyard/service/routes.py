@@ -11,6 +11,7 @@ from .drift import DriftReply
 from .jobs import AnswerReply, AnswersReply, DecisionReply, EraseReply, EventReply, Problem, SettingsReply
 from .live import CurveReply, EstimatesReply
 from .overview import LiveReply
+from .paired import ShadowsReply
 from .runtime import SentAnswer, SentRow
 from .settings import ProjectSettings
 from .what_if import WhatIfReply
@@ -53,6 +54,19 @@ class SentErasure(msgspec.Struct, forbid_unknown_fields=True):
 
     items: list[int] = []
     ids: list[str] = []
+
+
+class SentShadow(msgspec.Struct, forbid_unknown_fields=True):
+    """A shadow for a slot, by its update rule; null ends the one that is there."""
+
+    slot: int
+    update: str | None
+
+
+class SentSlot(msgspec.Struct, forbid_unknown_fields=True):
+    """The slot of a shadow."""
+
+    slot: int
 
 
 class QuestionReply(msgspec.Struct, frozen=True):
@@ -100,6 +114,7 @@ class SummaryReply(msgspec.Struct, frozen=True):
     outcomes: int
     missing_cells: int
     unknown_fields: int
+    shadows: int
 
 
 class LoggedDecision(msgspec.Struct, frozen=True):
@@ -264,6 +279,7 @@ ROUTES = (
         query=("fn", "fp", "threshold"),
     ),
     RouteInfo("GET", f"{V1}/drift", READER, "Whether rows are still what they were.", None, DriftReply),
+    RouteInfo("GET", f"{V1}/shadows", READER, "What other models would have cost.", None, ShadowsReply),
     RouteInfo("GET", f"{V1}/live", READER, "News as server-sent events, each a LiveReply.", query=("after", "count")),
     RouteInfo("GET", f"{V1}/decisions", READER, "Decisions, by event.", None, DecisionsReply, query=("after", "limit")),
     RouteInfo("GET", f"{V1}/decisions/{{item}}", READER, "One decision.", None, LoggedDecision),
@@ -272,6 +288,8 @@ ROUTES = (
     RouteInfo("GET", f"{V1}/export.csv", READER, "All rows as CSV.", query=("after", "only")),
     RouteInfo("GET", f"{V1}/settings", OWNER, "The settings.", None, SettingsReply),
     RouteInfo("PATCH", f"{V1}/settings", OWNER, "Change settings (If-Match: seq).", dict[str, Any], SettingsReply),
+    RouteInfo("POST", f"{V1}/shadows", OWNER, "Begin or end a shadow.", SentShadow, EventReply, True),
+    RouteInfo("POST", f"{V1}/promote", OWNER, "Make a shadow the learner.", SentSlot, EventReply, True),
     RouteInfo("POST", f"{V1}/erase", OWNER, "Erase rows.", SentErasure, EraseReply, True),
     RouteInfo("POST", "/v1/projects", OWNER, "Begin a project.", SentProject, ProjectReply, status=201),
     RouteInfo("POST", "/v1/projects/guess", OWNER, "Guess columns.", str, GuessReply, takes="text/csv"),

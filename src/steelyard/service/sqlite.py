@@ -18,7 +18,7 @@ from .events import NO_CHAIN, Event
 from .questions import Question, QuestionState
 from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
 
-SCHEMA = 2
+SCHEMA = 3
 FORMAT = 1  # of checkpoints
 BUSY_MS = 5000
 DATABASE = "service.sqlite"
@@ -203,6 +203,13 @@ class SQLiteStore:
                 if q.n is not None
             ],
             "ON CONFLICT (project, item) DO UPDATE SET n = excluded.n, y = excluded.y",
+        )
+        insert_rows(
+            run,
+            "shadow_answer (project, item, slot, answer)",
+            project,
+            [(q.item, *other) for q in touched for other in q.others],
+            "ON CONFLICT (project, item, slot) DO NOTHING",
         )
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -393,9 +400,12 @@ class SQLiteStore:
             "answer": "item, person, label, seq FROM answer",
             "training_example": "n, item, y, score, answer, chance FROM training_example",
             "budget": "most, spent, reserved FROM budget",
+            "shadow_answer": "item, slot, answer FROM shadow_answer",
         }
-        return {
+        return {  # a database that is only read may be of an earlier schema
             name: sorted(self.connection.execute(f"SELECT {sql} WHERE project = ?", (project,)).fetchall())
+            if self.columns(name)
+            else []
             for name, sql in selected.items()
         }
 

@@ -10,7 +10,21 @@ import msgspec
 from .._version import __version__
 from ..errors import InvalidInputError, SteelyardError
 from ..online import NUMERICS
-from .events import Adjudicate, Answer, Close, Decide, Erase, Fit, Outcome, Retract, Set, Skip, unpack
+from .events import (
+    Adjudicate,
+    Answer,
+    Close,
+    Decide,
+    Erase,
+    Fit,
+    Outcome,
+    Promote,
+    Retract,
+    Set,
+    SetShadow,
+    Skip,
+    unpack,
+)
 from .expected import expected_costs
 from .jobs import (
     AdjudicateJob,
@@ -27,6 +41,7 @@ from .jobs import (
     Job,
     OutcomeJob,
     Problem,
+    PromoteJob,
     RefusedError,
     RenewJob,
     RetainJob,
@@ -34,6 +49,7 @@ from .jobs import (
     RowToDecide,
     SetJob,
     SettingsReply,
+    ShadowJob,
 )
 from .projects import Project
 from .questions import ConflictError, QuestionState
@@ -74,6 +90,8 @@ def carry_out(project: Project, job: Job) -> Any:
         return _expire(project)
     if isinstance(job, SetJob):
         return _set(project, job)
+    if isinstance(job, (ShadowJob, PromoteJob)):
+        return _change_models(project, job)
     if isinstance(job, EraseJob):
         return _erase(project, job)
     if isinstance(job, RetainJob):
@@ -357,6 +375,28 @@ def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
     budget = state.budget
     project.changes.budget = (budget.limit, budget.spent, budget.reserved)
     return seq
+
+
+def _change_models(project: Project, job: ShadowJob | PromoteJob) -> EventReply:
+    """Begin, end or promote a shadow."""
+    state = project.state
+    project.flush()
+    project.save_checkpoint()
+    body: SetShadow | Promote
+    try:
+        if isinstance(job, ShadowJob):
+            state.set_shadow(job.slot, job.settings, project.rows, state.seq + 1)
+            body = SetShadow(slot=job.slot, settings=job.settings)
+        else:
+            state.promote(job.slot, state.seq + 1)
+            body = Promote(slot=job.slot)
+    except ConflictError as error:
+        raise RefusedError(409, error.code, str(error), "slot") from None
+    except InvalidInputError as error:
+        raise RefusedError(422, "bad_model", str(error), "settings") from None
+    reply = EventReply(project.emit(body, item=None, actor=job.actor), state.budget.left)
+    _keep(project, job, reply.event, 1, [], msgspec.msgpack.encode(reply))
+    return reply
 
 
 def _renew(project: Project) -> int:

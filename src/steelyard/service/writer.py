@@ -10,7 +10,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..errors import SteelyardError
 from .clock import Clock
@@ -51,6 +51,17 @@ class Snapshot:
     missing: int
     unknown: int
     fits: tuple[FittedPair, ...] = ()
+    shadows: tuple[ShadowHead, ...] = ()
+
+
+class ShadowHead(NamedTuple):
+    """A model that does not decide: its slot, what it is called, since when it is compared, whether it has ended."""
+
+    slot: int
+    name: str
+    since: int
+    reach: int
+    ended: bool = False
 
 
 class Writer:
@@ -243,6 +254,7 @@ class Writer:
             missing=project.missing,
             unknown=project.unknown,
             fits=tuple(state.fits),
+            shadows=tuple(ShadowHead(*shadow.to_list()) for shadow in state.shadows.values()),
         )
 
 

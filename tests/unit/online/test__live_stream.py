@@ -98,6 +98,30 @@ def test_relearning_goes_on_from_an_earlier_stream(which: int) -> None:
     assert same(model.relearned(X[rest], y[rest], at[len(first) :], start=half), model)
 
 
+@pytest.mark.parametrize("which", range(7))
+def test_a_stream_whose_rounds_are_counted_by_another_learns_the_same(which: int) -> None:
+    """One that never looks at a row nobody asked about: it has the counts of the other, and its weights."""
+    leader, y = makers()[which]
+    leader.start(X.shape[1], np.unique(y))
+    model = makers()[which][0].start(X.shape[1], np.unique(y))
+    waiting: list[int] = []
+    for i in range(len(X)):
+        if leader.decide(X[i]).query:
+            waiting.append(i)
+        if len(waiting) > 4:
+            j = waiting.pop(0)
+            model.set_counts(rounds=leader.n_rounds_, spent=leader.n_spent_, reserved=leader.n_reserved_)
+            leader.learn(X[j], y[j])
+            model.learn(X[j], y[j])
+    model.set_counts(rounds=leader.n_rounds_, spent=leader.n_spent_, reserved=leader.n_reserved_)
+    assert leader.n_spent_ > 20
+    assert same(model, leader)
+    for wrong in ({"rounds": 3}, {"rounds": 200, "spent": -1}, {"rounds": 200, "reserved": 0.5}):
+        with pytest.raises(InvalidInputError):
+            model.set_counts(**({"spent": 0, "reserved": 0} | wrong))
+    assert same(model, leader)
+
+
 def test_a_withdrawn_label_stays_paid() -> None:
     model, learned = live(*makers()[0])
     kept = learned[1:]
