@@ -27,6 +27,7 @@ from .cli_options import (
     Format,
     FpCostColumn,
     KeepCostColumns,
+    Overwrite,
     Target,
     TnCostColumn,
     TpCostColumn,
@@ -259,13 +260,14 @@ def _fit(
     cluster: Cluster = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes of this machine.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Learn from more rows than memory holds, here or on a cluster, with the same bits."""
     from .scale.command import FitOptions, run_fit
 
     reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
-    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader))
+    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader, overwrite))
 
 
 @app.command("score")
@@ -481,6 +483,7 @@ def _predict(
         bool | None,
         typer.Option("--safe-csv/--no-safe-csv", help="Put ' before labels that spreadsheets take for formulas."),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
     from .models.prediction import PredictOptions, run_predict
@@ -490,7 +493,7 @@ def _predict(
         from .scale.command import predict_in_parts
 
         refused: dict[str, Any] = {"--proba": proba, "--explain": explain, "--abstain": abstain, "--capacity": capacity}
-        refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format}
+        refused |= {"--json": as_json, "--typical-costs": typical_costs, "--format": format, "--overwrite": overwrite}
         refused |= {f"--{role}-cost-column": name for role, name in stated.items()}
         columns = [*([] if id is None else [id]), *(keep or ())]
         more: dict[str, Any] = {"rows": chunk, "cluster": cluster, "n_jobs": jobs, "quiet": quiet}
@@ -512,6 +515,7 @@ def _predict(
         as_json=as_json,
         quiet=quiet,
         safe_csv=safe_csv,
+        overwrite=overwrite,
     )
     run_predict(model, file, options)
 

@@ -49,6 +49,7 @@ TpCostColumn = Annotated[
 TnCostColumn = Annotated[
     str | None, typer.Option(help="Column with the cost of a correct pass.", autocompletion=complete_column)
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out file.")]
 KeepCostColumns = Annotated[
     bool, typer.Option("--keep-cost-columns", help="Learn from the columns that hold costs, too.")
 ]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .cli_options import MOST_SEED, complete_column
+from .cli_options import MOST_SEED, Overwrite, complete_column
 from .validation.values import invalid, require
 
 service_app = typer.Typer(
@@ -122,10 +122,11 @@ def _service_push(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Where decisions go, as JSON lines; else standard output.")] = None,
     patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that is away.")] = 60.0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Send rows and write their decisions; sent again, a file goes on where it stopped."""
     _need_serve()
-    from .files import check_paths, write_atomically
+    from .files import check_new, check_paths, write_atomically
     from .service.command import run_push
 
     sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
@@ -133,6 +134,7 @@ def _service_push(
     if out is None:
         raise typer.Exit(run_push(file, out=sys.stdout, **sent))
     check_paths(inputs={"the input": sys.stdin.buffer if file == "-" else file}, outputs={"--out": out})
+    check_new("--out", out, overwrite=overwrite)
     with write_atomically(out) as whole:
         lines = io.TextIOWrapper(whole, encoding="utf-8", write_through=True)
         code = run_push(file, out=lines, **sent)

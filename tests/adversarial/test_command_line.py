@@ -155,6 +155,7 @@ PREDICT = {
     "--out": ["out.csv", "../inputs/rows.csv", "../inputs/mail.steelyard", "link.csv"],
     "--safe-csv": None,
     "--no-safe-csv": None,
+    "--overwrite": None,
 }
 GRAMMAR = {
     "stream": (STREAM, 1, 0.75),
@@ -331,11 +332,13 @@ def test_every_line_ends_in_an_answer_or_one_clean_line(inputs: Path, part: int)
 
 
 def asked_for(line: list[str], code: int) -> set[str]:
-    """The files that a command was told to write: a state that went on, a log that it should overwrite, predictions.
+    """The files that a command was told to write: a state that went on, a log or predictions that it may overwrite.
 
     A run in several chunks keeps what it learned before the one that is refused. What it reads is never among them.
     """
     if line[:1] == ["predict"]:
+        if "--overwrite" not in line:
+            return set()
         told = {Path(value).name for option, value in pairwise(line) if option == "--out"}
         return told - {Path(part).name for part in line[1:3]} if code == 0 else set()
     named = {option: Path(value).name for option, value in pairwise(line) if option in ("--state", "--decisions")}

@@ -1,4 +1,4 @@
-"""No command writes over what it reads: every input and output of a command is compared before anything is opened."""
+"""No command writes over what it reads, nor over a file it did not make, before anything is opened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from ..validation.values import invalid
 
-__all__ = ["check_paths"]
+__all__ = ["check_new", "check_paths"]
 
 Place = str | os.PathLike[str] | BinaryIO | None
 
@@ -32,6 +32,29 @@ def check_paths(*, inputs: Mapping[str, Place], outputs: Mapping[str, str | os.P
         for other, place in (*inputs.items(), *written[:i]):
             if place is not None and _same(path, place):
                 raise invalid(name, f"not be {other}", os.fspath(path), "Nothing was written. Give another file.")
+
+
+def check_new(name: str, path: str | os.PathLike[str] | None, *, overwrite: bool) -> None:
+    """Raise if there is a file with content where an output is to go, unless it may be overwritten.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the place.
+    path : path or None
+        Where it is; None is no place.
+    overwrite : bool
+        Whether the user said that it may be replaced.
+
+    Raises
+    ------
+    InvalidInputError
+        Such as ``--out must be a new file``.
+    """
+    if path is None or overwrite or not os.path.isfile(path) or not (size := os.path.getsize(path)):
+        return
+    got = f"{os.fspath(path)}, which holds {size:,} bytes"
+    raise invalid(name, "be a new file", got, "Nothing was written. Give another file, or --overwrite.")
 
 
 def _same(path: str | os.PathLike[str], place: str | os.PathLike[str] | BinaryIO) -> bool:

@@ -29,7 +29,7 @@ from ..data.digest import NO_ROWS, rows_digest
 from ..data.formats import FORMATS
 from ..errors import CostsError, CostsWarning, DataFileError, InvalidInputError, StateError
 from ..evaluate.capacity import at_most
-from ..files import check_paths, write_atomically
+from ..files import check_new, check_paths, write_atomically
 from ..validation.arrays import len_rows
 from ..validation.text import printable
 from ..validation.values import check_count, check_number, invalid
@@ -63,12 +63,14 @@ class PredictOptions:
     as_json: bool = False
     quiet: bool = False
     safe_csv: bool | None = None
+    overwrite: bool = False
 
 
 def run_predict(path: Path, file: str, options: PredictOptions) -> None:
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     source = None if file == "-" else Path(file)
     check_paths(inputs={"the model": path, "the input": source}, outputs={"--out": options.out})
+    check_new("--out", options.out, overwrite=options.overwrite)
     kind = output_format(options.out)
     model = load_model(path)
     job: _Job | _StreamJob

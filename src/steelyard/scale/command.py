@@ -16,6 +16,7 @@ from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.parts import as_parts
 from ..evaluate import f_score, mean_cost, sensitivity_score, specificity_score, total_cost
+from ..files import check_new, check_paths
 from ..models.parsing import parse_costs, stream_costs, update_rule
 from ..models.records import RecordEncoder
 from ..online import CSOGD2, OnlineClassifier, OnlineCostClassifier
@@ -49,6 +50,7 @@ class FitOptions:
     scale: str = "none"
     hash_bits: int | None = None
     reader: dict[str, Any] = field(default_factory=dict)
+    overwrite: bool = False
 
 
 _PASSED_ON = ("scale", "hash_bits", "lanes", "passes", "finish", "work", "on_bad_part", "rows")  # to fit_parts as given
@@ -72,6 +74,9 @@ def run_fit(source: str, options: FitOptions) -> None:
     if options.out is None:
         raise invalid("--out", "name the model file to write", None)
     parts = as_parts(source)
+    local = {f"the part {part.name}": part.path for part in parts.files if part.filesystem is None}
+    check_paths(inputs=local, outputs={"--out": options.out})
+    check_new("--out", options.out, overwrite=options.overwrite)
     reading = options.reader if parts.format == "libsvm" else options.reader | {"target": options.target}
     labels = list(parts.count_labels(**reading))
     costs = _costs(options, labels)

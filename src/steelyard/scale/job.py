@@ -145,6 +145,7 @@ class WorkFolder:
         owner = self.path / "owner.json"
         try:
             with lock_file(self.path / "job.json"):
+                read_note(owner)  # one that we did not write is refused
                 write_note(owner, {"host": socket.gethostname(), "process": os.getpid()})
                 yield
         except StateError as error:

@@ -84,6 +84,7 @@ def predict_parts(
     """
     check_choice("format", format, FORMATS)
     listed, folder = as_parts(parts), WorkFolder(Path(out).absolute())
+    _check_ours(folder, listed, format)
     with folder.held():
         path = model_file(model, folder)
         loaded = load_model(path)
@@ -123,6 +124,20 @@ def predict_parts(
         with write_atomically(manifest) as file:
             file.write(json.dumps({"model": about["model"], "parts": done}, indent=1).encode())
     return manifest
+
+
+def _check_ours(folder: WorkFolder, parts: Parts, format: str) -> None:
+    """Raise where a file stands in the way that no earlier call has written, or that is read."""
+    status = [os.stat(part.path) for part in parts.files if part.filesystem is None]
+    read = {(one.st_dev, one.st_ino) for one in status}
+    before = read_note(folder.path / "_job.json")  # which found none of its outputs there, or those of one before
+    known = set() if before is None else {_output_name(entry["name"], before["format"]) for entry in before["files"]}
+    known |= set() if before is None else {"_manifest.json"}
+    for name in [*(_output_name(part.name, format) for part in parts.files), "_manifest.json"]:
+        path = folder.path / name
+        if path.exists() and (name not in known or (path.stat().st_dev, path.stat().st_ino) in read):
+            hint = "Nothing was written. Give another folder, or move that file away."
+            raise invalid("out", "be a folder without files of the names to write", os.fspath(path), hint)
 
 
 def model_file(model: Any, folder: WorkFolder) -> Path:

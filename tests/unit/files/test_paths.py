@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.cli import main
 from steelyard.errors import InvalidInputError
-from steelyard.files import check_paths
+from steelyard.files import check_new, check_paths
 
 
 def test_an_output_is_no_input_by_name_link_or_hard_link(tmp_path):
@@ -35,6 +35,19 @@ def test_a_redirected_standard_input_is_an_input(tmp_path):
     check_paths(inputs={"the input": io.BytesIO()}, outputs={"--decisions": data})
     with open(os.devnull, "rb") as nothing:
         check_paths(inputs={"the input": nothing}, outputs={"--decisions": os.devnull})
+
+
+def test_a_file_with_content_is_replaced_only_where_that_was_said(tmp_path):
+    mine, empty = tmp_path / "mine.csv", tmp_path / "empty"
+    mine.write_text("mine")
+    empty.touch()
+    (tmp_path / "link").symlink_to(mine)
+    for path in (mine, tmp_path / "link"):
+        with pytest.raises(InvalidInputError, match=r"--out must be a new file; got .* holds 4 bytes.*--overwrite"):
+            check_new("--out", path, overwrite=False)
+        check_new("--out", path, overwrite=True)
+    for path in (None, empty, tmp_path / "new", os.devnull):
+        check_new("--out", path, overwrite=False)
 
 
 def test_rows_that_are_sent_are_not_overwritten_by_their_decisions(tmp_path, monkeypatch, capsys):

@@ -50,6 +50,19 @@ def test_fit_predict_and_score(parts: Path, tmp_path: Path) -> None:
     assert found["mean_cost"]["low"] < found["mean_cost"]["value"] < found["mean_cost"]["high"]
 
 
+def test_fit_writes_neither_over_a_part_nor_over_another_file(parts: Path, tmp_path: Path) -> None:
+    mine, part = tmp_path / "mine.txt", parts / "part-2.csv"
+    mine.write_text("mine")
+    before = part.read_bytes()
+    with pytest.raises(InvalidInputError, match=r"--out must not be the part part-2\.csv"):
+        run("fit", parts, "--target", "y", "--out", part, "--overwrite")
+    with pytest.raises(InvalidInputError, match="--out must be a new file"):
+        run("fit", parts, "--target", "y", "--out", mine)
+    assert (part.read_bytes(), mine.read_text()) == (before, "mine")
+    assert run("fit", parts, "--target", "y", "--out", mine, "--overwrite", "--quiet").exit_code == 0
+    assert load_model(mine)
+
+
 def test_what_fit_cannot_do_is_said(parts: Path, tmp_path: Path) -> None:
     out = ["--out", tmp_path / "m.steelyard"]
     for given, words in [

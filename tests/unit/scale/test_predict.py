@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier
+from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier, StateError
 from steelyard.scale import predict_parts
 
 RNG = np.random.default_rng(2)
@@ -67,3 +67,25 @@ def test_a_bad_part_leaves_no_output_and_no_manifest(parts: Path, tmp_path: Path
     assert not (tmp_path / "out" / "_manifest.json").exists()
     with pytest.raises(InvalidInputError, match="format must be one of"):
         run_predict(parts, tmp_path / "out", format="xls")
+
+
+@pytest.mark.parametrize("name", ["day=1/rows.csv", "_manifest.json", "owner.json", "_job.json"])
+def test_files_of_others_in_the_folder_stay_as_they_are(parts: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("mine")
+    with pytest.raises((InvalidInputError, StateError), match=name):
+        run_predict(parts, out, format="csv")
+    assert (out / name).read_text() == "mine"
+    assert not (out / "day=0" / "rows.csv").exists()
+
+
+def test_decisions_are_never_written_over_the_parts(parts: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in parts.rglob("*.csv")}
+    with pytest.raises(InvalidInputError, match="without files of the names to write"):
+        run_predict(parts, parts, format="csv")
+    assert {path: path.read_bytes() for path in parts.rglob("*.csv")} == before
+    (tmp_path / "link").symlink_to(parts)
+    with pytest.raises(InvalidInputError, match="without files of the names to write"):
+        run_predict(parts, tmp_path / "link", format="csv")
+    assert {path: path.read_bytes() for path in parts.rglob("*.csv")} == before
