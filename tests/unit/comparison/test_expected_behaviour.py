@@ -371,6 +371,21 @@ def test_the_one_pass_candidate_answers_with_the_mean_of_its_weights() -> None:
     assert fitted[-1].coef_[0] != pytest.approx(weights[-1])
 
 
+@pytest.mark.parametrize("kind", ["adaboost_c45", "adac2_c45"])
+def test_boosting_that_ends_after_one_round_has_graded_probabilities(kind: str) -> None:
+    """Votes of one tree, 0 or 1, would meet curves that were fitted to the shares of many votes."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, (120, 2)).astype(float)
+    data = read_data(X, (X[:, 0] + rng.normal(size=120) > 1).astype(int), {0: 1, 1: 3})
+    rows = TrainingRows(X, data)
+    one, _ = LEARNERS[kind].fit({"n_estimators": 1, "min_obj": 5}, rows, False)
+    many, _ = LEARNERS[kind].fit({"n_estimators": 10, "min_obj": 5}, rows, False)
+    assert len(many.estimators_) > 1
+    proba = one.predict_proba(X)
+    assert ((proba > 0.01) & (proba < 0.99)).any()
+    assert one.classes_.tolist() == [0, 1]
+
+
 def test_a_candidate_that_fails_is_named_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Crashes, endless loops and memory stand in the tests of the workers."""
 
