@@ -15,35 +15,27 @@ from pathlib import Path
 import numpy as np
 
 _COLUMNS = 30
-_CANDIDATES = (
-    "extra trees, leaves of 1",
-    "random forest",
-    "LightGBM, ordered categories, 31 leaves",
-    "RBF SVM, C=1",
-    "logistic regression, C=1",
-)
 _PROGRAM = """
-import json, resource, sys
+import json, resource
 import numpy as np
 from steelyard.comparison import compare
 X, y = np.load("X.npy"), np.load("y.npy")
-result = compare(X, y, candidates=json.loads(sys.argv[1]), effort=int(sys.argv[2]), isolate=True)
+result = compare(X, y, isolate=True)
 result.refit()
 peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(json.dumps([peak / 1024 for peak in peaks]))
 """
 
 
-def peaks(rows: int, candidates: list[str]) -> tuple[float, float]:
-    """Megabytes at the peak of the comparison's own process and of its worker."""
+def peaks(rows: int) -> tuple[float, float]:
+    """Megabytes at the peak of the comparison's own process and of its worker, with the whole portfolio."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, _COLUMNS)).astype(np.float32)
     y = (X[:, 0] + 3 * rng.normal(size=rows) > 1).astype(int)
     with tempfile.TemporaryDirectory() as name:
         np.save(Path(name) / "X.npy", X)
         np.save(Path(name) / "y.npy", y)
-        command = [sys.executable, "-c", _PROGRAM, json.dumps(candidates), str(5 * len(candidates))]
-        done = subprocess.run(command, cwd=name, capture_output=True, check=True, text=True)
+        done = subprocess.run([sys.executable, "-c", _PROGRAM], cwd=name, capture_output=True, check=True, text=True)
     own, worker = json.loads(done.stdout.splitlines()[-1])
     return own, worker
 
@@ -51,7 +43,7 @@ def peaks(rows: int, candidates: list[str]) -> tuple[float, float]:
 def main() -> None:
     print("| rows | table, MB | command, MB | worker, MB | limit, MB |\n|---|---|---|---|---|")
     for rows in [int(given) for given in sys.argv[1:]] or [2_000, 20_000]:
-        own, worker = peaks(rows, list(_CANDIDATES))
+        own, worker = peaks(rows)
         table = 4 * rows * _COLUMNS / (1 << 20)
         print(f"| {rows:,} | {table:.1f} | {own:.0f} | {worker:.0f} | {6 * table + 400:.0f} |", flush=True)
 

@@ -30,7 +30,7 @@ from .choice import choose_winner
 from .cluster import ExecutorPool
 from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
-from .evaluation import FINISH_SHARE, REFIT, CandidateRun, Evaluation, Work, blend_runs, evaluate
+from .evaluation import REFIT, CandidateRun, Evaluation, Work, blend_runs, evaluate, last_steps_seconds
 from .fold import FoldRunner, InProcess, Judged
 from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
@@ -169,7 +169,9 @@ class Comparison(ComparisonViews):
         seconds = max(_PAGE_SECONDS, _PAGE_SHARE * self.runs.cpu_seconds)
         if self.time_limit is None:
             return seconds
-        left = (1 - FINISH_SHARE) * self.time_limit - self.runs.cpu_seconds - REFIT * self.best.fit_seconds
+        judged = sum(run.candidate is not None for run in self.runs.complete())
+        last = last_steps_seconds(len(self.runs.judged.rows), judged) + REFIT * self.best.fit_seconds
+        left = self.time_limit - self.runs.cpu_seconds - last
         return min(seconds, max(left, 0.0))
 
     def _page_source(self) -> PageSource:
@@ -242,8 +244,8 @@ def compare(
     groups : array-like of shape (n,) or None
         One value per row; rows of one group are never in different folds.
     cv : int or splitter
-        Folds, at least 2; three at most beyond 20,000 rows. Or a splitter of scikit-learn that holds every row out
-        once; it is given the class codes and ``groups``, and folds are not dealt out again.
+        Folds, at least 2; three at most where rows times classes are more than 40,000. Or a splitter of scikit-learn
+        that holds every row out once; it is given the class codes and ``groups``, and folds are not dealt out again.
     n_jobs : int
         Units side by side; with more than one, or ``isolate``, in processes of their own.
     executor : Executor or None

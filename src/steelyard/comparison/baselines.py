@@ -21,6 +21,8 @@ _INNER_SHARE = 0.2  # of the training rows decide when boosting stops
 _MOST_ROUNDS = 600
 _PATIENCE = 30
 _FEWEST_ROUNDS = 5
+_MANY_CLASSES = 8  # beyond these a round, which is a tree for each class, takes larger steps: fewer rounds are needed
+_LARGEST_STEP = 2.0  # times the learning rate of the setting
 _MOST_LEAVES = 2_500  # of a tree of a forest
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
@@ -61,6 +63,12 @@ def _inner_split(rows: TrainingRows) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return rest, np.sort(held)
 
 
+def _with_larger_steps(params: Params, rows: TrainingRows) -> Params:
+    """The setting with a learning rate for so many classes."""
+    factor = min(_LARGEST_STEP, max(1.0, len(rows.data.classes) / _MANY_CLASSES))
+    return {**params, "learning_rate": params["learning_rate"] * factor}
+
+
 def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     import lightgbm
 
@@ -73,7 +81,7 @@ def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
         "subsample_freq": 1 if params.get("subsample", 1.0) < 1.0 else 0,
         "min_data_per_group": 20,
         "cat_smooth": 10.0,
-        **params,
+        **_with_larger_steps(params, rows),
     }
     settings["min_child_samples"] = max(2, min(settings.get("min_child_samples", 20), len(rows.data.codes) // 20))
     given: dict[str, Any] = {"categorical_feature": list(rows.categories)} if rows.categories else {}
@@ -111,7 +119,8 @@ def _as_floats(X: Any) -> Any:
 def _hist_boosting(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     X, y = _as_floats(rows.X), rows.data.codes
     categories = [j for j in rows.categories if not np.nanmax(X[:, j], initial=0.0) >= _MOST_CATEGORIES]
-    settings = {"random_state": rows.data.seed, "categorical_features": categories or None, **params}
+    settings = {"random_state": rows.data.seed, "categorical_features": categories or None}
+    settings |= _with_larger_steps(params, rows)
     weight, rounds = fit_arguments(rows, weighted), rows.rounds
     if rounds is None:
         rest, held = _inner_split(rows)

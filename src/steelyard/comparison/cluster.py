@@ -44,16 +44,16 @@ class ExecutorPool:
         self._handle = self._held.enter_context(shared(executor, (data, cv)))
         self._began = time.thread_time()
 
-    def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
-        """Results in the order of the tasks, until no further one may start."""
+    def run(self, tasks: Iterable[Task], may_start: Callable[[Unit], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until one may not start."""
         waiting, most = iter(list(tasks)), _AHEAD * workers_of(self._executor)
         order: list[tuple[Unit, Future[Any] | None]] = []
         shown, open_ended = 0, True
         try:
             while True:
                 while open_ended and len(order) - shown < most:
-                    task = next(waiting, None) if may_start() else None
-                    if task is None:
+                    task = next(waiting, None)
+                    if task is None or not may_start(task[0]):
                         open_ended = False
                         break
                     order.append((task[0], None if failed(task[0].candidate) else self._submit(*task)))

@@ -23,10 +23,12 @@ Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
 _ENOUGH_ON_A_RUNG = 3  # candidates: with fewer on the larger rows those on fewer rows are shown
 REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
-_PAGE_FIT = 1.0  # times the CPU of a fold, for the fit that the page's importances need
+_PAGE_SHARE = 0.1  # of the time limit may be kept for the page's fits of all folds; one fit is kept in any case
 _LIKELY_MEMBERS = 6  # of a blend, before one was made
 _LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
-FINISH_SHARE = 0.04  # of the time limit is kept for intervals and the promise
+_LAST_STEPS = 0.8  # seconds of CPU for intervals and page, whatever the table
+_PROMISE_STEP = 3e-5  # and for the promise, for each row and candidate
+_PROMISE_ROWS = 3_000  # beyond that it takes no more
 
 
 class Folds(Protocol):
@@ -42,8 +44,8 @@ class Pool(Protocol):
 
     cpu_limit: float
 
-    def run(self, tasks: list[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
-        """Results in the order of the tasks, until no further one may start."""
+    def run(self, tasks: list[Task], may_start: Callable[[Unit], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until one may not start."""
         ...
 
     def cpu_beside(self) -> float:
@@ -138,6 +140,7 @@ class Work:
         self.done, self.planned, self.cpu = 0, 0, 0.0
         self.stopped = False
         self.members: list[int] = []  # of the latest blend
+        self._running: dict[Unit, float] = {}  # units that were started, with the CPU time that they will likely take
         self._cost_of, self._sums = cost_of, dict[tuple[int, int], list[float]]()
         self._pool, self._cache, self._judged, self._n_classes = pool, cache, judged, n_classes
         self._limit, self._time_limit = limit, time_limit
@@ -167,7 +170,7 @@ class Work:
             known = self._cache.read_fold(units[at], (int(held[units[at].fold]), self._n_classes))
             if known is None:
                 break
-            if not self._may_start():
+            if not self._may_start(units[at]):
                 return
             yield units[at], known, False
             at += 1
@@ -177,6 +180,7 @@ class Work:
 
     def _note(self, unit: Unit, result: Outcome) -> None:
         self.done += 1
+        self._running.pop(unit, None)
         if isinstance(result, str):
             self.failed.setdefault(unit.candidate, result)
             if result.startswith("stopped") and math.isfinite(self._pool.cpu_limit):  # its work counts all the same
@@ -189,10 +193,28 @@ class Work:
         if self._watch is not None:
             self._watch(self, unit)
 
-    def _may_start(self) -> bool:
+    def _may_start(self, unit: Unit) -> bool:
+        """Whether the unit would end in time, beside those that run; if not, no other takes its place in the order."""
         if self._interrupted():
             return False
-        return self._time_limit is None or self.cpu_used + _LEAST_UNIT + self._reserve() < self._time_limit
+        if self._time_limit is None:
+            return True
+        likely = max(_LEAST_UNIT, self._likely_seconds(unit))
+        if self.cpu_used + sum(self._running.values()) + likely + self._reserve() >= self._time_limit:
+            return False
+        self._running[unit] = likely
+        return True
+
+    def _likely_seconds(self, unit: Unit) -> float:
+        """CPU time of a unit on as many rows: of its candidate, else of the costliest of its kind, else of all."""
+        found = {key: folds for key, folds in self.results.items() if key[1] == unit.rows}
+        own = [r.cpu_seconds for (c, _, _), folds in found.items() if c == unit.candidate for r in folds.values()]
+        if own:
+            return float(np.mean(own))
+        kind = self.everyone[unit.candidate].kind
+        alike = [folds for (c, _, _), folds in found.items() if self.everyone[c].kind is kind]
+        means = [float(np.mean([r.cpu_seconds for r in folds.values()])) for folds in alike or found.values()]
+        return max(means, default=0.0)
 
     @property
     def cpu_used(self) -> float:
@@ -200,14 +222,19 @@ class Work:
         return self.cpu + self._pool.cpu_beside()
 
     def _reserve(self) -> float:
-        """CPU time that the last steps will take: the promise, the members fitted on all rows, and for the page."""
+        """CPU time that the last steps will take: the promise, the members fitted on all rows, and the page."""
         assert self._time_limit is not None
+        if not self.results:
+            return 0.0
         taken = {key: float(np.mean([r.cpu_seconds for r in folds.values()])) for key, folds in self.results.items()}
         fits = sorted(taken.values())
         likely = fits[len(fits) // 4 : len(fits) // 4 + _LIKELY_MEMBERS]
         if self.members:
             likely = [max(s for (c, _, _), s in taken.items() if c == member) for member in self.members]
-        return FINISH_SHARE * self._time_limit + (REFIT + _PAGE_FIT) * sum(likely)
+        rows, fit = max(rows for _, rows, _ in self.results), sum(likely)
+        page = max(fit, min(self._folds(rows) * fit, _PAGE_SHARE * self._time_limit))
+        fits_on_all = REFIT * (fit + max(likely))  # the size of a single model beside the blend is told
+        return last_steps_seconds(rows, len({c for c, r, _ in self.results if r == rows})) + fits_on_all + page
 
     @property
     def best_cost(self) -> float | None:
@@ -222,6 +249,11 @@ class Work:
         """Candidates that answered every fold of so many rows."""
         wanted = self._judged(rows, repeat).n_folds
         return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows, repeat), {})) == wanted]
+
+
+def last_steps_seconds(rows: int, candidates: int) -> float:
+    """CPU time of intervals, promise and page, but for the fits, once so many candidates were judged."""
+    return _LAST_STEPS + _PROMISE_STEP * min(rows, _PROMISE_ROWS) * candidates
 
 
 def evaluate(

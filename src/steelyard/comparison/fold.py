@@ -73,7 +73,7 @@ class Judged:
         self.rows = data.sample_rows(rows)
         part = data.labels_only().subset(self.rows)
         if part.folds is None:
-            self.fold = assign_folds(part, count_folds(len(data.codes), cv), repeat)
+            self.fold = assign_folds(part, count_folds(len(data.codes), len(data.classes), cv), repeat)
         else:
             self.fold = np.unique(part.folds, return_inverse=True)[1].astype(np.intp)
         self.n_folds = int(self.fold.max()) + 1
@@ -170,10 +170,10 @@ class InProcess:
         self._runner = FoldRunner(data, cv)
         self._began, self._in_units = time.process_time(), 0.0
 
-    def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
-        """Results in the order of the tasks, until no further one may start."""
+    def run(self, tasks: Iterable[Task], may_start: Callable[[Unit], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until one may not start."""
         for unit, candidate in tasks:
-            if not may_start():
+            if not may_start(unit):
                 return
             result = SKIPPED if failed(unit.candidate) else self._runner.run(unit, candidate)
             self._in_units += 0.0 if isinstance(result, str) else result.cpu_seconds

@@ -38,14 +38,25 @@ def _tree(params: Params, rows: TrainingRows) -> C45Classifier:
     return C45Classifier(nominal=list(rows.categories) or None, min_obj=params["min_obj"])
 
 
+def _graded(
+    boosted: AdaBoostM1Classifier | AdaC2M1Classifier,
+) -> AdaBoostM1Classifier | AdaC2M1Classifier | C45Classifier:
+    """The ensemble, or its tree where it ended after one round.
+
+    The votes of one tree are 0 or 1, and curves fitted to the shares of many votes on other folds say nothing of such;
+    the shares of the tree's leaves are graded like these.
+    """
+    return boosted if len(boosted.estimators_) > 1 else boosted.estimators_[0]
+
+
 def _adaboost_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     boosted = AdaBoostM1Classifier(_tree(params, rows), n_estimators=params["n_estimators"])
-    return boosted.fit(rows.X, rows.data.codes, rows.data.weights), None
+    return _graded(boosted.fit(rows.X, rows.data.codes, rows.data.weights)), None
 
 
 def _adac2_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     boosted = AdaC2M1Classifier(_tree(params, rows), n_estimators=params["n_estimators"])
-    return boosted.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table), None
+    return _graded(boosted.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table)), None
 
 
 def _adac2_searched(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
@@ -64,7 +75,8 @@ def _adac2_searched(params: Params, rows: TrainingRows, weighted: bool) -> Fitte
         random_state=rows.data.seed,
     )
     best = search.fit(rows.X, rows.data.codes).best_estimator_
-    return (best if rows.data.weights is None else clone(best).fit(rows.X, rows.data.codes, rows.data.weights)), None
+    whole = best if rows.data.weights is None else clone(best).fit(rows.X, rows.data.codes, rows.data.weights)
+    return _graded(whole), None
 
 
 # -- one pass ---------------------------------------------------------------------------------------------------------

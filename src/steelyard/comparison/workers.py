@@ -56,14 +56,14 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         self._began = time.process_time()
 
-    def run(self, tasks: Iterable[Task], may_start: Callable[[], bool], failed: Failed) -> Results:
-        """Results in the order of the tasks, until no further one may start."""
+    def run(self, tasks: Iterable[Task], may_start: Callable[[Unit], bool], failed: Failed) -> Results:
+        """Results in the order of the tasks, until one may not start."""
         waiting, done, order = iter(list(tasks)), dict[int, Outcome](), list[Unit]()
         given, shown, open_ended = 0, 0, True
         while True:
             while open_ended and (worker := self._free()) is not None:
-                task = next(waiting, None) if may_start() else None
-                if task is None:
+                task = next(waiting, None)
+                if task is None or not may_start(task[0]):
                     open_ended = False
                     break
                 order.append(task[0])

@@ -11,11 +11,11 @@ import pytest
 
 import steelyard
 from steelyard import CSOGD2, Costs, InvalidInputError, OnlineClassifier
-from steelyard.comparison import schedule
+from steelyard.comparison import baselines, schedule
 from steelyard.comparison.cache import FoldResult
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
-from steelyard.comparison.evaluation import CandidateRun, Work, evaluate
+from steelyard.comparison.evaluation import CandidateRun, Work, evaluate, last_steps_seconds
 from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
 from steelyard.comparison.learners import LEARNERS
 from steelyard.comparison.promise import Choice, promise
@@ -42,7 +42,7 @@ class Clock:
 
     def run(self, tasks: list[Task], may_start: Any, failed: Any) -> Results:
         for unit, _ in tasks:
-            if not may_start():
+            if not may_start(unit):
                 return
             self.units.append(unit)
             held = int((self._judged(unit.rows, unit.repeat).fold == unit.fold).sum())
@@ -76,6 +76,10 @@ def timed(
     return evaluate(data, everyone, work, judged, plan), clock
 
 
+def count_tried(result: Any) -> int:
+    return sum(entry.folds > 0 for entry in result.entries)
+
+
 def some_data(n: int = 200, classes: int = 2) -> ComparisonData:
     rng = np.random.default_rng(0)
     return read_data(rng.normal(size=(n, 2)), np.arange(n) % classes, None)
@@ -88,7 +92,8 @@ def test_time_is_used_or_it_is_said_that_nothing_was_left() -> None:
     """Units of a fixed CPU time: nine tenths of the limit go into them and the last steps that are kept back for."""
     plan = read_effort("thorough")
     result, _ = timed(some_data(), portfolio(), plan, seconds=0.02, limit=20.0)
-    kept = 0.04 * 20.0 + 2.3 * 0.02  # all say the same: the blend has one member, fitted for the model and the page
+    # All say the same: the blend has one member, fitted for the model, to tell its size, and for the page's five folds.
+    kept = last_steps_seconds(200, count_tried(result)) + (2 * 1.3 + 5) * 0.02
     assert result.cut
     assert 0.9 * 20.0 <= result.cpu_seconds + kept <= 20.0 + 0.02
     said = compared(*easy(), time_limit=1000.0, effort="quick").recommendation
@@ -99,13 +104,15 @@ def test_what_is_done_beside_the_units_counts_against_the_time() -> None:
     plan = read_effort("thorough")
     free, _ = timed(some_data(), portfolio(), plan, seconds=0.05, limit=20.0)
     busy, _ = timed(some_data(), portfolio(), plan, seconds=0.05, limit=20.0, beside=5.0)
-    assert busy.cpu_seconds == pytest.approx(free.cpu_seconds, abs=0.2)
-    assert free.units - busy.units == pytest.approx(100, abs=2)
+    ends = [found.cpu_seconds + last_steps_seconds(200, count_tried(found)) for found in (free, busy)]
+    assert ends[0] == pytest.approx(ends[1], abs=0.2)
+    assert busy.units * 0.05 + 5.0 == pytest.approx(busy.cpu_seconds)
+    assert free.units - busy.units > 90
 
 
 @pytest.mark.parametrize(("used", "seconds"), [(10.0, 8.6), (19.0, 0.0), (1.0, 10.0)])
 def test_the_page_fits_within_what_is_left_of_the_time(used: float, seconds: float) -> None:
-    """Of 20 s four hundredths are for the promise, 0.6 s for a model whose folds took 0.46 s."""
+    """Of 20 s eight tenths of a second are for the last steps, 0.6 s for a model whose folds took 0.46 s."""
     result = compared(*easy(), effort=1)
     result.best.fit_seconds = 0.6 / 1.3
     limited = replace(result, time_limit=20.0, runs=replace(result.runs, cpu_seconds=used))
@@ -127,6 +134,29 @@ def test_boosting_gets_its_turn_first_and_everyone_sees_all_rows(classes: int) -
     done = [e for e in result.entries if e.complete]
     assert done[0].name.startswith("LightGBM")
     assert {unit.rows for unit in clock.units} == {240}
+
+
+def test_a_unit_that_would_not_end_in_time_is_not_started() -> None:
+    """Of 30 s three units of 4 s fit beside three further fits and the last steps; a fourth would end at 31.2 s."""
+    result, clock = timed(some_data(), portfolio()[:1], read_effort("thorough"), seconds=4.0, limit=30.0)
+    assert len(clock.units) == result.units == 3
+    assert 30.0 - 4.0 < result.cpu_seconds + last_steps_seconds(200, 1) + (2 * 1.3 + 1) * 4.0 <= 30.0
+    assert result.cut
+
+
+@pytest.mark.parametrize(
+    ("rows", "classes", "folds"), [(20_000, 2, 5), (20_001, 2, 3), (5_000, 8, 5), (5_000, 18, 3), (100, 1, 5)]
+)
+def test_folds_are_fewer_where_rows_and_classes_are_many(rows: int, classes: int, folds: int) -> None:
+    assert schedule.count_folds(rows, classes, 5) == folds
+    assert schedule.count_folds(rows, classes, 2) == 2
+
+
+@pytest.mark.parametrize(("classes", "factor"), [(2, 1.0), (8, 1.0), (12, 1.5), (16, 2.0), (20, 2.0)])
+def test_boosting_takes_larger_steps_with_many_classes(classes: int, factor: float) -> None:
+    rows = TrainingRows(np.zeros((60, 1)), some_data(60, classes))
+    found = baselines._with_larger_steps({"learning_rate": 0.05, "num_leaves": 8}, rows)
+    assert found == {"learning_rate": pytest.approx(0.05 * factor), "num_leaves": 8}
 
 
 def test_left_over_effort_goes_into_repeats_of_members_then_random_settings() -> None:
@@ -339,6 +369,21 @@ def test_the_one_pass_candidate_answers_with_the_mean_of_its_weights() -> None:
         weights.append(by_hand.coef_[0].copy())
     assert fitted[-1].coef_[0] == pytest.approx(np.mean(weights, axis=0))
     assert fitted[-1].coef_[0] != pytest.approx(weights[-1])
+
+
+@pytest.mark.parametrize("kind", ["adaboost_c45", "adac2_c45"])
+def test_boosting_that_ends_after_one_round_has_graded_probabilities(kind: str) -> None:
+    """Votes of one tree, 0 or 1, would meet curves that were fitted to the shares of many votes."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, (120, 2)).astype(float)
+    data = read_data(X, (X[:, 0] + rng.normal(size=120) > 1).astype(int), {0: 1, 1: 3})
+    rows = TrainingRows(X, data)
+    one, _ = LEARNERS[kind].fit({"n_estimators": 1, "min_obj": 5}, rows, False)
+    many, _ = LEARNERS[kind].fit({"n_estimators": 10, "min_obj": 5}, rows, False)
+    assert len(many.estimators_) > 1
+    proba = one.predict_proba(X)
+    assert ((proba > 0.01) & (proba < 0.99)).any()
+    assert one.classes_.tolist() == [0, 1]
 
 
 def test_a_candidate_that_fails_is_named_and_the_rest_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

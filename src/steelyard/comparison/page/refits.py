@@ -18,6 +18,7 @@ from ...models.model import Model
 from ...report.amounts import money
 from ...validation.arrays import is_sparse, take_rows
 from ..data import ComparisonData
+from ..data_checks import by_association
 from ..evaluation import CandidateRun, Evaluation
 from ..fold import single_threaded
 from ..refit import refit
@@ -27,6 +28,7 @@ _SHARES = (0.5, 0.25, 0.125)  # of the training part of a fold
 _MOST_ROWS = 20_000  # enough to see where a learning curve goes
 _FEWEST_OF_A_CLASS = 6
 _MOST_COLUMNS = 60
+_FEWEST_COLUMNS = 5  # are looked at, however little time is left
 _MORE = 1_000  # rows that the page speaks of
 _Z = 1.96
 
@@ -55,7 +57,7 @@ class Refits:
 
     sizes: dict[int, dict[int, HeldRows]] = field(default_factory=dict)  # training rows -> fold -> costs of its rows
     rises: dict[Any, dict[int, HeldRows]] = field(default_factory=dict)  # column -> fold -> rise of cost of each row
-    columns_left: int = 0
+    columns_left: int = 0  # that were not looked at
 
 
 def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refits:
@@ -67,8 +69,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
     problem = evaluation.problem
     if winner.family == "constant" or is_sparse(problem.X) or evaluation.interrupted:
         return found
-    columns = list(problem.columns.used[:_MOST_COLUMNS])
-    found.columns_left = len(problem.columns.used) - len(columns)
+    columns = by_association(problem)[:_MOST_COLUMNS]  # where time ends before the columns, what matters was looked at
     clock = _Clock(seconds)
     least = min(_MOST_ROWS, len(evaluation.judged.fold) - int(np.bincount(evaluation.judged.fold).max()))
     for fold, fit_on, held_out in _folds(evaluation):
@@ -80,7 +81,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
             model = refit(winner, fit)
         done[fold] = HeldRows(_paid(model, held, held.X), held.row_weights)
         for column in columns:
-            if not clock.lasts:
+            if not clock.lasts and len(found.rises) >= _FEWEST_COLUMNS:
                 break
             rise = _rise(model, held, column, done[fold].values)
             found.rises.setdefault(column, {})[fold] = HeldRows(rise, held.row_weights)
@@ -91,6 +92,7 @@ def refits(evaluation: Evaluation, winner: CandidateRun, seconds: float) -> Refi
             with clock, single_threaded():
                 smaller = refit(winner, problem.subset(np.sort(part)))
             found.sizes.setdefault(len(part), {})[fold] = HeldRows(_paid(smaller, held, held.X), held.row_weights)
+    found.columns_left = len(problem.columns.used) - len(found.rises)
     return found
 
 
