@@ -36,12 +36,34 @@ def workers_of(executor: Any) -> int:
     return max(1, int(known)) if known else 2
 
 
+def is_loss(error: BaseException) -> bool:
+    """Whether an error says that the executor went away, and not that a task found something wrong.
+
+    What is wrong with a file or disk has a number; of the errors of connections only those of the system have one.
+
+    Parameters
+    ----------
+    error : BaseException
+        What came instead of a result.
+
+    Returns
+    -------
+    bool
+        True for lost connections, processes that ended and tasks that were taken back.
+    """
+    if isinstance(error, (CancelledError, BrokenProcessPool, ConnectionError)):
+        return True
+    return isinstance(error, OSError) and error.errno is None
+
+
 @contextmanager
 def naming_loss(executor: Executor, doing: str, hint: str) -> Iterator[None]:
     """Raise ClusterLost, which says where and at what, if the executor goes away while a result is waited for."""
     try:
         yield
     except (CancelledError, BrokenProcessPool, OSError) as error:
+        if not is_loss(error):
+            raise
         where = getattr(executor, "address", "the executor")
         raise ClusterLost(f"the cluster at {where} went away during {doing}. {hint}") from error
 

@@ -167,9 +167,9 @@ class WorkFolder:
         differing = [name for name in wanted if found.get(name) != wanted[name]]
         if differing:
             name = differing[0]
-            was, now = _shown(found.get(name)), _shown(wanted[name])
+            place, was, now = _difference(name, found.get(name), wanted[name])
             raise StateError(
-                f"{self.path} must hold this job; {', '.join(differing)} differ ({name} was {was}, is {now}). "
+                f"{self.path} must hold this job; {', '.join(differing)} differ ({place} was {was}, is {now}). "
                 "Give another work=, or the same arguments as before."
             )
 
@@ -212,7 +212,8 @@ class WorkFolder:
 
     def say_reading(self, epoch: int, lane: int, part: str) -> None:
         """Leave word of the part that a lane is at, for whoever wants to know what ended a worker."""
-        with write_atomically(self.lane(epoch, lane).with_suffix(".reading")) as file:
+        path = self.lane(epoch, lane).with_suffix(".reading")
+        with _room_in(self.path, len(part.encode())), write_atomically(path) as file:
             file.write(part.encode())
 
     def reading(self, epoch: int, lane: int) -> str:
@@ -227,16 +228,10 @@ class WorkFolder:
         return self.path / f"pass-{epoch:03}.steelyard"
 
     def save(self, learner: Learner, path: Path) -> None:
-        """Keep a learner; a full disk is said with the folder and what is needed, and what is there stays."""
-        try:
+        """Keep a learner."""
+        needed = sum(np.asarray(array).nbytes for array in learner.state()["arrays"].values())
+        with _room_in(self.path, needed):
             learner.save(path)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            arrays = learner.state()["arrays"]
-            needed = sum(np.asarray(array).nbytes for array in arrays.values())
-            hint = f"{self.path} has no room for {needed:,} more bytes. Make some and run the same call again"
-            raise OSError(errno.ENOSPC, hint, os.fspath(path)) from error
 
     def note(self, path: Path, about: Any) -> None:
         """Plain values beside a file."""
@@ -251,7 +246,7 @@ def write_note(path: Path, about: Any) -> None:
     """Plain values as a file with its own checksum, whole or not there."""
     text = json.dumps(about, indent=1, allow_nan=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    with write_atomically(path) as file:
+    with _room_in(path.parent, len(text)), write_atomically(path) as file:
         file.write(f'{{"sha256": "{digest}",\n"content": {text}}}\n'.encode())
 
 
@@ -270,6 +265,29 @@ def read_note(path: Path) -> Any:
     if not whole:
         raise StateError(f"{path} must be whole and unchanged; it is damaged. Remove it and run the same call again.")
     return found["content"]
+
+
+@contextmanager
+def _room_in(folder: Path, needed: int) -> Iterator[None]:
+    """A full disk is said with the folder and the bytes that are needed; what is there stays."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        hint = f"{folder} has no room for {needed:,} more bytes. Make some and run the same call again"
+        raise OSError(error.errno, hint, error.filename) from error
+
+
+def _difference(name: str, was: Any, now: Any) -> tuple[str, str, str]:
+    """Where two values of a job differ first, and what stands there."""
+    if isinstance(was, dict) and isinstance(now, dict) and set(was) == set(now):
+        key = next(key for key in now if was[key] != now[key])
+        return _difference(f"{name}.{key}", was[key], now[key])
+    if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        at = next(at for at in range(len(now)) if was[at] != now[at])
+        return _difference(f"{name}[{at}]", was[at], now[at])
+    return name, _shown(was), _shown(now)
 
 
 def _shown(value: Any) -> str:

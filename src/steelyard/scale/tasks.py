@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ClusterLost, SteelyardError
+from ..executors import is_loss
 from .dask import ClusterExecutor
 
 Done = Callable[[int, Any, list[str]], None]  # tasks done, what came of the last, names of those not done
@@ -87,7 +88,7 @@ def _explained(
             f"workers ended at {failed}, after {progress}: it may need more memory than a worker has"
             f"{_limit(executor)}. Give smaller rows=, or more memory to each worker; {work} holds what is done."
         )
-    if isinstance(error, (CancelledError, OSError)) and isinstance(executor, ClusterExecutor):
+    if isinstance(executor, ClusterExecutor) and is_loss(error):
         return _lost(executor, progress, work)
     return error
 

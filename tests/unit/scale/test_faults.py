@@ -26,7 +26,8 @@ from steelyard import (
     StateError,
 )
 from steelyard.data import Parts, iter_chunks
-from steelyard.scale import fit_parts
+from steelyard.scale import fit_parts, job
+from steelyard.scale.dask import ClusterExecutor
 from steelyard.scale.job import WorkFolder, read_note, write_note
 from steelyard.scale.lanes import run_lane
 from steelyard.scale.progress import Progress
@@ -147,6 +148,51 @@ def test_a_full_disk_names_the_folder_and_keeps_what_is_done(tmp_path: Path, mon
         assert len(list(work.glob("pass-000-lane-*.steelyard"))) == 2
         monkeypatch.undo()
         fit_parts(OnlineClassifier(AROW()), folder, **given)
+
+
+def test_a_full_disk_is_said_of_notes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, work = parquet(tmp_path / "p"), tmp_path / "w"
+    real = job.write_atomically
+
+    def write(path: Path) -> Any:
+        if path.name == "pass-000-lane-00001.json":
+            raise OSError(errno.ENOSPC, "No space left on device", os.fspath(path))
+        return real(path)
+
+    monkeypatch.setattr(job, "write_atomically", write)
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "lanes": 3, "work": work, "executor": pool, "progress": False}
+        with pytest.raises(OSError, match=rf"{work} has no room for [\d,]+ more bytes.*lane-00001\.json"):
+            fit_parts(OnlineClassifier(AROW()), folder, **given)
+        assert (work / "pass-000-lane-00000.json").exists()
+
+
+class Cluster(ClusterExecutor):
+    """A cluster of one thread."""
+
+    address = "tcp://10.0.0.1:8786"
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1)
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "w has no room for 8 more bytes"), "w has no room for 8 more bytes"),
+        (PermissionError(errno.EACCES, "Permission denied", "part-1.csv"), r"Permission denied: 'part-1\.csv'"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), r"tcp://10\.0\.0\.1:8786 went away after 0 of 1 lanes"),
+        (OSError("Stream is closed"), r"tcp://10\.0\.0\.1:8786 went away after 0 of 1 lanes"),
+    ],
+)
+def test_what_is_wrong_with_a_disk_is_not_taken_for_a_lost_cluster(error: Exception, words: str) -> None:
+    given: Any = {"names": ["lane 0"], "kind": "lanes", "work": "w", "on_done": done}
+    with Cluster() as executor, pytest.raises((OSError, ClusterLost), match=words):
+        run_tasks(executor, fail, [(error,)], **given)
 
 
 class KilledWorker(Exception):  # noqa: N818 - named as the one of distributed

@@ -289,14 +289,21 @@ def test_another_job_in_the_folder_is_refused(folder: Path, tmp_path: Path) -> N
     with ThreadPoolExecutor(1) as pool:
         given: Any = {"target": "y", "work": work, "executor": pool, "progress": False}
         fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
-        for model, more, name in [
-            (AROW(), {"lanes": 3}, "lanes"),
-            (AROW(2.0), {"lanes": 2}, "estimator"),
+        for model, more, words in [
+            (AROW(), {"lanes": 3}, r"lanes differ \(lanes was 2, is 3\)"),
+            (AROW(2.0), {"lanes": 2}, r"estimator differ \(estimator\.params\.update\.r was 1\.0, is 2\.0\)"),
             (AROW(), {"lanes": 2, "passes": 2}, "passes"),
-            (AROW(), {"lanes": 2, "costs": Costs.binary(fn=2, fp=1)}, "estimator"),
+            (
+                AROW(),
+                {"lanes": 2, "costs": Costs.binary(fn=2, fp=1)},
+                r"estimator differ \(estimator\.params\.costs was",
+            ),
         ]:
-            with pytest.raises(StateError, match=f"must hold this job; {name}"):
+            with pytest.raises(StateError, match=f"must hold this job; {words}"):
                 fit_parts(OnlineClassifier(model), folder, **given, **more)
+        (folder / "part-1.csv").touch()
+        with pytest.raises(StateError, match=r"files, fingerprint differ \(files\[1\]\.modified was"):
+            fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
         (folder / "part-9.csv").write_text("a,b,c,d,e,y\n1,1,1,1,1,yes\n")
         with pytest.raises(StateError, match="files, fingerprint differ"):
             fit_parts(OnlineClassifier(AROW()), folder, lanes=2, **given)
