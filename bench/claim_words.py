@@ -2,8 +2,9 @@
 
 A recipe of two learners whose scores are drawn: A beats B by nothing, a little, much, or is the worse one, in standard
 deviations of one score. The claim is "A beats B". Three ways to judge it: once, at the recipe's ten runs; `--decide`
-after that, with further looks at 20, 40, ... 320 runs; `--decide` from nothing, with those looks alone. The recipes are
-read, run, kept on disk and judged by the code that does so for the papers; the scores alone are drawn.
+after that, with further looks at 20, 40, ... 320 runs; `--decide` from nothing, with those looks alone. They are judged
+by the code that judges the papers. The first recipes of each truth are run and kept on disk by `--decide` itself as
+well, and must get the same words.
 Run: python bench/claim_words.py [recipes of each truth]
 """
 
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 
 from steelyard.reproduction import sequential
@@ -27,14 +29,17 @@ from steelyard.reproduction.decide import Decider
 from steelyard.reproduction.protocols import Outcome, Task
 from steelyard.reproduction.provenance import provenance
 from steelyard.reproduction.recipe import Recipe, read_recipe
-from steelyard.reproduction.results import Results
-from steelyard.reproduction.runs import PROTOCOLS, Wish, run_recipe
+from steelyard.reproduction.results import Results, Run
+from steelyard.reproduction.runs import PROTOCOLS, Wish, protocol_of, run_recipe
+from steelyard.reproduction.sequential import LookSchedule as Looks
 
 RESULTS = Path(__file__).parent / "results" / "claim_words.json"
 TRUTHS = {"no difference": 0.0, "small": 0.2, "large": 1.0, "reversed": -0.3}
 TRUE_WORDS = {"no difference": (), "small": ("holds",), "large": ("holds",), "reversed": ("fails",)}
 WAYS = ("once, 10 runs", "--decide after that", "--decide from nothing")
 MOST = 320  # runs at the last look
+RUN = 3  # recipes of each truth that are run and kept as well
+CLAIM = {"item": "Table 1", "claim": "A beats B", "kind": "better", "better": ["A"], "worse": ["B"]}
 RECIPE = """
 paper = "000"
 item = "Table 1"
@@ -68,17 +73,26 @@ class Drawn:
         return task
 
     def one(self, task: Task, learner: Mapping[str, Any], run: int) -> Outcome:
-        """Draw one score."""
-        noise = np.random.default_rng([self.seed, run, ord(learner["name"])]).normal()
-        return Outcome({"score": learner["gain"] + noise}, 1.0)
+        """One of the scores."""
+        return Outcome({"score": float(self.scores(learner)[run])}, 1.0)
+
+    def scores(self, learner: Mapping[str, Any]) -> NDArray[np.float64]:
+        """Every score of a learner."""
+        return learner["gain"] + np.random.default_rng([self.seed, ord(learner["name"])]).normal(size=MOST)
 
 
-def words_of(recipe: Recipe, folder: Path) -> tuple[str, str, str]:
-    """The words for one recipe by the three ways."""
-    claim = {"item": "Table 1", "claim": "A beats B", "kind": "better", "better": ["A"], "worse": ["B"]}
-    quiet = Console(quiet=True)
-    once = ""
-    words = []
+def words_of(recipe: Recipe) -> list[str]:
+    """The words by the three ways, given all runs at once: each look sees its own first ones alone."""
+    protocol = protocol_of(recipe)
+    scores = {spec["name"]: protocol.scores(spec) for spec in recipe.learners}
+    runs = [Run(name, r, 1.0, {"score": float(v)}) for name, values in scores.items() for r, v in enumerate(values)]
+    evidence = [Evidence.of(recipe, runs)]
+    return [judge(CLAIM, evidence, plan=plan).word for plan in (Looks.ONCE, Looks.AFTER, Looks.FRESH)]
+
+
+def words_run(recipe: Recipe, folder: Path) -> list[str]:
+    """The same by running: the declared runs first, further ones as ``--decide`` asks for them, kept on disk."""
+    quiet, words = Console(quiet=True), []
     for name in ("declared", "fresh"):
         results = Results(folder / name)
         results.folder.mkdir()
@@ -86,11 +100,11 @@ def words_of(recipe: Recipe, folder: Path) -> tuple[str, str, str]:
             run_recipe(recipe, results, console=quiet)
         evidence = {recipe.name: Evidence.of(recipe, results.runs(recipe))}
         if name == "declared":
-            once = judge(claim, list(evidence.values())).word
-        decider = Decider([claim], results, evidence, Wish(), quiet)
+            words.append(judge(CLAIM, list(evidence.values())).word)
+        decider = Decider([CLAIM], results, evidence, Wish(), quiet)
         decider.decide()
-        words.append(decider.verdict(claim).word)
-    return once, words[0], words[1]
+        words.append(decider.verdict(CLAIM).word)
+    return words
 
 
 def counted(recipes: int) -> list[dict[str, Any]]:
@@ -104,12 +118,15 @@ def counted(recipes: int) -> list[dict[str, Any]]:
             with TemporaryDirectory() as name:
                 path = Path(name) / "table1-drawn.toml"
                 path.write_text(RECIPE.format(name=truth, gain=gain, seed=k * len(TRUTHS) + index))
-                for count, word in zip(found, words_of(read_recipe(path), Path(name)), strict=True):
-                    count[word] += 1
+                words = words_of(read_recipe(path))
+                if k < RUN and words_run(read_recipe(path), Path(name)) != words:
+                    raise AssertionError(f"{truth}, recipe {k}: --decide says otherwise")
+            for count, word in zip(found, words, strict=True):
+                count[word] += 1
         for way, count in zip(WAYS, found, strict=True):
             wrong = sum(n for word, n in count.items() if word not in (*TRUE_WORDS[truth], "undecided"))
-            words = {word: count[word] for word in ("holds", "fails", "undecided")}
-            lines.append({"truth": truth, "way": way, "recipes": recipes, **words, "wrong": wrong})
+            words_found = {word: count[word] for word in ("holds", "fails", "undecided")}
+            lines.append({"truth": truth, "way": way, "recipes": recipes, **words_found, "wrong": wrong})
     return lines
 
 

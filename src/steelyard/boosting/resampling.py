@@ -155,8 +155,10 @@ class ResamplingDisplay:
             heights = self.shares[:, k, :].ravel()
             self.bars_.append(self.ax_.bar(place, heights, bottom=bottom, width=0.9, label=str(label)))
             bottom = bottom + heights
-        self.ax_.set_xticks(place, ["right", "wrong"] * 3)
-        self.ax_.set_xticks(place.reshape(3, 2).mean(axis=1), [f"\n{stage}" for stage in STAGES], minor=True)
+        self.ax_.set_xticks(place, ["right", "wrong"] * 3, fontsize="small")
+        self.ax_.set_xticks(
+            place.reshape(3, 2).mean(axis=1), [f"\n{stage}" for stage in STAGES], minor=True, fontsize="small"
+        )
         self.ax_.tick_params(axis="x", which="minor", length=0)
         self.ax_.axhline(0.5, color="black", linewidth=0.6)
         label_axes(self.ax_, f"round {self.round_number}", "share of the weight")

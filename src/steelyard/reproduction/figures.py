@@ -47,7 +47,7 @@ def _dots(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves:
     if not measures:
         return None
     learners = list(dict.fromkeys(line.learner for line in lines))
-    size = (3.2 * min(len(measures), 3) + 1, (0.3 * len(learners) + 1.1) * -(-len(measures) // 3))
+    size = (3.2 * min(len(measures), 3) + 1, (0.3 * len(learners) + 1.3) * -(-len(measures) // 3))
     figure, axes = pyplot.subplots(
         -(-len(measures) // 3), min(len(measures), 3), figsize=size, squeeze=False, sharey=True
     )
@@ -59,11 +59,14 @@ def _dots(pyplot: Any, wanted: Mapping[str, Any], lines: Sequence[Line], curves:
                 ax.plot(line.printed.mean, row, "|", color="C3", ms=12, mew=2)
         ax.set_title(measure, fontsize="small")
         ax.set_yticks([-i for i in range(len(learners))], learners, fontsize="small")
+        ax.set_ylim(0.5 - len(learners), 0.5)  # whole marks in the first and the last row
+        ax.tick_params(axis="x", labelsize="small")
         ax.grid(axis="x", alpha=0.3)
     for ax in axes.flat[len(measures) :]:
         ax.set_axis_off()
     axes.flat[0].plot([], [], "o", color="C0", label="ours (s.e.)")
-    axes.flat[0].plot([], [], "|", color="C3", ms=12, mew=2, label="printed")
+    if any(line.printed is not None for line in lines):
+        axes.flat[0].plot([], [], "|", color="C3", ms=12, mew=2, label="printed")
     figure.legend(loc="lower right", ncols=2, fontsize="small", frameon=False)
     return figure
 
