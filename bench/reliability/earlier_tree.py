@@ -41,7 +41,7 @@ START_GOALS = (
     ("steelyard --help", ["steelyard", "--help"], "import typer", 4.0),
     (
         "scripts/test FILE, until its tests are known",
-        [str(ROOT / "scripts" / "test"), "tests/unit/test_errors.py", "--collect-only", "-q"],
+        [str(ROOT / "scripts" / "test"), "tests/unit/test_executors.py", "--collect-only", "-q"],
         "import sklearn.base",
         2.0,
     ),

@@ -140,6 +140,8 @@ def from_nested(nested: Mapping[Any, Mapping[Any, float]], classes: list[Any]) -
 
 
 def is_frame(value: Any) -> bool:
+    if isinstance(value, np.ndarray | list | tuple):  # mostly; asking every frame library costs more than a short pass
+        return False
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -67,9 +68,9 @@ _CSR = frozenset((sparse.csr_matrix, sparse.csr_array))
 
 def plain_row(x: Any) -> Any:
     """The only row of a matrix, dense or CSR, as a vector or a :class:`SparseRow`; all else as it is."""
-    if type(x) in _CSR:
-        if x.shape[0] == 1 and len(x.shape) == 2 and len(x.data) == x.indptr[1]:
-            return SparseRow(x.data, x.indices, x.shape[1])
-    elif type(x) is np.ndarray and x.ndim == 2 and x.shape[0] == 1:
-        return x[0]
+    kind = type(x)
+    if kind is ndarray:  # first, and by its own name: every look-up counts beside the decision about one row
+        return x[0] if x.ndim == 2 and x.shape[0] == 1 else x
+    if kind in _CSR and x.shape[0] == 1 and len(x.shape) == 2 and len(x.data) == x.indptr[1]:
+        return SparseRow(x.data, x.indices, x.shape[1])
     return x
