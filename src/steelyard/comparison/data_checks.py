@@ -37,10 +37,13 @@ def leaking_columns(problem: ComparisonData) -> dict[Any, float]:
     """Columns of which one alone, or where its cells are missing, gives nearly all labels away: the share it gives."""
     if is_sparse(problem.X):
         return {}
-    codes = problem.codes[: _rows(problem)]
+    codes, columns = problem.codes[: _rows(problem)], _coded_columns(problem)
+    if not columns:
+        return {}
+    different = len(np.unique(np.column_stack(list(columns.values())), axis=0))
     found = {}
-    for name, values in _coded_columns(problem).items():
-        shares = [_gives_away(each, codes) for each in (values, _missing(problem, name))]
+    for name, values in columns.items():
+        shares = [_gives_away(each, codes, different) for each in (values, _missing(problem, name))]
         if share := max((t for t in shares if t is not None), default=None):
             found[name] = share
     return found
@@ -88,10 +91,13 @@ def _coded_columns(problem: ComparisonData) -> dict[Any, NDArray[np.intp]]:
     return coded
 
 
-def _gives_away(values: NDArray[np.intp], codes: NDArray[np.intp]) -> float | None:
-    """Share of labels right when each value answers with its commonest label; None where that is no surprise."""
+def _gives_away(values: NDArray[np.intp], codes: NDArray[np.intp], different: int) -> float | None:
+    """Share of labels right when each value answers with its commonest label; None where that is no surprise.
+
+    ``different`` rows are no repeats of another: a number that stands in all copies of a row tells nothing.
+    """
     levels, n_classes = values.max() + 1, codes.max() + 1
-    if levels > len(values) / 5:  # a column of many numbers or dates: a few steps of its rank, where they tell most
+    if levels > different / 5:  # a column of many numbers or dates: a few steps of its rank, where they tell most
         steps = DecisionTreeClassifier(max_leaf_nodes=2 * n_classes, min_samples_leaf=_FEWEST_IN_A_STEP, random_state=0)
         values = steps.fit(values[:, None], codes).apply(values[:, None])
         levels = values.max() + 1

@@ -58,6 +58,8 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
             f"Use {best.name}: its probabilities fit best, and no blend is better; that {cheapest.name} cost less "
             f"({amount(cheapest.mean_cost.value)} against {amount(best.mean_cost.value)}) is within chance."
         )
+    if len(singles) == 1:
+        return f"Use {best.name}: no other candidate has finished."
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
@@ -93,6 +95,8 @@ def _how_sure(
     if best.family == "constant" or len(lines) == 1:
         return []
     said = _beside_the_blend(best, alike, members, size, amount) + _instead_of_the_blend(best, lines, amount)
+    if not alike and all(s.family in ("constant", "blend", "current") for s in lines[1:]):
+        return said
     if not alike:
         return [*said, "Every other candidate that ran costs significantly more (paired test, 5% level)."]
     return [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}.", *said]

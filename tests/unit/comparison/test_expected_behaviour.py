@@ -326,6 +326,18 @@ def test_the_same_row_many_times_is_a_warning_that_names_groups() -> None:
     assert any("repeat an earlier row" in s and "--groups" in s for s in result.warnings)
 
 
+def test_numbers_that_stand_in_every_copy_of_a_row_give_no_labels_away() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    said = compared(np.repeat(X, 5, axis=0), np.repeat(y, 5)).recommendation
+    assert not any("gives away" in s for s in said)
+
+
+def test_of_a_candidate_that_alone_has_finished_no_lead_is_told() -> None:
+    said = " ".join(compared(*easy(), effort=5).recommendation)
+    assert "no other candidate has finished" in said
+    assert "Every other candidate" not in said
+
+
 def test_no_time_for_a_unit_gives_the_cheapest_constant_with_a_wide_promise() -> None:
     X, y = easy()
     cut = compared(X, y, time_limit=1e-6)

@@ -115,6 +115,8 @@ def _sentences(
     else:
         said.append(f"{cheapest.name.capitalize()} is the cheapest answer without a model.")
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "current")]
+    if not alike and all(s.family in ("constant", "blend", "current") for s in lines[1:]):
+        return said
     if not alike:
         return [*said, "Every other candidate costs more, beyond chance."]
     more = {1: " is", 2: ", and one other, are"}.get(len(alike), f", and {len(alike) - 1} others, are")

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import steelyard
 from steelyard import Costs, InvalidInputError
 from steelyard.comparison.page.levers import embed, price_curve
-from steelyard.comparison.page.refits import refits
+from steelyard.comparison.page.refits import importances, refits
 from steelyard.comparison.page.what_if import what_if
 from steelyard.comparison.page.words import costs_in_words
 
@@ -145,6 +145,19 @@ def test_dear_constants_do_not_press_the_others_together_and_who_cannot_take_par
     assert board.count('class="beyond"') == 1  # always c
     assert "Not for these data: CS-LDM with costs (for two classes only)." in html
     assert "Not ranked" not in html
+
+
+def test_the_column_that_drives_the_label_is_looked_at_first_however_little_time_is_left() -> None:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(400, 9)), columns=[f"noise {k}" for k in range(8)] + ["drive"])
+    y = np.where((X["drive"] > 0) ^ (rng.random(400) < 0.1), "yes", "no")
+    result = steelyard.compare(X, y, costs={"yes": 5, "no": 1}, candidates=["RBF SVM, C=1"], cv=4)
+    found = refits(result.runs, result.best, 0.0)
+    assert next(iter(found.rises)) == "drive"
+    assert len(found.rises) == 5
+    assert found.columns_left == 4
+    assert importances(found)[0].column == "drive"
+    assert importances(found)[0].low > 0
 
 
 def test_segments_and_current_are_checked() -> None:
