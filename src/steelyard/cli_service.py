@@ -207,6 +207,23 @@ def _service_erase(
     raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
 
+@service_app.command("champion")
+def _service_champion(
+    project: Annotated[str, typer.Option(help="The project.")],
+    file: Annotated[Path | None, typer.Argument(help="A .steelyard file of `compare` or `stream`.")] = None,
+    end: Annotated[bool, typer.Option("--end", help="Have the learner decide again instead.")] = False,
+    data: Annotated[Path, _DATA] = Path("steelyard-service"),
+    database: Annotated[str | None, _DATABASE] = None,
+    url: Annotated[str | None, typer.Option(help="The running service; without, the folder must be in no use.")] = None,
+    token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
+) -> None:
+    """Have a frozen model decide, while the learner goes on learning from the labels."""
+    _need_serve()
+    from .service.command import run_champion
+
+    raise typer.Exit(run_champion(_place(data, database), project, file, url=url, token=token, end=end))
+
+
 @service_app.command("backup")
 def _service_backup(
     file: Annotated[Path, typer.Argument(help="A new file.")],

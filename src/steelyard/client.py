@@ -246,6 +246,41 @@ class Client:
         """
         return self._post("erase", {"items": list(items), "ids": list(ids)}, key)  # type: ignore[no-any-return]
 
+    def set_champion(self, model: bytes, *, name: str = "", key: str | None = None) -> dict[str, Any]:
+        """Have a frozen model decide, while the learner goes on learning.
+
+        Parameters
+        ----------
+        model : bytes
+            The content of a ``.steelyard`` file.
+        name : str
+            What it is called; its own name if empty.
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The number of the event, and the labels left.
+        """
+        headers = {"Idempotency-Key": key or secrets.token_hex(16), "Content-Type": "application/octet-stream"}
+        return self._request("POST", f"champion?name={quote(name, safe='')}", model, headers)  # type: ignore[no-any-return]
+
+    def end_champion(self, *, key: str | None = None) -> dict[str, Any]:
+        """Have the learner decide again.
+
+        Parameters
+        ----------
+        key : str or None
+            Of the request; made if None.
+
+        Returns
+        -------
+        dict
+            The number of the event, and the labels left.
+        """
+        return self._request("DELETE", "champion", None, {"Idempotency-Key": key or secrets.token_hex(16)})  # type: ignore[no-any-return]
+
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:
@@ -283,7 +318,7 @@ class Client:
 
     def _request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe."""
-        sent = None if body is None else json.dumps(body, allow_nan=False).encode()
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         address = f"/v1/{quote(self.project, safe='')}/{path}"
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
@@ -302,9 +337,10 @@ class Client:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
             self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
-        given = {"Authorization": f"Bearer {self.token}", **headers}
-        if body is not None:
-            given["Content-Type"] = "application/json"
+        given = {"Authorization": f"Bearer {self.token}"} | (
+            {} if body is None else {"Content-Type": "application/json"}
+        )
+        given |= headers
         self._connection.request(method, address, body, given)
         response = self._connection.getresponse()
         return response.status, response.read()

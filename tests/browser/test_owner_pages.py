@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import shutil
 import sys
@@ -16,6 +17,7 @@ sys.path.append(str(HERE.parent / "tools"))
 pytest.importorskip("apsw", reason="apsw is not installed")
 pytest.importorskip("starlette", reason="starlette is not installed")
 from service_bench import Bench, made_up, settings_of  # noqa: E402
+from service_champion import bytes_of, fitted  # noqa: E402
 from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
 
 from steelyard.service.clock import Clock  # noqa: E402
@@ -167,7 +169,7 @@ def test_an_owner_asks_what_if_judges_and_erases(visit_pages, folder):
         assert found["wide"] <= 390
 
 
-def test_an_owner_begins_promotes_and_ends_a_shadow(visit_pages, folder):
+def test_an_owner_begins_promotes_and_ends_a_shadow_and_a_champion(visit_pages, folder):
     fill(folder, 300)
     person, reader = (make_person(folder, name, {"p": name}) for name in ("owner", "reader"))
     said = "document.getElementById('%s').textContent.includes('%s')"
@@ -181,6 +183,17 @@ def test_an_owner_begins_promotes_and_ends_a_shadow(visit_pages, folder):
     steps += [["eval", press % "promote"], ["wait", said % ("deciding", "AROW(r=10) decides")]]
     steps += [["wait", said % ("shadows", "CSOGD2(0.1)")], ["axe"]]
     steps += [["eval", press % "end"], ["wait", said % ("shadows", "No shadow.")], ["axe"]]
+    given = (
+        "const files = new DataTransfer(); files.items.add(new File([Uint8Array.from(atob('%s'), (c) =>"
+        " c.charCodeAt(0))], 'm.steelyard')); document.querySelector('#new-champion input').files = files.files;"
+        " document.getElementById('new-champion').requestSubmit(); true"
+    )
+    steps += [["eval", "(() => { " + given % "AAAA" + " })(), true"], ["wait", said % ("shadows-said", "the model")]]
+    raw = base64.b64encode(bytes_of(fitted(), folder)).decode()
+    steps += [["eval", "(() => { " + given % raw + " })(), true"], ["wait", said % ("deciding", "m.steelyard decides")]]
+    steps += [["wait", said % ("shadows", "AROW(r=10)too few labels")], ["axe"]]
+    steps += [["eval", "document.querySelector('#shadows button').click(), true"]]
+    steps += [["wait", said % ("deciding", "AROW(r=10) decides")], ["axe"]]
     seen = [["goto", "/p/p"], ["wait", said % ("deciding", "AROW(r=10) decides")]]
     seen += [["eval", "!document.getElementById('new-shadow') && !document.querySelector('#shadows button')"], ["axe"]]
     with ThreadedServer(folder) as server:
@@ -191,7 +204,7 @@ def test_an_owner_begins_promotes_and_ends_a_shadow(visit_pages, folder):
             assert all(result in (None, [], True) for result in found["results"]), found["results"]
             assert found["wide"] <= 390
         state = server.service.runtime.writer.projects["p"].state
-        assert (state.settings.update, state.shadows, state.model) == ("AROW(r=10)", {}, 2)
+        assert (state.settings.update, state.shadows, state.model) == ("AROW(r=10)", {}, 4)
 
 
 def test_without_a_connection_the_page_says_so(visit_pages, folder):

@@ -264,6 +264,8 @@ MATRIX = {  # owner, annotator, producer, reader
     "PATCH /v1/p/settings": "1333",
     "POST /v1/p/shadows": "1333",
     "POST /v1/p/promote": "1333",
+    "POST /v1/p/champion": "1333",
+    "DELETE /v1/p/champion": "1333",
     "POST /v1/projects": "mmmm",
     "POST /v1/projects/guess": "mmmm",
     "GET /v1/people": "mmmm",

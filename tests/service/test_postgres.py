@@ -16,6 +16,7 @@ from importlib.util import find_spec
 import pytest
 from postgres_server import Postgres, programs
 from service_bench import Bench, made_up, settings_of, snapshot_of
+from service_champion import bytes_of, crowned, fitted
 from service_server import ServerProcess, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
@@ -99,6 +100,16 @@ def test_it_is_the_same_service_as_on_a_file(postgres, folder):
     assert people(there.store) == people(here.store)
     here.store.close()
     there.store.close()
+
+
+def test_a_champion_on_a_database(postgres, folder):
+    bench = Bench(open_place(postgres.database()), settings_of())
+    crowned(bench, bytes_of(fitted(), folder))
+    bench.decide(*({"x": n, "y": -n} for n in range(5)))
+    bench.restart()
+    bench.decide({"x": 1.0, "y": None})
+    assert verify_project(bench.store, bench.store.project("p")).weighed == 6
+    bench.store.close()
 
 
 def test_a_database_of_an_earlier_schema_is_brought_up(postgres):

@@ -15,7 +15,7 @@ from steelyard.service.settings import ProjectSettings
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.tasks import carry_out
 from steelyard.service.verify import verify_project
-from steelyard.service.writer import ShadowHead, Snapshot
+from steelyard.service.writer import Snapshot, shadow_heads
 
 TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
 THREE = {"classes": ["a", "b", "c"], "costs": [[0, 1, 5], [2, 0, 1], [3, 1, 0]], "update": "CSOGD1(eta=0.2)"}
@@ -91,7 +91,7 @@ def snapshot_of(bench: Bench) -> Snapshot:
     counts = {"limit": budget.limit, "spent": budget.spent, "reserved": budget.reserved}
     counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
     told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
-    return Snapshot(**counts, **told, shadows=tuple(ShadowHead(*one.to_list()) for one in state.shadows.values()))
+    return Snapshot(**counts, **told, shadows=shadow_heads(state), champion=state.champion)
 
 
 def made_up(source: random.Random, truth: bool) -> dict[str, float]:

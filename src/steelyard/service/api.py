@@ -223,7 +223,8 @@ class Api:
         s = self.runtime.snapshot(grant.slug)
         left = s.limit - s.spent - s.reserved
         counts = (s.limit, s.spent, s.reserved, left, s.open, s.model, s.outcomes, s.missing, s.unknown)
-        return json_reply(SummaryReply(grant.slug, s.seq, s.rounds, *counts, len(s.shadows)))
+        shown = sum(one.slot > 0 for one in s.shadows), None if s.champion is None else s.champion.name
+        return json_reply(SummaryReply(grant.slug, s.seq, s.rounds, *counts, *shown))
 
     async def estimates(self, request: Request, grant: Grant) -> Response:
         """Cost a row, with its interval."""

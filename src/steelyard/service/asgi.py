@@ -91,6 +91,8 @@ class Entrance:
         if slug not in runtime.writer.snapshots:
             await runtime.loaded(slug)
         row = runtime.row(slug, sent)
+        if runtime.writer.snapshots[slug].champion is not None:
+            await runtime.weigh(slug, [row])
         key = checked_key(headers.get(b"idempotency-key"), needed=sent.id is None)
         digest = body_digest(scope["path"], body) if key is not None else b""
         job = DecideJob(slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
@@ -115,6 +117,7 @@ class Entrance:
                 rows.append(runtime.row(slug, one))
             except RefusedError as error:
                 rows.append(RefusedError(422, error.code, error.message, error.where))
+        await runtime.weigh(slug, rows)
         key = checked_key(headers.get(b"idempotency-key"), needed=not named)
         job = DecideJob(slug, grant.person, key, body_digest(scope["path"], body), rows=rows)
         job.size, job.weight = len(rows), len(body)

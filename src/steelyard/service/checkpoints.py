@@ -13,6 +13,7 @@ from safetensors.numpy import load, save
 
 from ..errors import StateError
 from ..online import StreamScaler
+from .champion import ChampionHead
 from .expected import FittedPair
 from .questions import Question
 from .reducer import State
@@ -85,6 +86,9 @@ def _restore_plain(state: State, plain: dict[str, Any]) -> None:
     for values in plain["questions"]:
         question = Question.from_list(values)
         state.questions[question.item] = question
+    if plain.get("champion") is not None:
+        sha256, *rest = plain["champion"]
+        state.champion = ChampionHead(bytes.fromhex(sha256), *rest)
     state.fits = [FittedPair(*values) for values in plain.get("fits", [])]  # the first versions had none
     state.fit_after, state.renewed = (tuple(plain.get(name, (0, 0))) for name in ("fit_after", "renewed"))
     state.training = Training()

@@ -25,15 +25,17 @@ from ..costs.spec import CostSpec
 from ..errors import StateError
 from ..validation.values import invalid
 from .access import ROLES, SERVICE, make_token, revoke_token
+from .champion_model import read_champion
 from .clock import Clock
 from .copies import copy_tables
 from .demo import Demo, prepare, source_of, state_in_words
+from .events import unpack
 from .guess import guess_columns, is_number, read_csv
 from .history import learned_from
-from .jobs import EraseJob, EraseReply, RefusedError
+from .jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
 from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .places import Place, open_existing, open_place, shown_place
-from .projects import create_project
+from .projects import create_project, first_event
 from .server import FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
 from .sqlite import DATABASE, SQLiteStore, make_schema, open_database
@@ -272,6 +274,9 @@ def run_verify(data: Place, project: str | None, noted: str | None) -> int:
         if found.gap is not None:
             first, last = found.gap
             print(f"{found.slug}  events {first} to {last} were not computed again: {found.why}")
+        if found.weighed or found.not_weighed:
+            said = f"{found.slug}  decisions of champions: {found.weighed} computed again"
+            print(f"{said}, {found.not_weighed} not (model or row not held)" if found.not_weighed else said)
     return 0
 
 
@@ -299,20 +304,62 @@ def _erased_by_service(url: str, token: str | None, project: str, items: list[in
 
 
 def _erased_here(data: Place, project: str, items: list[int], ids: list[str]) -> list[int]:
+    done: EraseReply = _carried_out_here(data, EraseJob(project, 0, items=tuple(items), ids=tuple(ids)))
+    return done.items
+
+
+def _carried_out_here(data: Place, job: Job) -> Any:
+    """What a request does to a folder that nobody serves."""
     open_existing(data).close()
     if isinstance(data, str):
-        raise invalid("--url", "be given with --database: the leader erases", None)
+        raise invalid("--url", "be given with --database: the leader does it", None)
     with hold(data):
         store = SQLiteStore(data)
         writer = Writer(store, Clock())
         writer.start()
         try:
-            done: EraseReply = wait_for(writer, EraseJob(project, 0, items=tuple(items), ids=tuple(ids)))
+            return wait_for(writer, job)
         finally:
             writer.stop()
-            store.clean()
+            if store.unclean:
+                store.clean()
             store.close()
-    return done.items
+
+
+def run_champion(data: Place, project: str, file: Path | None, *, url: str | None, token: str | None, end: bool) -> int:
+    """Have a model decide, or the learner again, through the service at ``url`` or in the folder; the exit code."""
+    if (file is None) != end:
+        raise invalid("FILE", "name a .steelyard file, unless --end is given", None if file is None else str(file))
+    raw = b"" if file is None else file.read_bytes()
+    try:
+        if url:
+            with Client(url, given_token(token), project) as client:
+                seq = (client.end_champion() if file is None else client.set_champion(raw, name=file.name))["event"]
+        else:
+            seq = _carried_out_here(data, _champion_job(data, project, file, raw)).event
+    except FolderInUseError as error:
+        print(f"steelyard: {error} Do it through the service: --url http://127.0.0.1:8321", file=sys.stderr)
+        return IN_USE
+    except (ServiceError, RefusedError) as error:
+        raise invalid("FILE", "be a model that can decide the rows of the project", str(error)) from None
+    print(f"{'the learner' if file is None else file.name} decides from event {seq} on")
+    return 0
+
+
+def _champion_job(data: Place, project: str, file: Path | None, raw: bytes) -> ChampionJob:
+    """The job, once the model was held against the project."""
+    if file is None:
+        return ChampionJob(project, 0)
+    store = open_existing(data, readonly=True)
+    try:
+        head = store.project(project)
+        if head is None:
+            raise invalid("--project", "exist", project)
+        settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    finally:
+        store.close()
+    read_champion(raw, settings)
+    return ChampionJob(project, 0, sha256=sha256(raw).digest(), name=file.name[:100], body=raw)
 
 
 def given_token(token: str | None) -> str:
@@ -454,8 +501,7 @@ def _file_digest(path: Path) -> str:
 
 def run_export(data: Place, project: str, out: TextIO) -> None:
     """Every decision of a project as JSON lines, from the folder itself."""
-    from .events import Kind, unpack
-    from .projects import first_event
+    from .events import Kind
     from .records import RecordReader
 
     store = open_existing(data, readonly=True)

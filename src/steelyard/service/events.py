@@ -30,6 +30,7 @@ class Kind(IntEnum):
     OUTCOME = 9
     SHADOW = 10
     PROMOTE = 11
+    CHAMPION = 12
     ERASE = 13
     UPGRADE = 14
     ACCESS = 15
@@ -58,7 +59,10 @@ class Set(_Body, frozen=True):
 
 
 class Decide(_Body, frozen=True):
-    """A row is decided. ``sampled``: its chance was the floor. ``digest``: of the payload under its salt."""
+    """A row is decided. ``sampled``: its chance was the floor. ``digest``: of the payload under its salt.
+
+    Where a champion decides, ``score``, ``answer`` and ``expected`` are facts that a replay takes as they are.
+    """
 
     t: int
     model: int
@@ -68,6 +72,7 @@ class Decide(_Body, frozen=True):
     sampled: bool
     ask: bool
     digest: bytes
+    expected: float | None = None  # what the champion expects its answer to cost
 
 
 class Answer(_Body, frozen=True):
@@ -122,6 +127,13 @@ class Promote(_Body, frozen=True):
     slot: int
 
 
+class SetChampion(_Body, frozen=True):
+    """A model decides from here on, by the SHA-256 of its file; None: the learner does."""
+
+    sha256: bytes | None
+    name: str
+
+
 class Erase(_Body, frozen=True):
     """Rows are erased: that of the event's item, or what was kept long enough (``reason`` is then "age").
 
@@ -168,6 +180,7 @@ BODIES: dict[int, type[_Body]] = {
     Kind.OUTCOME: Outcome,
     Kind.SHADOW: SetShadow,
     Kind.PROMOTE: Promote,
+    Kind.CHAMPION: SetChampion,
     Kind.ERASE: Erase,
     Kind.UPGRADE: Upgrade,
     Kind.ACCESS: Access,

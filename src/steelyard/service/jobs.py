@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from .champion import Weighed
+
 Deliver = Callable[[Any], None]
 
 
@@ -94,6 +96,8 @@ class RowToDecide:
     external: str | None = None
     missing: int = 0
     unknown: int = 0
+    weighed: Weighed | None = None  # by the champion, and
+    weighed_by: tuple[bytes, int] | None = None  # by which, at the costs of which settings
 
 
 @dataclass
@@ -191,6 +195,15 @@ class PromoteJob(Job):
     """Make a shadow the learner."""
 
     slot: int = 0
+
+
+@dataclass
+class ChampionJob(Job):
+    """Have a model decide, by its digest, name and file; or the learner again (None)."""
+
+    sha256: bytes | None = None
+    name: str = ""
+    body: bytes = b""
 
 
 @dataclass

@@ -1,15 +1,19 @@
-"""Handlers of what decides and what does not: shadows and their promotion."""
+"""Handlers of what decides and what does not: the champion, shadows and their promotion."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..errors import SteelyardError
 from .access import Grant
-from .jobs import PromoteJob, RefusedError, ShadowJob
+from .champion_model import MOST_BYTES, read_champion
+from .jobs import ChampionJob, PromoteJob, RefusedError, ShadowJob
 from .replies import body_of, carried_out, json_reply
 from .routes import SentShadow, SentSlot
 from .runtime import Runtime, decoded
@@ -18,6 +22,7 @@ from .shadows import MOST_SHADOWS
 _SHADOW = msgspec.json.Decoder(SentShadow)
 _SLOT = msgspec.json.Decoder(SentSlot)
 LONGEST_RULE = 1000  # characters
+LONGEST_NAME = 100
 
 
 class ModelDesk:
@@ -32,6 +37,8 @@ class ModelDesk:
             ("GET", "shadows"): self.shadows,
             ("POST", "shadows"): self.set_shadow,
             ("POST", "promote"): self.promote,
+            ("POST", "champion"): self.set_champion,
+            ("DELETE", "champion"): self.end_champion,
         }
 
     async def shadows(self, request: Request, grant: Grant) -> Response:
@@ -53,6 +60,24 @@ class ModelDesk:
         body = await body_of(request)
         job = PromoteJob(grant.slug, grant.person, slot=_checked(decoded(_SLOT, body).slot))
         return await carried_out(self.runtime, request, job, body)
+
+    async def set_champion(self, request: Request, grant: Grant) -> Response:
+        """Have a model decide; it is read and held against the project before anything changes."""
+        body = await body_of(request, "application/octet-stream", MOST_BYTES)
+        name = request.query_params.get("name", "")
+        if len(name) > LONGEST_NAME or not name.isprintable():
+            raise RefusedError(422, "bad_query", f"name must be printable, at most {LONGEST_NAME} characters.", "name")
+        try:
+            model = await asyncio.to_thread(read_champion, body, self.runtime.snapshot(grant.slug).settings)
+        except SteelyardError as error:
+            raise RefusedError(422, "bad_model", str(error), "") from None
+        job = ChampionJob(grant.slug, grant.person, sha256=sha256(body).digest(), body=body, weight=len(body))
+        job.name = name or model.name[:LONGEST_NAME]
+        return await carried_out(self.runtime, request, job, body)
+
+    async def end_champion(self, request: Request, grant: Grant) -> Response:
+        """Have the learner decide again."""
+        return await carried_out(self.runtime, request, ChampionJob(grant.slug, grant.person), b"DELETE")
 
 
 def _checked(slot: int) -> int:

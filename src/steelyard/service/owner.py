@@ -26,6 +26,7 @@ from .events import (
     Promote,
     Retract,
     Set,
+    SetChampion,
     SetShadow,
     unpack,
 )
@@ -126,6 +127,8 @@ async def decision_page(request: Request) -> Response:
 
 def _expected(made: Decide, item: int, snapshot: Snapshot) -> str:
     """What the decision was expected to cost, and what the others were."""
+    if made.expected is not None:
+        return f"Expected cost {made.expected:.3g}, by the champion."
     costs = expected_costs(snapshot.fits, item, made.score)
     if costs is None:
         return ""
@@ -208,7 +211,7 @@ async def settings_page(request: Request) -> Response:
 
 def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:
     """Event, when, who, what; the newest first."""
-    sql = f"{_EVENT} WHERE project = ? AND kind IN (1, 2, 10, 11) ORDER BY seq DESC LIMIT ?"
+    sql = f"{_EVENT} WHERE project = ? AND kind IN (1, 2, 10, 11, 12) ORDER BY seq DESC LIMIT ?"
     found = []
     rows: list[Any] = runtime.store.connection.execute(sql, (grant.project, SHOWN_CHANGES)).fetchall()
     for row in rows:
@@ -220,6 +223,8 @@ def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:
             what = f"shadow {body.slot}: {'ended' if body.settings is None else body.settings['update']}"
         elif isinstance(body, Promote):
             what = f"shadow {body.slot} became the learner, and the learner shadow {body.slot}"
+        elif isinstance(body, SetChampion):
+            what = "the learner decides again" if body.sha256 is None else f"{body.name} decides as champion"
         else:
             assert isinstance(body, (Begin, Access))
             what = "the project began"

@@ -39,7 +39,10 @@ class ShadowReply(msgspec.Struct, frozen=True):
 
 
 class ShadowsReply(msgspec.Struct, frozen=True):
-    """The models that do not decide, by slot, how many shadows there may be, and what decides."""
+    """The models that do not decide, by slot, how many shadows there may be, and what decides.
+
+    Where a champion decides, slot 0 is the learner.
+    """
 
     shadows: list[ShadowReply]
     most: int
@@ -52,7 +55,8 @@ def shadow_comparisons(store: SQLiteStore, project: int, snapshot: Snapshot) -> 
     found = labelled(store, project, snapshot) if snapshot.shadows else None
     compared = [] if found is None else [_compared(store, project, snapshot, found, one) for one in snapshot.shadows]
     settings = snapshot.settings
-    deciding = settings.update or str(settings.update_rule())
+    champion = snapshot.champion
+    deciding = settings.update or str(settings.update_rule()) if champion is None else champion.name
     return ShadowsReply(compared, MOST_SHADOWS, deciding, "nominal 95%")
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from .._version import __version__
-from ..errors import StateError
+from ..errors import InvalidInputError, StateError
 from ..online import NUMERICS
 from ..validation.values import invalid
+from .champion import Weighed
+from .champion_model import Champion, read_champion
 from .checkpoints import pack_state, unpack_state
 from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chain, pack, payload_digest, unpack
 from .jobs import RowToDecide
@@ -41,6 +43,7 @@ class Project:
         self.new_ids: dict[str, int] = {}
         self.new_keys: set[tuple[int, str]] = set()
         self.unused_keys: set[tuple[int, str]] = set()  # of those looked up before
+        self._champion: tuple[tuple[bytes, int], Champion] | None = None
 
     # -- adding ------------------------------------------------------------------------------------------------------
 
@@ -56,9 +59,25 @@ class Project:
     def decide(self, row: RowToDecide, actor: int) -> tuple[int, Decided]:
         """Decide a row and log it."""
         seq = self.state.seq + 1
-        made = self.state.decide(seq, row.cells, self.at)
+        made = self.state.decide(seq, row.cells, self.at, row.weighed)
         self._log_decision(row, made, actor)
         return seq, made
+
+    def weigh(self, rows: Sequence[RowToDecide]) -> None:
+        """Have the champion look at rows that it has not seen, or not at these costs; most were weighed before."""
+        champion = self.state.champion
+        if champion is None:
+            return
+        by = (champion.sha256, self.state.settings_seq)
+        waiting = [row for row in rows if row.weighed_by != by]
+        if not waiting:
+            return
+        if self._champion is None or self._champion[0] != by:
+            raw = self.store.model(champion.sha256)
+            if raw is None:
+                raise StateError(f"the model {champion.sha256.hex()} of {self.slug} must be held; it is not.")
+            self._champion = by, read_champion(raw, self.state.settings)
+        weigh_rows(self._champion[1], by, waiting)
 
     def decide_many(self, rows: Sequence[RowToDecide], actors: Sequence[int]) -> list[Decided]:
         """Decide the first of some rows at once and log them; none if they must be decided one by one."""
@@ -68,7 +87,7 @@ class Project:
         return made
 
     def _log_decision(self, row: RowToDecide, made: Decided, actor: int) -> None:
-        t, model, score, answer, chance, sampled, ask = made
+        t, model, score, answer, chance, sampled, ask, expected = made
         body = Decide(
             t=t,
             model=model,
@@ -78,6 +97,7 @@ class Project:
             sampled=sampled,
             ask=ask,
             digest=payload_digest(row.payload),
+            expected=expected,
         )
         seq = self.state.seq + 1
         self.emit(body, item=seq, actor=actor)
@@ -151,6 +171,23 @@ class Project:
         """Keep the state up to here, in the open transaction."""
         self.store.save_checkpoint(self.id, self.state.seq, NUMERICS, pack_state(self.state), pinned)
         self.since_checkpoint = 0
+
+
+def weigh_rows(champion: Champion, by: tuple[bytes, int], rows: Sequence[RowToDecide]) -> None:
+    """Note what a champion says about rows; one it cannot decide is left without, and refused later."""
+    try:
+        found: list[Weighed | None] = list(champion.weigh([row.cells for row in rows]))
+    except InvalidInputError:
+        found = [_weighed(champion, row) for row in rows]
+    for row, weighed in zip(rows, found, strict=True):
+        row.weighed, row.weighed_by = weighed, by
+
+
+def _weighed(champion: Champion, row: RowToDecide) -> Weighed | None:
+    try:
+        return champion.weigh([row.cells])[0]
+    except InvalidInputError:
+        return None
 
 
 def create_project(

@@ -140,7 +140,8 @@ class Question:
         """The question as it was."""
         state, paid, label, n, votes, *marks = values[6:]
         made = cls(*values[:6])
-        made.ruled, made.erased, others = [*marks, *(False, False, ())[len(marks) :]]  # earlier versions had fewer
+        known: list[Any] = [*marks, *[False, False, []][len(marks) :]]  # earlier versions had fewer
+        made.ruled, made.erased, others = known
         made.others = tuple((slot, answer) for slot, answer in others)
         made.state, made.paid, made.label, made.n = QuestionState(state), paid, label, n
         made.votes = {person: (label, seq) for person, label, seq in votes}

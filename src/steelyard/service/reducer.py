@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ..active import AskAtLeast, QueryRule
+from ..active import AskAtLeast, QueryInput, QueryRule, draw
 from ..errors import InvalidInputError, StateError, SteelyardError
 from ..online import OnlineClassifier
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
+from .champion import ChampionHead, Weighed
 from .events import (
     Adjudicate,
     Answer,
@@ -33,6 +34,7 @@ from .events import (
     Promote,
     Retract,
     Set,
+    SetChampion,
     SetShadow,
     Skip,
     Upgrade,
@@ -74,6 +76,7 @@ class Decided(NamedTuple):
     chance: float
     sampled: bool
     ask: bool
+    expected: float | None = None
 
 
 class Answered(NamedTuple):
@@ -98,6 +101,7 @@ class State:
         self.query: QueryRule = settings.first_query()
         self.learner: Learner = new_learner(settings, self.query, self.encoder.width)
         self.shadows: dict[int, Shadow] = {}  # by slot, in their order
+        self.champion: ChampionHead | None = None  # what decides in the place of the learner
         self.budget = BudgetLedger(settings.budget)
         self.questions: dict[int, Question] = {}
         self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
@@ -109,8 +113,11 @@ class State:
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def decide(self, item: int, cells: list[Cell], at: int) -> Decided:
-        """Prepare, decide, perhaps ask. A row the learner refuses raises and changes nothing."""
+    def decide(self, item: int, cells: list[Cell], at: int, weighed: Weighed | None = None) -> Decided:
+        """Prepare, decide, perhaps ask. A row the learner refuses raises and changes nothing.
+
+        Where there is a champion, ``weighed`` is what it says about the row.
+        """
         learner, mark = self.learner, self.encoder.mark()
         try:
             row = self.encoder.one(cells)
@@ -118,21 +125,37 @@ class State:
         except SteelyardError:
             self.encoder.restore(mark)
             raise
-        answer = int(answer)
+        answer, expected, own = int(answer), None, None
+        if self.champion is not None:
+            if weighed is None:
+                raise StateError(f"event {item} must hold what the champion said; it does not.")
+            own = answer
+            score, answer, expected = weighed
+            chance, ask = self._asks(t, score, answer)
+            learner.set_counts(rounds=t + 1, spent=self.budget.spent, reserved=self.budget.reserved + ask)
         self.pace.note(score if len(self.settings.classes) == 2 or answer != 0 else -score)
         self.reach += chance > 0
         floor = self.query.floor if isinstance(self.query, AskAtLeast) else 0.0
         if ask:
             expires = at + self.settings.expire * SECOND
-            self._ask(Question(item, expires, score, answer, chance, self.reach), row, t)
-        decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask)
+            self._ask(Question(item, expires, score, answer, chance, self.reach), row, t, own)
+        decided = Decided(t, self.model, score, answer, chance, 0 < chance <= floor, ask, expected)
         self._keep_pace(t + 1)
         return decided
+
+    def _asks(self, t: int, score: float, answer: int) -> tuple[float, bool]:
+        """Chance and draw of a round that the learner does not decide, as its stream would have them."""
+        if self.budget.left <= 0:
+            return 0.0, False
+        positive = answer != 0
+        signed = score if len(self.settings.classes) == 2 or positive else -score
+        chance = float(self.query.query_probability(QueryInput(signed, positive, t)))
+        return chance, chance >= 1.0 or draw(self.settings.seed, t) < chance
 
     @property
     def decides_many(self) -> bool:
         """Whether :meth:`decide_many` can be used at all."""
-        return self.encoder.all_numbers and isinstance(self.learner, OnlineClassifier)
+        return self.champion is None and self.encoder.all_numbers and isinstance(self.learner, OnlineClassifier)
 
     def decide_many(self, item: int, payloads: Sequence[bytes], times: Sequence[int]) -> list[Decided]:
         """:meth:`decide` for the first of many rows, as many as one call of the library can; bit for bit the same.
@@ -162,9 +185,10 @@ class State:
         self._keep_pace(t[-1] + 1)
         return list(map(Decided, t, itertools.repeat(self.model), score, answer, chance, sampled, ask))
 
-    def _ask(self, question: Question, row: Row, t: int) -> None:
+    def _ask(self, question: Question, row: Row, t: int, own: int | None = None) -> None:
+        """``own``: what the learner would have answered, where a champion decides."""
         before = Counts(t, self.budget.spent, self.budget.reserved)
-        answers = [(slot, shadow.answer(row, before)) for slot, shadow in self.shadows.items()]
+        answers = [(0, own), *((slot, shadow.answer(row, before)) for slot, shadow in self.shadows.items())]
         question.others = tuple((slot, answer) for slot, answer in answers if answer is not None)
         self.budget.reserve()
         self.questions[question.item] = question
@@ -336,7 +360,7 @@ class State:
 
     def fit_due(self) -> bool:
         """Whether labels have grown enough for another pair."""
-        if len(self.settings.classes) != 2:
+        if len(self.settings.classes) != 2 or self.champion is not None:
             return False
         labels, last = self.budget.spent - self.fit_after[1], self.fits[-1].labels if self.fits else 0
         return labels >= max(LEAST_LABELS, GROWTH * last)
@@ -401,6 +425,8 @@ class State:
         self._forget_fit(seq)
         for shadow in self.shadows.values():
             shadow.since, shadow.reach = seq, self.reach
+        if self.champion is not None:
+            self.champion = self.champion._replace(since=seq, reach=self.reach)
 
     def _forget_fit(self, seq: int) -> None:
         """The scores from here on are those of another model: what they mean is not known yet."""
@@ -448,10 +474,7 @@ class State:
         return found
 
     def promote(self, slot: int, seq: int) -> None:
-        """The shadow is the learner from here on, and the learner its shadow; promoted again, all is as before.
-
-        Scores are on another scale then, so with pace the query rule begins as that of a new project.
-        """
+        """The shadow is the learner from here on, and the learner its shadow; promoted again, all is as before."""
         check_slot(slot)
         shadow = self.shadow(slot)
         if shadow.ended:
@@ -461,11 +484,25 @@ class State:
         self.settings = shadow.settings(self.settings)
         self.learner, shadow.learner, shadow.update = shadow.learner, self.learner, before
         self.training.swap(slot)
+        self._begin_pace()
+        self._replaced(seq)
+        self.settings_seq = seq
+
+    def _begin_pace(self) -> None:
+        """Scores are on another scale from here on: with pace, the query rule begins as that of a new project."""
         if self.settings.pace:
             self.pace, self.query = Pace(self.learner.n_rounds_ + FIRST), self.settings.first_query()
         self._ask_by(self.query)
+
+    # -- champion ----------------------------------------------------------------------------------------------------
+
+    def set_champion(self, sha256: bytes | None, name: str, seq: int) -> None:
+        """A model decides from here on, while the learner goes on learning; None: the learner decides again."""
+        if sha256 is None and self.champion is None:
+            raise ConflictError("no_champion", "a champion must decide to be taken away; there is none.")
+        self.champion = None if sha256 is None else ChampionHead(sha256, name)
+        self._begin_pace()
         self._replaced(seq)
-        self.settings_seq = seq
 
     # -- the whole ---------------------------------------------------------------------------------------------------
 
@@ -503,6 +540,7 @@ class State:
             "fit_after": list(self.fit_after),
             "renewed": list(self.renewed),
             "shadows": [shadow.to_list() for shadow in self.shadows.values()],
+            "champion": None if self.champion is None else [self.champion.sha256.hex(), *self.champion[1:]],
         }
 
 
@@ -550,6 +588,8 @@ def apply(state: State, event: Event, payload: bytes | None, rows: Rows) -> None
         state.set_shadow(body.slot, body.settings, rows, event.seq)
     elif isinstance(body, Promote):
         state.promote(body.slot, event.seq)
+    elif isinstance(body, SetChampion):
+        state.set_champion(body.sha256, body.name, event.seq)
     elif isinstance(body, Outcome):
         state.outcomes += 1
     elif isinstance(body, Erase):
@@ -623,7 +663,8 @@ def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | 
     digest = payload_digest(payload)
     if digest != body.digest:
         raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), digest.hex())
-    _compare_decision(event.seq, body, digest, state.decide(event.seq, unpack_cells(payload), event.at))
+    weighed = None if state.champion is None else Weighed(body.score, body.answer, body.expected)
+    _compare_decision(event.seq, body, digest, state.decide(event.seq, unpack_cells(payload), event.at, weighed))
 
 
 def _compare(seq: int, names: tuple[str, ...], logged: tuple[Any, ...], computed: tuple[Any, ...]) -> None:

@@ -41,7 +41,7 @@ async def body_of(request: Request, takes: str = "application/json", most: int =
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != takes:
         message = f"the body must be {takes}. Send: Content-Type: {takes}"
-        code = "no_json" if takes == "application/json" else "no_csv"
+        code = {"application/json": "no_json", "text/csv": "no_csv"}.get(takes, "wrong_type")
         raise RefusedError(415, code, message, "Content-Type")
     return body
 

@@ -115,6 +115,7 @@ class SummaryReply(msgspec.Struct, frozen=True):
     missing_cells: int
     unknown_fields: int
     shadows: int
+    champion: str | None
 
 
 class LoggedDecision(msgspec.Struct, frozen=True):
@@ -290,6 +291,18 @@ ROUTES = (
     RouteInfo("PATCH", f"{V1}/settings", OWNER, "Change settings (If-Match: seq).", dict[str, Any], SettingsReply),
     RouteInfo("POST", f"{V1}/shadows", OWNER, "Begin or end a shadow.", SentShadow, EventReply, True),
     RouteInfo("POST", f"{V1}/promote", OWNER, "Make a shadow the learner.", SentSlot, EventReply, True),
+    RouteInfo(
+        "POST",
+        f"{V1}/champion",
+        OWNER,
+        "Have a model decide: a .steelyard file.",
+        str,
+        EventReply,
+        True,
+        query=("name",),
+        takes="application/octet-stream",
+    ),
+    RouteInfo("DELETE", f"{V1}/champion", OWNER, "Have the learner decide again.", None, EventReply, True),
     RouteInfo("POST", f"{V1}/erase", OWNER, "Erase rows.", SentErasure, EraseReply, True),
     RouteInfo("POST", "/v1/projects", OWNER, "Begin a project.", SentProject, ProjectReply, status=201),
     RouteInfo("POST", "/v1/projects/guess", OWNER, "Guess columns.", str, GuessReply, takes="text/csv"),
@@ -325,6 +338,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 _PRICE = {"type": "number", "minimum": 0, "maximum": 1e12}
 _QUERY = {
     "only": {"type": "string", "enum": ["all", "labelled"]},
+    "name": {"type": "string", "maxLength": 100},
     "fn": _PRICE,
     "fp": _PRICE,
     "threshold": {"type": "number", "minimum": -1e12, "maximum": 1e12},

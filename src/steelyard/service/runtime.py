@@ -17,12 +17,14 @@ from typing import Any
 import msgspec
 
 from .access import IDLE, AccessBook, Grant, Session
+from .champion_model import Champion, read_champion
 from .clock import Clock
 from .jobs import Job, RefusedError, RowToDecide, StoreJob
 from .leases import Leases
 from .metrics import Metrics
 from .overview import Overviews
 from .places import Place, open_place
+from .projects import weigh_rows
 from .records import SALT_BYTES, BadRecordError, Cell, RecordReader, pack_cells
 from .sqlite import SQLiteStore
 from .writer import Snapshot, Writer
@@ -78,6 +80,7 @@ class Runtime:
         self.stopping: Callable[[], bool] = lambda: False
         self.least_disk = LEAST_DISK
         self._readers: dict[str, RecordReader] = {}
+        self._champions: dict[str, tuple[tuple[bytes, int], Champion]] = {}
         self._disk = (0.0, 0)
         self._salt = Salts()
         self._seen: dict[bytes, int] = {}
@@ -258,6 +261,23 @@ class Runtime:
         except BadRecordError as error:
             raise RefusedError(422, "bad_row", str(error), error.where) from None
         return RowToDecide(cells, payload, external, missing, unknown)
+
+    async def weigh(self, slug: str, rows: Iterable[RowToDecide | RefusedError]) -> None:
+        """Where a champion decides, have it look at rows before they enter the queue, in a thread."""
+        snapshot = self.snapshot(slug)
+        if snapshot.champion is None:
+            return
+        by = (snapshot.champion.sha256, snapshot.settings_seq)
+        known = self._champions.get(slug)
+        if known is None or known[0] != by:
+            raw = self.store.model(snapshot.champion.sha256)
+            if raw is None:
+                return  # the writer says what is wrong
+            known = by, await asyncio.to_thread(read_champion, raw, snapshot.settings)
+            self._champions[slug] = known
+        sent = [row for row in rows if isinstance(row, RowToDecide)]
+        if sent:
+            await asyncio.to_thread(weigh_rows, known[1], by, sent)
 
 
 def open_reader(place: Place) -> SQLiteStore:

@@ -285,6 +285,20 @@ class SQLiteStore:
         row = self.connection.execute(sql, (project, external)).fetchone()
         return None if row is None else int(row[0])
 
+    # -- models ------------------------------------------------------------------------------------------------------
+
+    def save_model(self, sha256: bytes, body: bytes) -> None:
+        """Keep the file of a model, by its digest."""
+        sql = "INSERT INTO model (sha256, body) VALUES (?, ?) ON CONFLICT (sha256) DO NOTHING"
+        self.connection.execute(sql, (sha256, body))
+
+    def model(self, sha256: bytes) -> bytes | None:
+        """The file of a model; None if it is not held."""
+        if not self.columns("model"):
+            return None  # an earlier schema, only read
+        row = self.connection.execute("SELECT body FROM model WHERE sha256 = ?", (sha256,)).fetchone()
+        return None if row is None else bytes(row[0])
+
     # -- checkpoints -------------------------------------------------------------------------------------------------
 
     def newest_checkpoint(self, project: int, numerics: int) -> StoredCheckpoint | None:

@@ -21,6 +21,7 @@ from .events import (
     Promote,
     Retract,
     Set,
+    SetChampion,
     SetShadow,
     Skip,
     unpack,
@@ -31,6 +32,7 @@ from .jobs import (
     AnswerJob,
     AnswerReply,
     AnswersReply,
+    ChampionJob,
     CloseJob,
     DecideJob,
     DecisionReply,
@@ -90,7 +92,7 @@ def carry_out(project: Project, job: Job) -> Any:
         return _expire(project)
     if isinstance(job, SetJob):
         return _set(project, job)
-    if isinstance(job, (ShadowJob, PromoteJob)):
+    if isinstance(job, (ShadowJob, PromoteJob, ChampionJob)):
         return _change_models(project, job)
     if isinstance(job, EraseJob):
         return _erase(project, job)
@@ -141,6 +143,7 @@ def _decide(project: Project, job: DecideJob) -> list[DecisionReply | RefusedErr
     first = project.state.seq + 1
     replies: list[DecisionReply | RefusedError] = []
     refused: Refusals = []
+    project.weigh([row for row in job.rows if isinstance(row, RowToDecide)])
     alone = 0 if project.state.decides_many and len(job.rows) > 1 else len(job.rows)  # up to here one by one
     while len(replies) < len(job.rows):
         position = len(replies)
@@ -184,6 +187,9 @@ def _decide_row(project: Project, row: RowToDecide | RefusedError, actor: int) -
         item = _known_item(project, row.external)
         if item is not None:
             return _decided_before(project, item, row)
+    if project.state.champion is not None and row.weighed is None:
+        message = "the champion must be able to decide the row; it is not. Look at its columns."
+        raise RefusedError(422, "bad_row", message, "row")
     try:
         item, made = project.decide(row, actor)
     except SteelyardError as error:
@@ -215,8 +221,10 @@ def logged_decision(project: Project, item: int) -> DecisionReply:
 
 def _reply(project: Project, item: int, made: Decided | Decide) -> DecisionReply:
     label = project.state.labels[made.answer]
-    expected = expected_costs(project.state.fits, item, made.score) if project.state.fits else None
-    cost = None if expected is None else expected[made.answer]
+    cost = made.expected
+    if cost is None and project.state.fits:
+        expected = expected_costs(project.state.fits, item, made.score)
+        cost = None if expected is None else expected[made.answer]
     return DecisionReply(item, made.t, label, made.score, cost, made.chance, made.ask, made.model)
 
 
@@ -377,16 +385,21 @@ def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
     return seq
 
 
-def _change_models(project: Project, job: ShadowJob | PromoteJob) -> EventReply:
-    """Begin, end or promote a shadow."""
+def _change_models(project: Project, job: ShadowJob | PromoteJob | ChampionJob) -> EventReply:
+    """Begin, end or promote a shadow; have a champion decide, or the learner again."""
     state = project.state
     project.flush()
     project.save_checkpoint()
-    body: SetShadow | Promote
+    body: SetShadow | Promote | SetChampion
     try:
         if isinstance(job, ShadowJob):
             state.set_shadow(job.slot, job.settings, project.rows, state.seq + 1)
             body = SetShadow(slot=job.slot, settings=job.settings)
+        elif isinstance(job, ChampionJob):
+            state.set_champion(job.sha256, job.name, state.seq + 1)
+            body = SetChampion(sha256=job.sha256, name=job.name)
+            if job.sha256 is not None:
+                project.store.save_model(job.sha256, job.body)
         else:
             state.promote(job.slot, state.seq + 1)
             body = Promote(slot=job.slot)

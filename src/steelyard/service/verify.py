@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+import msgspec
+
 from ..errors import StateError, SteelyardError
-from .events import Kind
-from .projects import check_chain, rebuilt_tables, recomputed_before, replayed
+from .champion_model import Champion, read_champion
+from .events import Decide, Kind, unpack
+from .projects import check_chain, first_event, rebuilt_tables, recomputed_before, replayed
+from .records import Cell, unpack_cells
+from .reducer import DivergedReplayError
+from .settings import ProjectSettings, changed_settings
 from .sqlite import SQLiteStore
 from .store import ProjectHead
+
+SAME_NUMBER = 1e-9  # what machines may differ by
+AT_ONCE = 1000  # rows that a champion is asked about
 
 
 class Verified(NamedTuple):
@@ -21,6 +31,8 @@ class Verified(NamedTuple):
     since: int  # the event from which decisions were computed again
     gap: tuple[int, int] | None = None  # the events that cannot be computed again
     why: str = ""
+    weighed: int = 0  # decisions of champions that were computed again
+    not_weighed: int = 0  # and that were not, because their model or their row is not held
 
 
 def verify_service(store: SQLiteStore) -> Verified:
@@ -46,7 +58,50 @@ def verify_project(store: SQLiteStore, head: ProjectHead) -> Verified:
             differing = sorted(map(repr, set(map(repr, stored[name])) ^ set(map(repr, rows))))
             raise StateError(f"table {name} of {head.slug} must be what the log says; it is not: {differing[:2]}.")
     gap, why = _gap(store, head, since)
-    return Verified(head.slug, head.head, head.chain.hex(), state.digest(), since, gap, why)
+    weighed = check_champions(store, head)
+    return Verified(head.slug, head.head, head.chain.hex(), state.digest(), since, gap, why, *weighed)
+
+
+def check_champions(store: SQLiteStore, head: ProjectHead) -> tuple[int, int]:
+    """Decisions of champions that were computed again, and that could not be; raises where one differs."""
+    if not store.last_of_kind(head.id, (Kind.CHAMPION,)):
+        return 0, 0
+    settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    champion: Champion | None = None
+    decides = False
+    waiting: list[tuple[int, Decide, list[Cell]]] = []
+    done = left = 0
+    for event, payload in store.history(head.id, 1):
+        if event.kind == Kind.DECIDE:
+            if decides and champion is not None and payload is not None:
+                waiting.append((event.seq, unpack(event), unpack_cells(payload)))
+            left += decides and (champion is None or payload is None)
+        if event.kind in (Kind.SET, Kind.CHAMPION) or len(waiting) == AT_ONCE:
+            done += _check_weighed(champion, waiting)
+            waiting = []
+        if event.kind == Kind.SET:
+            settings = changed_settings(settings, unpack(event).changes)
+            champion = None if champion is None else Champion(champion.model, settings)
+        elif event.kind == Kind.CHAMPION:
+            digest = unpack(event).sha256
+            raw = None if digest is None else store.model(digest)
+            decides = digest is not None
+            champion = None if raw is None else read_champion(raw, settings)
+    return done + _check_weighed(champion, waiting), left
+
+
+def _check_weighed(champion: Champion | None, decisions: list[tuple[int, Decide, list[Cell]]]) -> int:
+    if champion is None or not decisions:
+        return 0
+    found = champion.weigh([cells for _, _, cells in decisions])
+    for (seq, logged, _), now in zip(decisions, found, strict=True):
+        same = math.isclose(logged.score, now.score, rel_tol=SAME_NUMBER, abs_tol=SAME_NUMBER)
+        if logged.expected is not None and now.expected is not None and same:
+            same = math.isclose(logged.expected, now.expected, rel_tol=SAME_NUMBER, abs_tol=SAME_NUMBER)
+        if not same or (logged.answer != now.answer and abs(now.score) > SAME_NUMBER):
+            was = (logged.score, logged.answer, logged.expected)
+            raise DivergedReplayError(seq, "what the champion said", was, tuple(now))
+    return len(decisions)
 
 
 def _gap(store: SQLiteStore, head: ProjectHead, since: int) -> tuple[tuple[int, int] | None, str]:

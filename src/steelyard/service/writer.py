@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from ..errors import SteelyardError
+from .champion import ChampionHead
 from .clock import Clock
 from .expected import FittedPair
 from .jobs import DecideJob, Job, RefusedError, StoreJob
 from .projects import Project, load_project
+from .reducer import State
 from .sqlite import SQLiteStore
 from .tasks import carry_out, decide_singles, single_and_new
 
@@ -52,6 +54,7 @@ class Snapshot:
     unknown: int
     fits: tuple[FittedPair, ...] = ()
     shadows: tuple[ShadowHead, ...] = ()
+    champion: ChampionHead | None = None
 
 
 class ShadowHead(NamedTuple):
@@ -254,7 +257,8 @@ class Writer:
             missing=project.missing,
             unknown=project.unknown,
             fits=tuple(state.fits),
-            shadows=tuple(ShadowHead(*shadow.to_list()) for shadow in state.shadows.values()),
+            shadows=shadow_heads(state),
+            champion=state.champion,
         )
 
 
@@ -264,6 +268,15 @@ def _singles(project: Project, jobs: list[Job], first: int) -> list[DecideJob]:
     while last < len(jobs) and jobs[last].project == project.slug and single_and_new(project, jobs[last]):
         last += 1
     return cast(list[DecideJob], jobs[first:last])
+
+
+def shadow_heads(state: State) -> tuple[ShadowHead, ...]:
+    """What does not decide: where there is a champion the learner, in slot 0, and the shadows."""
+    found = [ShadowHead(*shadow.to_list()) for shadow in state.shadows.values()]
+    if state.champion is not None:
+        update = state.settings.update or str(state.settings.update_rule())
+        found.insert(0, ShadowHead(0, update, state.champion.since, state.champion.reach))
+    return tuple(found)
 
 
 def _deliver_each(outcomes: list[tuple[Job, Outcome]]) -> None:

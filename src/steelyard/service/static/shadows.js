@@ -1,4 +1,5 @@
-// The shadows of a project: what each would have cost, and for its owner beginning, ending and promoting them.
+// The models of a project that do not decide: what each would have cost; its owner begins, ends and promotes them, and
+// may have a frozen model decide.
 import { make, send } from "./session.js";
 
 const body = document.getElementById("shadows");
@@ -18,7 +19,12 @@ function difference(one) {
 }
 
 function acts(one) {
-  if (!("owner" in body.dataset) || !one.slot) return [];
+  if (!("owner" in body.dataset)) return [];
+  if (!one.slot) {
+    const decide = make("button", { type: "button", "aria-label": `let it decide: ${one.name}` }, "let it decide");
+    decide.addEventListener("click", () => act("champion", undefined, `${one.name} decides again.`, "DELETE"));
+    return [decide];
+  }
   const promote = make("button", { type: "button", disabled: one.ended }, "promote");
   const end = make("button", { type: "button" }, "end");
   promote.addEventListener("click", () => act("promote", { slot: one.slot }, `${one.name} is the learner now.`));
@@ -44,9 +50,9 @@ async function look() {
   }
 }
 
-async function act(path, sent, done) {
+async function act(path, sent, done, method = "POST", headers = {}) {
   try {
-    await send("POST", `${place}/${path}`, sent, { "Idempotency-Key": crypto.randomUUID() });
+    await send(method, `${place}/${path}`, sent, { ...headers, "Idempotency-Key": crypto.randomUUID() });
     if (body.contains(document.activeElement)) document.activeElement.blur();
     said.textContent = done;
     await look();
@@ -62,6 +68,16 @@ if (form) {
     const slot = [...Array(known.most).keys()].map((n) => n + 1).find((n) => !used.includes(n));
     if (slot === undefined) said.textContent = `There may be ${known.most} shadows. End one first.`;
     else act("shadows", { slot, update: form.elements.update.value }, `Shadow ${slot} begins; it knows every label so far.`);
+  });
+}
+
+const model = document.getElementById("new-champion");
+if (model) {
+  model.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [file] = model.elements.model.files;
+    const path = `champion?name=${encodeURIComponent(file.name.slice(0, 100))}`;
+    act(path, file, `${file.name} decides from now on; the learner goes on learning.`, "POST", { "Content-Type": "application/octet-stream" });
   });
 }
 
