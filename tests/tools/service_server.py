@@ -183,10 +183,10 @@ def call(url: str, method: str, path: str, *, token=None, body=None, headers=Non
         sent = json.dumps(body).encode()
     if sent is not None:
         given.setdefault("Content-Type", "application/json")
-    connection.request(method, path, sent, given)
-    response = connection.getresponse()
-    raw = response.read()
-    connection.close()
+    with contextlib.closing(connection):  # also where the server was killed meanwhile
+        connection.request(method, path, sent, given)
+        response = connection.getresponse()
+        raw = response.read()
     kind = response.headers.get("content-type", "")
     said = json.loads(raw) if raw and kind == "application/json" else raw
     return response.status, {name.lower(): value for name, value in response.getheaders()}, said
