@@ -33,7 +33,7 @@ from steelyard.reproduction.results import Results, Run
 from steelyard.reproduction.runs import PROTOCOLS, Wish, protocol_of, run_recipe
 from steelyard.reproduction.sequential import LookSchedule as Looks
 
-RESULTS = Path(__file__).parent / "results" / "claim_words.json"
+RESULTS = Path(__file__).parent / "results" / "claim_words.jsonl"
 TRUTHS = {"no difference": 0.0, "small": 0.2, "large": 1.0, "reversed": -0.3}
 TRUE_WORDS = {"no difference": (), "small": ("holds",), "large": ("holds",), "reversed": ("fails",)}
 WAYS = ("once, 10 runs", "--decide after that", "--decide from nothing")
@@ -133,8 +133,8 @@ def counted(recipes: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Count, print and keep."""
     lines = counted(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
-    about = {"commit": provenance().commit, "dirty": provenance().dirty, "package": provenance().package}
-    RESULTS.write_text(json.dumps({"about": about, "last look": MOST, "lines": lines}, indent=1) + "\n")
+    about = {"commit": provenance().commit, "dirty": provenance().dirty, "last look": MOST}
+    RESULTS.write_text("".join(json.dumps(about | line) + "\n" for line in lines))
     for line in lines:
         print(" ".join(f"{key} {value}" for key, value in line.items()))
     for way in WAYS:

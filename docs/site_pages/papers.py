@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import subprocess
 import tomllib
@@ -59,7 +60,33 @@ def overview(folders: list[Path]) -> str:
     lines += ["", "On other samples of this size, where the protocol says anything about them:\n"]
     lines += verdict_counts(folders, "on other samples", WORDS[:3])
     lines += ["", "## Some numbers", "", "Means ± their standard errors.", "", headlines(folders[0].parent)]
+    lines += ["", *wrong_words(folders[0].parents[1] / "bench" / "results" / "claim_words.jsonl")]
     return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *[folder.name[:3] for folder in folders], "```", ""])
+
+
+def wrong_words(path: Path) -> list[str]:
+    """How often the words are wrong where the truth is known, as ``bench/claim_words.py`` counted it."""
+    kept = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        "## How often a word is wrong",
+        "",
+        f"`python bench/claim_words.py`, commit {kept[0]['commit']}: recipes whose truth is known, judged by the "
+        "code that judges the papers. Learner A is said to beat B; it is ahead by nothing, 0.2, 1 or -0.3 standard "
+        f"deviations of a score. `--decide` looks at 20, 40, ... {kept[0]['last look']} runs. Where nothing differs "
+        "both *holds* and *fails* count as wrong, and one test at 5% on each side says one of them in a tenth of the "
+        "cases: who has not run the experiment yet is better served by `--decide` from nothing.",
+        "",
+        "| how it is judged | A is ahead by | holds | fails | undecided | wrong |",
+        "|---|---|---|---|---|---|",
+    ]
+    for way in dict.fromkeys(line["way"] for line in kept):
+        mine = [line for line in kept if line["way"] == way]
+        for line in mine:
+            counts = " | ".join(str(line[word]) for word in ("holds", "fails", "undecided"))
+            lines.append(f"| {way} | {line['truth']} | {counts} | {line['wrong']} of {line['recipes']} |")
+        wrong, recipes = (sum(line[key] for line in mine) for key in ("wrong", "recipes"))
+        lines.append(f"| {way} | all four | | | | **{wrong} of {recipes}, {wrong / recipes:.1%}** |")
+    return lines
 
 
 def verdict_counts(folders: list[Path], column: str, words: tuple[str, ...]) -> list[str]:

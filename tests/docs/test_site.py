@@ -1,6 +1,7 @@
 """README is short; every public name, command and option has its place on the site."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -116,3 +117,18 @@ def test_pages_of_papers_hold_no_pictures_and_show_those_that_are_kept() -> None
         words = [row["verdict"] for row in papers.rows_of(folder / "results" / "verdicts.csv")]
         counts = " | ".join(str(words.count(word)) for word in papers.WORDS)
         assert f"| [{folder.name[:3]}]({folder.name[:3]}.md) | {counts} |" in front
+
+
+def test_pages_of_papers_say_what_is_left_to_decide_and_how_often_words_are_wrong(tmp_path: Path) -> None:
+    shown = papers.pages(ROOT)
+    left = [row for row in papers.rows_of(ROOT / "papers/004-cs-ldm/results/verdicts.csv") if row["to decide it"]]
+    assert left
+    for row in left:
+        assert f" To decide it: {row['to decide it']}." in shown["papers/004.md"]
+    kept = tmp_path / "claim_words.jsonl"
+    line = {"commit": "abc", "last look": 320, "way": "once", "recipes": 200, "holds": 5, "fails": 7, "undecided": 188}
+    truths = [line | {"truth": "no difference", "wrong": 12}, line | {"truth": "reversed", "wrong": 5}]
+    kept.write_text("".join(json.dumps(each) + "\n" for each in truths))
+    lines = papers.wrong_words(kept)
+    assert "| once | reversed | 5 | 7 | 188 | 5 of 200 |" in lines
+    assert lines[-1] == "| once | all four | | | | **17 of 400, 4.2%** |"
