@@ -351,8 +351,9 @@ def brier_curve(
     fp = _share_at_least(p[~truth], share[~truth], high)
     fn = share[truth].sum() - _share_at_least(p[truth], share[truth], high)
     loss = 2 * np.stack([low * fp + (1 - low) * fn, high * fp + (1 - high) * fn])
-    fn, fp = _unit_stakes(answers)
-    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], float(ratio(fn, fn + fp)))
+    stakes = _unit_stakes(answers)
+    operating = float(ratio(stakes[0], sum(stakes)))
+    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], operating)
 
 
 def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Predictions, Floats]:
