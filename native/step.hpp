@@ -43,8 +43,11 @@ inline std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-inline double draw(std::uint64_t seed, std::uint64_t t) {
-  return static_cast<double>(mixed(mixed(seed) ^ t) >> 11) * 0x1.0p-53;
+// The same where `mixed(seed)`, the half that all rounds share, is at hand.
+inline double draw_from(std::uint64_t mixed_seed, std::uint64_t t) {
+  return static_cast<double>(mixed(mixed_seed ^ t) >> 11) * 0x1.0p-53;
 }
+
+inline double draw(std::uint64_t seed, std::uint64_t t) { return draw_from(mixed(seed), t); }
 
 } // namespace steelyard

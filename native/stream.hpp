@@ -26,6 +26,7 @@ struct StreamConfig {
   double adaptive_odds;   // eta_p / eta_n of the adaptive rho, 0 if costs are fixed
   bool adaptive_positive; // the class that rho belongs to
   bool fit_intercept;     // an intercept learned like a weight of a feature that is always 1
+  std::uint64_t mixed_seed = mixed(seed);
   bool queries_all() const { return std::holds_alternative<AskAll>(query) && std::isinf(limit) && std::isinf(rate); }
 };
 
@@ -69,8 +70,8 @@ struct Stream : Counts {
     QueryDecision decision{0.0, false};
     if (may_query()) {
       decision.probability = std::max(probability, config.floor);
-      decision.query =
-          decision.probability >= 1.0 || (given_draw ? *given_draw : draw(config.seed, t)) < decision.probability;
+      decision.query = decision.probability >= 1.0 ||
+                       (given_draw ? *given_draw : draw_from(config.mixed_seed, t)) < decision.probability;
     }
     end_round();
     return decision;

@@ -31,7 +31,8 @@ struct Scaling {
 };
 
 inline double hinge(const UpdateInput &s) { return 1.0 - s.margin(); }
-inline double sign_of(double score) { return score >= 0 ? 1.0 : -1.0; } // sign(0) = +1, as in Table II of paper 000
+// sign(score) != y with sign(0) = +1, as in Table II of paper 000; y is +1 or -1.
+inline bool wrong_sign(const UpdateInput &s) { return (s.score >= 0) != (s.y > 0); }
 inline Step additive(double add) { return {1.0, add, 0.0}; }
 
 struct Perceptron { // Rosenblatt; the two readings differ at score 0 only
@@ -39,7 +40,7 @@ struct Perceptron { // Rosenblatt; the two readings differ at score 0 only
   using Kind = Additive;
   bool margin_decides;
   Step operator()(const UpdateInput &s) const {
-    const bool wrong = margin_decides ? s.margin() <= 0 : sign_of(s.score) != s.y;
+    const bool wrong = margin_decides ? s.margin() <= 0 : wrong_sign(s);
     return additive(wrong ? s.y : 0.0);
   }
 };
@@ -49,7 +50,7 @@ struct ROMMA { // Li & Long 1999: the shortest w that satisfies the newest examp
   using Kind = Scaling;
   bool aggressive;
   STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
-    const bool learn = aggressive ? s.margin() < 1 : sign_of(s.score) != s.y;
+    const bool learn = aggressive ? s.margin() < 1 : wrong_sign(s);
     if (!learn || s.x2 == 0)
       return {};
     if (s.w2 == 0)
@@ -113,7 +114,7 @@ struct CPAPB { // Crammer et al. 2006, sec. 8, prediction-based: mistakes only, 
   using Kind = AdditiveByNorm;
   double C;
   STEELYARD_INLINED Step operator()(const UpdateInput &s) const {
-    if (sign_of(s.score) == s.y || s.x2 == 0)
+    if (!wrong_sign(s) || s.x2 == 0)
       return {};
     return additive(s.y * std::min(C, (std::sqrt(s.cost) - s.margin()) / s.x2));
   }
@@ -179,7 +180,7 @@ struct LogisticGradient { // the gradient of cost * log(1 + exp(-y f)); never ex
 
 // The rules that have a kernel: everything else is derived from this list. A loop asks for the rules of its kind in
 // this order, so the ones used most stand first.
-using Updates = std::tuple<CSOGD2, CSOGD1, PA1, PA, PA2, CSOALHinge, CSOALPA, Perceptron, ROMMA, PAUM, CPAPB,
+using Updates = std::tuple<CSOGD2, CSOGD1, PA1, PA, PA2, Perceptron, CSOALHinge, CSOALPA, ROMMA, PAUM, CPAPB,
                            CPAPBTable2, LogisticGradient>;
 
 } // namespace steelyard
