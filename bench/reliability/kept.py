@@ -24,8 +24,8 @@ def goal(workload: str, ours: str, against: str, wanted: str, ratio: float, reac
     }
 
 
-def keep(topic: str, script: str, rows: list[dict[str, Any]]) -> None:
-    """Write the table and print it. Workloads that were not measured this time stay as they were."""
+def keep(topic: str, script: str, rows: list[dict[str, Any]], notes: str = "") -> None:
+    """Write the table, notes below it, and print it. Workloads that were not measured this time stay as they were."""
     path = RESULTS / f"{topic}.json"
     before = json.loads(path.read_text(encoding="utf-8"))["goals"] if path.exists() else []
     named = {row["workload"]: row for row in before} | {row["workload"]: row for row in rows}
@@ -36,7 +36,8 @@ def keep(topic: str, script: str, rows: list[dict[str, Any]]) -> None:
     body = {"about": about, "script": script, "goals": list(named.values())}
     path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
     head = [f"## {topic.replace('_', ' ')}", "", "| | ours | against | goal | ratio |", "|---|---|---|---|---|"]
-    path.with_suffix(".md").write_text("\n".join([*head, *map(line, named.values())]) + "\n", encoding="utf-8")
+    shown = [*head, *map(line, named.values()), *(["", notes.strip()] if notes else [])]
+    path.with_suffix(".md").write_text("\n".join(shown) + "\n", encoding="utf-8")
     print("\n".join(map(line, rows)), flush=True)
 
 

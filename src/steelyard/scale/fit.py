@@ -20,6 +20,7 @@ from ..costs.spec import CostSpec
 from ..data import Parts
 from ..data.parts import as_parts
 from ..executors import workers_of
+from ..files import reading
 from ..online._saving import params_written
 from ..validation.values import check_choice, check_count, invalid
 from .dask import ClusterExecutor
@@ -255,7 +256,9 @@ def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, prog
     before = new_learner(job) if beginning is None else load_learner(beginning)
     learned = [load_learner(folder.lane(epoch, lane)) for lane in job.stages(epoch)[-1]]
     folder.save(merge_lanes(learned, before), folder.merged(epoch))
-    about = {"rows": sum(one["rows"] for one in done), "skipped": sorted({s for one in done for s in one["skipped"]})}
+    with reading(folder):
+        skipped = sorted({str(part) for one in done for part in one["skipped"]})
+        about = {"rows": sum(int(one["rows"]) for one in done), "skipped": skipped}
     folder.note(folder.merged(epoch), about)
     return about
 

@@ -84,7 +84,7 @@ class _Loss:
         penalised[:, -1] = 0.0
         value, gradient = 0.5 * float((penalised * penalised).sum()), penalised.ravel()
         for i in range(len(self.job.files)):
-            sums = _load(_sums_place(self.folder, key, i))
+            sums = _load(_sums_place(self.folder, key, i), 1 + weights.size)
             value += float(sums[0])
             gradient = gradient + sums[1:]
         if not self.fit_intercept:
@@ -96,7 +96,11 @@ class _Loss:
 
 def _by_score(weights: Floats, job: Job) -> Floats:
     """A row of weights, then the intercept, for each score: one score for two classes, else one a class."""
-    return weights.reshape(1 if len(job.classes) == 2 else len(job.classes), job.n_features + 1)
+    return weights.reshape(_shape(job))
+
+
+def _shape(job: Job) -> tuple[int, int]:
+    return 1 if len(job.classes) == 2 else len(job.classes), job.n_features + 1
 
 
 def evaluate_part(folder: str, key: str, position: int) -> dict[str, Any]:
@@ -106,9 +110,9 @@ def evaluate_part(folder: str, key: str, position: int) -> dict[str, Any]:
     if place.exists():
         return {}
     job, reader = work.job(), reader_in(work)
-    weights = _by_score(_load(work.path / f"lbfgs-{key}.steelyard"), job)
+    weights = _by_score(_load(work.path / f"lbfgs-{key}.steelyard", math.prod(_shape(job))), job)
     classes = np.asarray(job.classes)
-    matrix = _load(work.path / "lbfgs-costs.steelyard").reshape(len(classes), len(classes))
+    matrix = _load(work.path / "lbfgs-costs.steelyard", len(classes) ** 2).reshape(len(classes), len(classes))
     parts = job.parts()
     sums = np.zeros(weights.size + 1)
     for chunk in parts.part_chunks(parts.files[position], job.rows, job.reading, job.options):
@@ -172,9 +176,9 @@ def _save(place: Path, numbers: Floats) -> None:
     write_container(place, Node("LossSums/1", {}, {"numbers": numbers}), version=__version__)
 
 
-def _load(place: Path) -> Floats:
+def _load(place: Path, size: int) -> Floats:
     with reading(place):
-        return Fields(read_container(place)).floats("numbers", None, low=-math.inf, high=math.inf)
+        return Fields(read_container(place)).floats("numbers", size, low=-math.inf, high=math.inf)
 
 
 def _scores_of(fitted: Any) -> Floats:

@@ -172,16 +172,16 @@ def scale_part(folder: str, position: int) -> dict[str, Any]:
 
 def join_sums(folder: WorkFolder, job: Job) -> None:
     """Add the sums of all parts up, in the order of the parts, and leave the scaler in the folder."""
-    found = []
+    found: list[list[Floats]] = []
     for position in range(len(job.files)):
         place = _sums_place(folder, position)
         with reading(place):
             node = read_container(place)
             if node.arrays:
                 fields = Fields(node)
-                found.append(
-                    [fields.floats(name, None, low=-math.inf, high=math.inf) for name in ("counts", "mean", "squares")]
-                )
+                width = len(found[0][0]) if found else "columns"
+                names = ("counts", "mean", "squares")
+                found.append([fields.floats(name, width, low=-math.inf, high=math.inf) for name in names])
     write_note(folder.path / "scaler.json", scaler_entry(merge_sums(found)))
 
 

@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def predict(file: str = "new.csv", model: str = "model.steelyard", **options) -> pd.DataFrame:  # type: ignore[no-untyped-def]
-    run_predict(Path(model), file, PredictOptions(out=Path("out.csv"), quiet=True, **options))
+    run_predict(Path(model), file, PredictOptions(out=Path("out.csv"), quiet=True, overwrite=True, **options))
     return pd.read_csv("out.csv")
 
 
@@ -46,12 +46,24 @@ def test_chunks_change_nothing(place: Path) -> None:
         pd.testing.assert_frame_equal(predict(proba=True, id="key", keep=["job"], chunk=chunk), whole)
 
 
+def test_a_file_that_is_there_is_replaced_only_with_overwrite(place: Path) -> None:
+    Path("mine.csv").write_text("mine")
+    line = ["predict", "model.steelyard", "new.csv", "--out", "mine.csv"]
+    refused = CliRunner().invoke(app, line)
+    assert isinstance(refused.exception, InvalidInputError)
+    assert "--out must be a new file; got 'mine.csv, which holds 4 bytes'" in str(refused.exception)
+    assert Path("mine.csv").read_text() == "mine"
+    assert CliRunner().invoke(app, [*line, "--overwrite"]).exit_code == 0
+    assert len(pd.read_csv("mine.csv")) == len(FRAME)
+
+
 def test_memory_does_not_grow_with_rows(place: Path) -> None:
     def peak(times: int) -> int:
         pd.concat([FRAME] * times).to_csv("many.csv", index=False)
         tracemalloc.start()
         try:
-            run_predict(Path("model.steelyard"), "many.csv", PredictOptions(out=Path("o.csv"), quiet=True, chunk=200))
+            options = PredictOptions(out=Path("o.csv"), quiet=True, overwrite=True, chunk=200)
+            run_predict(Path("model.steelyard"), "many.csv", options)
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -114,7 +126,7 @@ def test_new_prices_for_what_was_fitted_to_its_costs_are_said_in_one_line(
     replace(MODEL, training=replace(MODEL.training, card=card)).save("weighted.steelyard")
 
     def said(model: str, **options: Any) -> str:
-        run_predict(Path(model), "new.csv", PredictOptions(out=Path("out.csv"), **options))
+        run_predict(Path(model), "new.csv", PredictOptions(out=Path("out.csv"), overwrite=True, **options))
         return capsys.readouterr().err
 
     line = "AdaC2.M1 was fitted to its costs; other costs are weighed with probabilities instead."

@@ -8,6 +8,7 @@ import os
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deadly_part
@@ -26,11 +27,13 @@ from steelyard import (
     StateError,
 )
 from steelyard.data import Parts, iter_chunks
-from steelyard.scale import fit_parts, job
+from steelyard.files import Node, write_container
+from steelyard.scale import fit_parts, job, lbfgs
 from steelyard.scale.dask import ClusterExecutor
 from steelyard.scale.job import WorkFolder, read_note, write_note
 from steelyard.scale.lanes import run_lane
 from steelyard.scale.progress import Progress
+from steelyard.scale.rows import join_sums
 from steelyard.scale.tasks import run_tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
@@ -310,3 +313,18 @@ def test_files_without_their_job_are_refused(tmp_path: Path) -> None:
         fit_parts(OnlineClassifier(AROW()), folder, target="y", work=work)
     with pytest.raises(StateError, match=r"must hold job\.json"):
         WorkFolder(work).job()
+
+
+def test_sums_of_another_length_than_the_job_has_are_refused(tmp_path: Path) -> None:
+    folder = WorkFolder(tmp_path)
+    for position, width in enumerate((3, 6)):
+        arrays = {name: np.ones(width) for name in ("counts", "mean", "squares")}
+        node = Node("ScaleSums/1", {"part": position}, arrays)
+        write_container(tmp_path / f"scale-part-{position:06}.steelyard", node, version="0")
+    job: Any = SimpleNamespace(files=[None, None])
+    with pytest.raises(StateError, match=r"scale-part-000001\.steelyard must hold counts"):
+        join_sums(folder, job)
+    lbfgs._save(tmp_path / "numbers.steelyard", np.ones(8))
+    assert len(lbfgs._load(tmp_path / "numbers.steelyard", 8)) == 8
+    with pytest.raises(StateError, match=r"numbers\.steelyard must hold numbers"):
+        lbfgs._load(tmp_path / "numbers.steelyard", 4)
