@@ -245,6 +245,9 @@ def test_texts_and_dates_are_used_and_an_empty_column_is_left_out_with_a_line() 
     result = compared(X, y)
     assert result.lines[0].savings.value > 0.9
     assert "Column 'empty' was left out: no values." in result.warnings
+    alone = compared(X[["note"]], y, effort="quick", candidates=None)
+    assert alone.lines[0].savings.value > 0.9
+    assert {e.stopped for e in alone.runs.entries if e.name.startswith("LightGBM")} == {"reads no texts"}
 
 
 @pytest.mark.parametrize(("role", "found"), [("category", "many"), ("date", "dates"), ("text", "texts")])
