@@ -35,6 +35,10 @@ def serve(
     host_name: Annotated[list[str] | None, typer.Option(help="A further name:port it is reached by.")] = None,
     behind_proxy: Annotated[str | None, typer.Option(help="https://name of the proxy in front of it.")] = None,
     tls: Annotated[tuple[str, str] | None, typer.Option(help="Certificate and key.")] = None,
+    tail: Annotated[
+        Path | None, typer.Option(help="A growing file of rows (JSON lines or CSV) to follow; each is decided once.")
+    ] = None,
+    project: Annotated[str | None, typer.Option(help="The project whose rows --tail brings.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve made-up card payments that label themselves.")] = False,
     keep: Annotated[Path | None, typer.Option(help="With --demo: the folder to begin in, or to go on in.")] = None,
 ) -> None:
@@ -46,11 +50,16 @@ def serve(
     _need_serve()
     from .service.command import run_demo, run_serve
 
+    if (tail is None) != (project is None) or (demo and tail is not None):
+        raise invalid(
+            "--tail", "be given together with --project, and not with --demo", None if tail is None else str(tail)
+        )
+    followed = None if tail is None or project is None else (tail, project)
     if demo:
         raise typer.Exit(run_demo(sample or "payments", keep, port))
     if sample is not None or keep is not None:
         raise invalid("--demo", "be given together with a sample or --keep", False)
-    raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy))
+    raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy, followed))
 
 
 def _need_serve() -> None:

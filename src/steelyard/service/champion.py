@@ -14,7 +14,7 @@ class ChampionHead(NamedTuple):
     reach: int = 0
 
 
-class Weighed(NamedTuple):
+class ChampionNumbers(NamedTuple):
     """What a champion says about a row: facts of the log, since sums differ by a bit between machines.
 
     ``score`` is the gap of its two cheapest expected costs, which the query rule looks at: of two classes that of the

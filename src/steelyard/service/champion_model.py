@@ -19,7 +19,7 @@ from ..models.rows import frame_library
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..validation.values import invalid
-from .champion import Weighed
+from .champion import ChampionNumbers
 from .records import Cell
 from .settings import ProjectSettings
 
@@ -89,7 +89,7 @@ class Champion:
             warnings.simplefilter("ignore")  # that it was fitted to other costs
             return model.with_costs(costs)
 
-    def weigh(self, rows: Sequence[Sequence[Cell]]) -> list[Weighed]:
+    def weigh(self, rows: Sequence[Sequence[Cell]]) -> list[ChampionNumbers]:
         """What it says about rows, given as the cells of the project's columns; InvalidInputError where it cannot."""
         columns: dict[str, Any] = {}
         for at, (name, kind) in enumerate(self._kinds.items()):
@@ -110,15 +110,18 @@ class Champion:
                 raise invalid("what the champion expects", "be finite", one.score)
         return found
 
-    def _weigh_model(self, frame: Any) -> list[Weighed]:
+    def _weigh_model(self, frame: Any) -> list[ChampionNumbers]:
         assert isinstance(self._model, Model)
         weighed = self._model.weigh(frame)
         ours = {theirs: code for code, theirs in enumerate(self._order)}
         expected = np.asarray(weighed.expected)[:, self._order]
         answers = [ours[position] for position in weighed.decided.tolist()]
-        return [Weighed(_gap(row), answer, float(row[answer])) for row, answer in zip(expected, answers, strict=True)]
+        return [
+            ChampionNumbers(_gap(row), answer, float(row[answer]))
+            for row, answer in zip(expected, answers, strict=True)
+        ]
 
-    def _weigh_stream(self, frame: Any) -> list[Weighed]:
+    def _weigh_stream(self, frame: Any) -> list[ChampionNumbers]:
         assert isinstance(self._model, StreamState)
         scores = self._model.learner.decision_function(self._model.encoder.transform(frame))
         labels = [str(label) for label in self._model.predict(frame)]
@@ -126,8 +129,10 @@ class Champion:
         ours = {theirs[position]: code for code, position in enumerate(self._order)}
         if scores.ndim == 1:
             sign = 1.0 if self._order == [0, 1] else -1.0
-            return [Weighed(sign * float(s), ours[label], None) for s, label in zip(scores, labels, strict=True)]
-        return [Weighed(_gap(-row), ours[label], None) for row, label in zip(scores, labels, strict=True)]
+            return [
+                ChampionNumbers(sign * float(s), ours[label], None) for s, label in zip(scores, labels, strict=True)
+            ]
+        return [ChampionNumbers(_gap(-row), ours[label], None) for row, label in zip(scores, labels, strict=True)]
 
 
 def _text(cell: Cell) -> str | None:

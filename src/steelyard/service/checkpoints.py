@@ -89,6 +89,7 @@ def _restore_plain(state: State, plain: dict[str, Any]) -> None:
     if plain.get("champion") is not None:
         sha256, *rest = plain["champion"]
         state.champion = ChampionHead(bytes.fromhex(sha256), *rest)
+    state.tails = {bytes.fromhex(path): (bytes.fromhex(file), end) for path, file, end in plain.get("tails", [])}
     state.fits = [FittedPair(*values) for values in plain.get("fits", [])]  # the first versions had none
     state.fit_after, state.renewed = (tuple(plain.get(name, (0, 0))) for name in ("fit_after", "renewed"))
     state.training = Training()

@@ -36,9 +36,10 @@ from .jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
 from .people import add_person, first_owner, give_role, make_link, people, set_active
 from .places import Place, open_existing, open_place, shown_place
 from .projects import create_project, first_event
-from .server import FolderInUseError, Service, bind, hold
+from .server import Beside, FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
 from .sqlite import DATABASE, SQLiteStore, make_schema, open_database
+from .tail import Tail
 from .verify import check_noted, verify_project, verify_service
 from .writer import Writer, wait_for
 
@@ -48,9 +49,15 @@ GARBAGE = 20_000  # new objects after which the collector looks for cycles
 
 
 def run_serve(
-    place: Place, address: str, port: int, names: list[str], tls: tuple[str, str] | None, proxy: str | None
+    place: Place,
+    address: str,
+    port: int,
+    names: list[str],
+    tls: tuple[str, str] | None,
+    proxy: str | None,
+    tail: tuple[Path, str] | None = None,
 ) -> int:
-    """Serve a folder until it is stopped; the exit code."""
+    """Serve a folder until it is stopped, perhaps following a file for a project; the exit code."""
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
         hint = "Add --tls CERT KEY, or --behind-proxy https://name."
         raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
@@ -60,12 +67,14 @@ def run_serve(
         "secure": tls is not None or proxy is not None,
         "proxied": proxy is not None,
     }
+    beside = None if tail is None else Tail(*tail).run
     try:
         if isinstance(place, str):
-            return _serve_database(place, bind(address, port), tls, proxy, reached)
+            return _serve_database(place, bind(address, port), tls, proxy, reached, tail)
         place.mkdir(parents=True, exist_ok=True)
         with hold(place):
-            _serve_now(Service(place, bind(address, port), **reached), tls, proxy)
+            _check_tailed(place, tail)
+            _serve_now(Service(place, bind(address, port), **reached), tls, proxy, beside)
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
@@ -75,14 +84,30 @@ def run_serve(
     return 0
 
 
-def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None) -> None:
+def _check_tailed(place: Place, tail: tuple[Path, str] | None) -> None:
+    """Raise unless the project that a file is followed for exists."""
+    if tail is not None:
+        store = open_place(place)
+        try:
+            if tail[1] == SERVICE or store.project(tail[1]) is None:
+                raise invalid("--project", "exist", tail[1], "Make it with: steelyard service new")
+        finally:
+            store.close()
+
+
+def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None, beside: Beside | None = None) -> None:
     shown = service.url if proxy is None else proxy.rstrip("/")
     _spare_collector()
-    service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown))
+    service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown), beside=beside)
 
 
 def _serve_database(
-    url: str, sock: socket.socket, tls: tuple[str, str] | None, proxy: str | None, reached: dict[str, Any]
+    url: str,
+    sock: socket.socket,
+    tls: tuple[str, str] | None,
+    proxy: str | None,
+    reached: dict[str, Any],
+    tail: tuple[Path, str] | None,
 ) -> int:
     """Wait as standby until this process leads, then serve; the exit code."""
     from .standby import Standby
@@ -97,7 +122,9 @@ def _serve_database(
     store = asyncio.run(standby.wait(sock, say_waiting))
     if store is None:
         return 0
-    _serve_now(Service(url, sock, store=store, **reached), tls, proxy)
+    _check_tailed(url, tail)
+    beside = None if tail is None else Tail(*tail).run
+    _serve_now(Service(url, sock, store=store, **reached), tls, proxy, beside)
     return 0
 
 

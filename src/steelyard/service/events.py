@@ -73,6 +73,8 @@ class Decide(_Body, frozen=True):
     ask: bool
     digest: bytes
     expected: float | None = None  # what the champion expects its answer to cost
+    source: bytes | None = None  # the followed file it came from (see tail.py), and
+    offset: int | None = None  # where its line ends there
 
 
 class Answer(_Body, frozen=True):

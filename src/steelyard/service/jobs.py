@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .champion import Weighed
+from .champion import ChampionNumbers
 
 Deliver = Callable[[Any], None]
 
@@ -96,7 +96,9 @@ class RowToDecide:
     external: str | None = None
     missing: int = 0
     unknown: int = 0
-    weighed: Weighed | None = None  # by the champion, and
+    source: bytes | None = None  # the followed file it comes from, and
+    offset: int | None = None  # where its line ends there
+    weighed: ChampionNumbers | None = None  # by the champion, and
     weighed_by: tuple[bytes, int] | None = None  # by which, at the costs of which settings
 
 

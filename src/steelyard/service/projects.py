@@ -13,7 +13,7 @@ from .._version import __version__
 from ..errors import InvalidInputError, StateError
 from ..online import NUMERICS
 from ..validation.values import invalid
-from .champion import Weighed
+from .champion import ChampionNumbers
 from .champion_model import Champion, read_champion
 from .checkpoints import pack_state, unpack_state
 from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chain, pack, payload_digest, unpack
@@ -98,7 +98,10 @@ class Project:
             ask=ask,
             digest=payload_digest(row.payload),
             expected=expected,
+            source=row.source,
+            offset=row.offset,
         )
+        self.state.note_source(row.source, row.offset)
         seq = self.state.seq + 1
         self.emit(body, item=seq, actor=actor)
         self.changes.items.append((seq, row.external, row.payload))
@@ -176,14 +179,14 @@ class Project:
 def weigh_rows(champion: Champion, by: tuple[bytes, int], rows: Sequence[RowToDecide]) -> None:
     """Note what a champion says about rows; one it cannot decide is left without, and refused later."""
     try:
-        found: list[Weighed | None] = list(champion.weigh([row.cells for row in rows]))
+        found: list[ChampionNumbers | None] = list(champion.weigh([row.cells for row in rows]))
     except InvalidInputError:
         found = [_weighed(champion, row) for row in rows]
     for row, weighed in zip(rows, found, strict=True):
         row.weighed, row.weighed_by = weighed, by
 
 
-def _weighed(champion: Champion, row: RowToDecide) -> Weighed | None:
+def _weighed(champion: Champion, row: RowToDecide) -> ChampionNumbers | None:
     try:
         return champion.weigh([row.cells])[0]
     except InvalidInputError:

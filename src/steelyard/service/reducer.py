@@ -19,7 +19,7 @@ from ..errors import InvalidInputError, StateError, SteelyardError
 from ..online import OnlineClassifier
 from ..validation.values import invalid
 from .budget_ledger import BudgetLedger
-from .champion import ChampionHead, Weighed
+from .champion import ChampionHead, ChampionNumbers
 from .events import (
     Adjudicate,
     Answer,
@@ -50,6 +50,7 @@ from .shadows import Counts, Shadow, check_slot, new_learner, remade, shadow_upd
 from .training import Training
 
 SECOND = 1_000_000  # in the units of an event's time
+PATH_BYTES = 8  # of a source that say which path is followed; the others say which file was there
 BLOCK = 1000  # decisions that are computed again at once
 Rows = Callable[[int], Row]
 
@@ -109,11 +110,12 @@ class State:
         self.outcomes = 0
         self.fits: list[FittedPair] = []  # what expected costs are derived from, in the order of events
         self.fit_after = (0, 0)  # event and labels spent since which scores are those of one model
+        self.tails: dict[bytes, tuple[bytes, int]] = {}  # followed files, by path: which file, and how far it was read
         self.renewed = (0, 0)  # time and rounds at which the budget was renewed last, or the project began
 
     # -- deciding ----------------------------------------------------------------------------------------------------
 
-    def decide(self, item: int, cells: list[Cell], at: int, weighed: Weighed | None = None) -> Decided:
+    def decide(self, item: int, cells: list[Cell], at: int, weighed: ChampionNumbers | None = None) -> Decided:
         """Prepare, decide, perhaps ask. A row the learner refuses raises and changes nothing.
 
         Where there is a champion, ``weighed`` is what it says about the row.
@@ -184,6 +186,11 @@ class State:
         sampled = [0 < one <= floor for one in chance]
         self._keep_pace(t[-1] + 1)
         return list(map(Decided, t, itertools.repeat(self.model), score, answer, chance, sampled, ask))
+
+    def note_source(self, source: bytes | None, offset: int | None) -> None:
+        """A row of a followed file was decided: the file is known up to there."""
+        if source is not None and offset is not None:
+            self.tails[source[:PATH_BYTES]] = (source[PATH_BYTES:], offset)
 
     def _ask(self, question: Question, row: Row, t: int, own: int | None = None) -> None:
         """``own``: what the learner would have answered, where a champion decides."""
@@ -540,6 +547,7 @@ class State:
             "fit_after": list(self.fit_after),
             "renewed": list(self.renewed),
             "shadows": [shadow.to_list() for shadow in self.shadows.values()],
+            "tails": [[path.hex(), file.hex(), offset] for path, (file, offset) in sorted(self.tails.items())],
             "champion": None if self.champion is None else [self.champion.sha256.hex(), *self.champion[1:]],
         }
 
@@ -647,6 +655,8 @@ def _replay_decisions(state: State, decisions: Sequence[tuple[Event, bytes]], ro
         if [body.digest for body in bodies] != digests or list(map(_OUTCOME, bodies)) != found:
             for seq, body, digest, computed in zip(itertools.count(first), bodies, digests, found, strict=False):
                 _compare_decision(seq, body, digest, computed)
+        for body in bodies:
+            state.note_source(body.source, body.offset)
         state.seq += count
         decisions = decisions[count:]
 
@@ -663,8 +673,9 @@ def _replay_decision(state: State, event: Event, body: Decide, payload: bytes | 
     digest = payload_digest(payload)
     if digest != body.digest:
         raise DivergedReplayError(event.seq, "the digest of the row", body.digest.hex(), digest.hex())
-    weighed = None if state.champion is None else Weighed(body.score, body.answer, body.expected)
+    weighed = None if state.champion is None else ChampionNumbers(body.score, body.answer, body.expected)
     _compare_decision(event.seq, body, digest, state.decide(event.seq, unpack_cells(payload), event.at, weighed))
+    state.note_source(body.source, body.offset)
 
 
 def _compare(seq: int, names: tuple[str, ...], logged: tuple[Any, ...], computed: tuple[Any, ...]) -> None:
