@@ -409,3 +409,19 @@ def test_fields_may_come_in_any_order():
     reader = RecordReader(settings_of())
     assert reader.read({"x": 1.5, "y": 2.5}) == reader.read({"y": 2.5, "x": 1.5}) == ([1.5, 2.5], 0, 0)
     assert reader.read({"y": 2.5, "z": 1.5}) == ([None, 2.5], 1, 1)
+
+
+def test_requests_that_come_together_share_a_commit(folder):
+    bench = Bench(folder, settings_of())
+    writer, rows = Writer(bench.store, Clock()), [bench.row({"x": float(n), "y": 0.5}) for n in range(3)]
+    done: list[object] = []
+    writer.start()
+    for n, row in enumerate(rows):
+        job = DecideJob("p", 1, key=f"k{n}", rows=[row], single=True)
+        job.deliver = done.append
+        writer.submit(job, alone=False)
+    time.sleep(0.05)
+    assert (writer.batches, done) == (0, [])
+    writer.wake()
+    writer.stop()
+    assert (writer.batches, len(done)) == (1, 3)

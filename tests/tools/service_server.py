@@ -116,6 +116,7 @@ def visit(server: ThreadedServer, folder: Path, person: int) -> Visitor:
     return Visitor(server.url, headers["set-cookie"].partition(";")[0])
 
 
+PATIENCE = 120.0  # seconds till a server must have ended
 FORKS = """
 import os, sys
 from pathlib import Path
@@ -151,9 +152,14 @@ class ServerProcess:
         return any(line.startswith("serving") for line in lines)
 
     def end(self) -> int:
-        """The exit code, once it has ended."""
-        while not (line := self.parent.stdout.readline()).startswith("ended"):
-            assert line, self.parent.stderr.read()
+        """The exit code, once it has ended; a server that does not end is killed, and its code says so."""
+        late = threading.Timer(PATIENCE, os.kill, (self.child, signal.SIGKILL))
+        late.start()
+        try:
+            while not (line := self.parent.stdout.readline()).startswith("ended"):
+                assert line, self.parent.stderr.read()
+        finally:
+            late.cancel()
         return int(line.split()[1])
 
     def kill(self, number: int = signal.SIGKILL) -> int:

@@ -84,6 +84,7 @@ class Runtime:
         self._disk = (0.0, 0)
         self._salt = Salts()
         self._seen: dict[bytes, int] = {}
+        self._waking = False
         self._committed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         writer.deliver = self._deliver
@@ -107,11 +108,18 @@ class Runtime:
             raise RefusedError(507, "disk_full", message)
         future: asyncio.Future[Any] = self._loop.create_future()
         job.deliver = lambda outcome: None if future.done() else future.set_result(outcome)
-        self.writer.submit(job)
+        self.writer.submit(job, alone=False)
+        if not self._waking:  # once a turn of the event loop, behind all requests that came with this one
+            self._waking = True
+            self._loop.call_soon(self._wake_writer)
         outcome = await future
         if isinstance(outcome, RefusedError):
             raise outcome
         return outcome
+
+    def _wake_writer(self) -> None:
+        self._waking = False
+        self.writer.wake()
 
     async def next_commit(self, seconds: float) -> None:
         """Wait for the next commit, at most so long."""

@@ -83,7 +83,7 @@ class Writer:
         self._queue: deque[Job] = deque()
         self._queued_rows = self._queued_bytes = 0
         self._wake = threading.Condition()
-        self._stopping = False
+        self._awake = self._stopping = False
         self._saved = self._swept = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
@@ -95,8 +95,11 @@ class Writer:
         """Begin to take requests."""
         self._thread.start()
 
-    def submit(self, job: Job) -> None:
-        """Put a request into the queue; raises RefusedError if it is full."""
+    def submit(self, job: Job, *, alone: bool = True) -> None:
+        """Put a request into the queue; raises RefusedError if it is full.
+
+        Unless it comes alone the writer waits for :meth:`wake`, so that requests that come together share a commit.
+        """
         with self._wake:
             if self._stopping:
                 raise RefusedError(503, "stopping", "the service must be running; it is being stopped. Try again.")
@@ -105,6 +108,14 @@ class Writer:
             self._queue.append(job)
             self._queued_rows += job.size
             self._queued_bytes += job.weight
+            if alone:
+                self._awake = True
+                self._wake.notify()
+
+    def wake(self) -> None:
+        """No more requests are about to come: carry out those that wait."""
+        with self._wake:
+            self._awake = bool(self._queue)
             self._wake.notify()
 
     @property
@@ -135,7 +146,7 @@ class Writer:
     def _taken(self) -> list[Job]:
         """Whole requests until enough rows are in hand; empty when it is time to end."""
         with self._wake:
-            while not self._queue and not self._stopping:
+            while not (self._queue and self._awake) and not self._stopping:
                 self._wake.wait()
             batch: list[Job] = []
             rows = 0
@@ -145,6 +156,7 @@ class Writer:
                 self._queued_bytes -= job.weight
                 batch.append(job)
             self._queued_rows -= rows
+            self._awake = bool(self._queue)
             return batch
 
     def _carry_out(self, batch: list[Job]) -> None:
