@@ -19,6 +19,9 @@ from typing import Any
 from ..validation.values import require
 
 LARGEST = 4 << 20  # bytes of dictionaries, as they stand in the file, that are held at once
+LONG = (
+    1 << 17
+)  # rows of a row group below which its dictionaries are small, and columns cost more to begin than to read
 MOST = 1 << 30  # bytes of the temporary file; a row group that is larger is read as any other
 BATCH = 1 << 16  # rows of a column decoded at a time
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT, errno.EACCES, errno.EROFS)  # for a temporary file
@@ -26,7 +29,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT, errno.EACCES, 
 
 def has_large_dictionaries(group: Any, names: Sequence[str]) -> bool:
     """Whether the dictionaries of these columns are above the limit, by the footer's words about a row group."""
-    if group.total_byte_size <= LARGEST:
+    if group.num_rows < LONG or group.total_byte_size <= LARGEST:
         return False
     wanted, total = set(names), 0
     for i in range(group.num_columns):

@@ -160,6 +160,7 @@ def test_large_dictionaries_change_neither_rows_nor_chunks(
     assert not large_dictionaries.has_large_dictionaries(parquet.read_metadata(path).row_group(0), ["c0"])
     expected = cells(path, rows)
     monkeypatch.setattr(large_dictionaries, "LARGEST", 10_000)
+    monkeypatch.setattr(large_dictionaries, "LONG", 101)
     large = [
         large_dictionaries.has_large_dictionaries(parquet.read_metadata(path).row_group(i), ["c0", "c1", "c2", "c3"])
         for i in range(5)
@@ -175,6 +176,7 @@ def test_large_dictionaries_without_room_for_a_file(
     path = encoded(tmp_path / "rows.parquet", 1000, 500)
     expected = cells(path, 64)
     monkeypatch.setattr(large_dictionaries, "LARGEST", 1000)
+    monkeypatch.setattr(large_dictionaries, "LONG", 100)
     with monkeypatch.context() as patched:
         patched.setattr(large_dictionaries, "MOST", 10_000)
         assert cells(path, 64) == expected
@@ -189,6 +191,7 @@ def test_large_dictionaries_without_room_for_a_file(
 def test_a_flipped_bit_below_large_dictionaries_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = encoded(tmp_path / "rows.parquet", 1000, 500)
     monkeypatch.setattr(large_dictionaries, "LARGEST", 1000)
+    monkeypatch.setattr(large_dictionaries, "LONG", 100)
     whole, about = path.read_bytes(), parquet.read_metadata(path)
     for group in (0, 1):
         start = about.row_group(group).column(2).dictionary_page_offset
@@ -201,7 +204,7 @@ def test_a_flipped_bit_below_large_dictionaries_is_found(tmp_path: Path, monkeyp
 
 def test_large_dictionaries_are_not_held_together(tmp_path: Path) -> None:
     def most(columns: int) -> int:
-        path = encoded(tmp_path / f"{columns}.parquet", 130_000, 130_000, columns)  # 1 MB of dictionary a column
+        path = encoded(tmp_path / f"{columns}.parquet", 140_000, 140_000, columns)  # 1 MB of dictionary a column
         start = pa.total_allocated_bytes()
         return max(pa.total_allocated_bytes() - start for _ in iter_chunks(path, rows=1000, drop=["text"]))
 
