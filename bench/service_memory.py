@@ -1,7 +1,8 @@
 """Memory of the service as its log grows: a project of 2^18 features with 10,000 open questions.
 
-A real server in a process of its own, fed batches of 1,000 mixed rows, which repeat after 20,000 (drawing them would take
-longer than deciding them); its memory and the bytes on the disk are told at every 100,000 events. Stopped, it goes on in the folder that it was given.
+A real server in a process of its own, fed batches of 1,000 mixed rows, which repeat after 20,000 (drawing them would
+take longer than deciding them); its memory and the bytes on the disk are told at every 100,000 events. Stopped, it
+goes on in the folder that it was given.
 Run: python bench/service_memory.py EVENTS [FOLDER]
 """
 
