@@ -348,12 +348,11 @@ def brier_curve(
     # between neighbouring values low < t <= high, those with p >= high are called positive
     ends = np.unique(np.concatenate([[0.0, 1.0], p]))
     low, high = ends[:-1], ends[1:]
-    fp = _share_at_least(p[~truth], share[~truth], high)
-    fn = share[truth].sum() - _share_at_least(p[truth], share[truth], high)
-    loss = 2 * np.stack([low * fp + (1 - low) * fn, high * fp + (1 - high) * fn])
-    stakes = _unit_stakes(answers)
-    operating = float(ratio(stakes[0], sum(stakes)))
-    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], operating)
+    false_pos = _share_at_least(p[~truth], share[~truth], high)
+    false_neg = share[truth].sum() - _share_at_least(p[truth], share[truth], high)
+    loss = 2 * np.stack([low * false_pos + (1 - low) * false_neg, high * false_pos + (1 - high) * false_neg])
+    fn, fp = _unit_stakes(answers)
+    return BrierCurve(1 - np.stack([low, high]).T.ravel()[::-1], loss.T.ravel()[::-1], float(ratio(fn, fn + fp)))
 
 
 def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Predictions, Floats]:
