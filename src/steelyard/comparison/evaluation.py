@@ -233,7 +233,7 @@ class Work:
             likely = [max(s for (c, _, _), s in taken.items() if c == member) for member in self.members]
         rows, fit = max(rows for _, rows, _ in self.results), sum(likely)
         page = max(fit, min(self._folds(rows) * fit, _PAGE_SHARE * self._time_limit))
-        fits_on_all = REFIT * (fit + max(likely))  # the size of a single model beside the blend is told
+        fits_on_all = REFIT * (fit + max(likely))  # one more for the size of a single model beside the blend
         return last_steps_seconds(rows, len({c for c, r, _ in self.results if r == rows})) + fits_on_all + page
 
     @property
