@@ -52,13 +52,13 @@ def leaking_columns(problem: ComparisonData) -> dict[Any, float]:
 def by_association(problem: ComparisonData) -> list[Any]:
     """The used columns, first the one of which a few steps tell most about the labels; for dense rows."""
     codes = problem.codes[: _rows(problem)]
-    told = {}
+    impurity = {}
     for name, values in _coded_columns(problem).items():
         steps = DecisionTreeClassifier(max_leaf_nodes=_STEPS, min_samples_leaf=_FEWEST_IN_A_STEP, random_state=0)
         tree = steps.fit(values[:, None], codes).tree_
         leaves = tree.children_left < 0
-        told[name] = float(tree.n_node_samples[leaves] @ tree.impurity[leaves])
-    return sorted(told, key=lambda name: told[name])
+        impurity[name] = float(tree.n_node_samples[leaves] @ tree.impurity[leaves])
+    return sorted(impurity, key=lambda name: impurity[name])
 
 
 def _missing(problem: ComparisonData, name: Any) -> NDArray[np.intp]:

@@ -26,7 +26,7 @@ REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
 _PAGE_SHARE = 0.1  # of the time limit may be kept for the page's fits of all folds; one fit is kept in any case
 _LIKELY_MEMBERS = 6  # of a blend, before one was made
 _LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
-_LAST_STEPS = 0.8  # seconds of CPU for intervals and page, whatever the table
+_LAST_STEPS = 1.3  # seconds of CPU for intervals and page, whatever the table
 _PROMISE_STEP = 3e-5  # and for the promise, for each row and candidate
 _PROMISE_ROWS = 3_000  # beyond that it takes no more
 
@@ -233,7 +233,7 @@ class Work:
             likely = [max(s for (c, _, _), s in taken.items() if c == member) for member in self.members]
         rows, fit = max(rows for _, rows, _ in self.results), sum(likely)
         page = max(fit, min(self._folds(rows) * fit, _PAGE_SHARE * self._time_limit))
-        fits_on_all = REFIT * (fit + max(likely))  # the size of a single model beside the blend is told
+        fits_on_all = REFIT * (fit + max(likely))  # one more for the size of a single model beside the blend
         return last_steps_seconds(rows, len({c for c, r, _ in self.results if r == rows})) + fits_on_all + page
 
     @property

@@ -88,7 +88,7 @@ def test_units_of_two_threads_are_not_charged_for_each_other() -> None:
         beside = threading.Thread(target=other)
         beside.start()
         running.wait(60)
-        found = [outcome for _, outcome in pool.run(tasks, lambda: True, lambda c: False)]
+        found = [outcome for _, outcome in pool.run(tasks, lambda unit: True, lambda c: False)]
         beside.join()
         pool.close()
     taken = sum(outcome.cpu_seconds for outcome in found if not isinstance(outcome, str))
@@ -126,7 +126,7 @@ def pool_of(executor: Any, **given: Any) -> tuple[ExecutorPool, list[Any]]:
 def test_a_unit_that_ends_its_workers_is_one_candidates_trouble() -> None:
     with Failing(KilledWorker()) as executor:
         pool, tasks = pool_of(executor)
-        found = [outcome for _, outcome in pool.run(tasks, lambda: True, lambda c: False)]
+        found = [outcome for _, outcome in pool.run(tasks, lambda unit: True, lambda c: False)]
         pool.close()
     assert [isinstance(one, str) for one in found] == [False, True, False]
     assert found[1] == "stopped (its workers ended)"
@@ -143,18 +143,18 @@ def test_a_lost_cluster_is_said() -> None:
     with Failing(CancelledError()) as executor:
         pool, tasks = pool_of(executor)
         with pytest.raises(ClusterLost, match="went away during the comparison"):
-            list(pool.run(tasks, lambda: True, lambda c: False))
+            list(pool.run(tasks, lambda unit: True, lambda c: False))
     with Failing(ZeroDivisionError()) as executor:
         pool, tasks = pool_of(executor)
         with pytest.raises(ZeroDivisionError):
-            list(pool.run(tasks, lambda: True, lambda c: False))
+            list(pool.run(tasks, lambda unit: True, lambda c: False))
 
 
 def test_units_are_left_out_taken_back_or_not_begun() -> None:
     with ThreadPoolExecutor(1) as executor:
         pool, tasks = pool_of(executor)
-        assert [outcome for _, outcome in pool.run(tasks, lambda: True, lambda c: True)] == ["skipped"] * 3
-        assert list(pool.run(tasks, lambda: False, lambda c: False)) == []
+        assert [outcome for _, outcome in pool.run(tasks, lambda unit: True, lambda c: True)] == ["skipped"] * 3
+        assert list(pool.run(tasks, lambda unit: False, lambda c: False)) == []
 
     class Never(ThreadPoolExecutor):
         given: ClassVar[list[Future[Any]]] = []
@@ -165,5 +165,5 @@ def test_units_are_left_out_taken_back_or_not_begun() -> None:
 
     with Never(1) as executor:
         pool, tasks = pool_of(executor, interrupted=lambda: True)
-        assert list(pool.run(tasks, lambda: True, lambda c: False)) == []
+        assert list(pool.run(tasks, lambda unit: True, lambda c: False)) == []
         assert all(future.cancelled() for future in executor.given)

@@ -129,7 +129,7 @@ def test_repeats_deal_the_folds_out_anew_and_equal_in_workers() -> None:
     assert not np.array_equal(runner.judged(60).fold, runner.judged(60, 1).fold)
     pool = WorkerPool(data, 3, 1, 30.0)
     try:
-        ((_, found),) = pool.run([(Unit(0, 60, 2, 1), FIRST)], lambda: True, lambda c: False)
+        ((_, found),) = pool.run([(Unit(0, 60, 2, 1), FIRST)], lambda unit: True, lambda c: False)
     finally:
         pool.close()
     here = runner.run(Unit(0, 60, 2, 1), FIRST)
@@ -151,7 +151,7 @@ def test_what_this_process_does_beside_units_is_counted() -> None:
         assert before >= 0.05
         if isinstance(pool, InProcess):
             began = time.process_time()
-            ((_, found),) = pool.run([(Unit(0, 60, 2), FIRST)], lambda: True, lambda c: False)
+            ((_, found),) = pool.run([(Unit(0, 60, 2), FIRST)], lambda unit: True, lambda c: False)
             assert isinstance(found, FoldResult)
             taken = time.process_time() - began - found.cpu_seconds
             assert pool.cpu_beside() - before == pytest.approx(taken, abs=0.01)
