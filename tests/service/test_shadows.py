@@ -19,7 +19,7 @@ from steelyard.service.checkpoints import pack_state, unpack_state
 from steelyard.service.command import run_backup, run_restore
 from steelyard.service.jobs import AnswerJob, EraseJob, EventReply, PromoteJob, RetractJob, SetJob, ShadowJob
 from steelyard.service.live import LEAST_SIZE, effective_size
-from steelyard.service.paired import mean_difference, shadow_comparisons
+from steelyard.service.paired import _shown, mean_difference, shadow_comparisons
 from steelyard.service.projects import replayed
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.verify import verify_project
@@ -277,6 +277,9 @@ def test_the_difference_is_paired_weighted_and_of_rows_behind_the_beginning(fold
     assert (found.labels, found.rounds, found.differences) == (len(gaps), len(gaps), int((gaps != 0).sum()))
     assert found.difference.value == pytest.approx(gaps.mean())
     assert found.difference.low <= found.difference.value <= found.difference.high
+    trace = Trace(*np.zeros((2, len(gaps))), np.ones(len(gaps), bool), np.ones(len(gaps)), np.zeros(len(gaps)))
+    reason = _shown(trace, gaps, 5, len(gaps), 0.0, 3.0).reason
+    assert reason == "too few costly mistakes that only one of them made: 5 of 6"
     bench.run(PromoteJob("p", 1, slot=1))  # another model decides: what is known of the two begins anew
     assert (look().labels, look().name) == (0, "AROW(r=10)")
 
@@ -301,6 +304,33 @@ def test_the_interval_of_the_difference_holds():
         values.append(found.value)
     assert 0.92 <= inside / 400 <= 0.98
     assert np.mean(values) == pytest.approx(gaps.mean(), abs=4 * np.std(values) / 20)
+
+
+def drawn_difference(draw, n, share, fn):
+    """Two models on made-up rows of which some were asked about: whether a number is shown, and whether it holds."""
+    y = draw.random(n) < share
+    score = draw.normal(1.8 * y - 0.6 * np.log((1 - share) / share), 1.0)
+    cost = [
+        np.where(y & ~said, fn, np.where(~y & said, 1.0, 0.0))
+        for said in (score > -0.3, score + draw.normal(scale=0.6, size=n) > -0.3)
+    ]
+    gaps, chance = cost[1] - cost[0], np.maximum(0.05, 0.1 / (np.abs(score + 0.3) + 0.1))
+    asked = draw.random(n) < chance
+    zeros = np.zeros(asked.sum(), np.int64)
+    trace = Trace(score[asked], zeros, np.ones(len(zeros), bool), chance[asked], zeros)
+    costly = int(((cost[0] == fn) != (cost[1] == fn))[asked].sum())
+    shown = _shown(trace, gaps[asked], costly, n, 0.0, fn)
+    return shown.value is not None, shown.value is not None and shown.low <= gaps.mean() <= shown.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("share", "fn"), [(0.3, 3.0), (0.1, 10.0), (0.05, 19.0)])
+def test_the_interval_of_rare_differences_holds(share, fn):
+    draw = np.random.default_rng(2)
+    found = [drawn_difference(draw, n, share, fn) for n in (600, 1500) for _ in range(400)]
+    shown = [held for is_shown, held in found if is_shown]
+    assert len(shown) > 60
+    assert np.mean(shown) > 0.91
 
 
 # -- over HTTP, in backups, on old logs --------------------------------------------------------------------------------

@@ -327,7 +327,7 @@ class Overviews:
 
     async def shadows(self, slug: str) -> ShadowsReply:
         """What other models would have cost."""
-        made: ShadowsReply = await asyncio.to_thread(self._look, "shadows", slug, CURVE_FRESH)
+        made: ShadowsReply = await asyncio.to_thread(self._look, "shadows", slug, 0.0)  # who promotes sees it at once
         return made
 
     async def what_if(self, slug: str, **changes: float | None) -> WhatIfReply:

@@ -17,7 +17,7 @@ from .shadows import MOST_SHADOWS
 from .sqlite import SQLiteStore
 from .writer import ShadowHead, Snapshot
 
-LEAST_DIFFERENCES = 6  # labels on which both models have cost differently, below which no number is shown
+LEAST_DIFFERENCES = 6  # mistakes of the costliest kind that one of two models made; below that no number is shown
 
 
 class ShadowReply(msgspec.Struct, frozen=True):
@@ -68,20 +68,24 @@ def _compared(store: SQLiteStore, project: int, snapshot: Snapshot, found: Label
     others = np.array([answers[item] for item in found.items[used].tolist()], dtype=np.int64)
     closed = int((found.closed_items > shadow.since).sum())
     matrix = snapshot.settings.cost_matrix()
-    gaps = matrix[trace.y, others] - matrix[trace.y, trace.prediction]
+    theirs, decided = matrix[trace.y, others], matrix[trace.y, trace.prediction]
+    gaps = theirs - decided
     rounds, count = max(0, found.rounds - shadow.reach), len(gaps)
     differ = int((gaps != 0).sum())
     unanswered = closed / (closed + count) if closed else 0.0
-    shown = _shown(trace, gaps, rounds, unanswered, float(matrix.max()))
+    costly = int(((theirs == matrix.max()) != (decided == matrix.max())).sum())
+    shown = _shown(trace, gaps, costly, rounds, unanswered, float(matrix.max()))
     return ShadowReply(shadow.slot, shadow.name, shadow.since, shadow.ended, rounds, count, differ, shown)
 
 
-def _shown(trace: Trace, gaps: NDArray[np.float64], rounds: int, unanswered: float, costliest: float) -> EstimateReply:
-    differ = int((gaps != 0).sum())
+def _shown(
+    trace: Trace, gaps: NDArray[np.float64], costly: int, rounds: int, unanswered: float, costliest: float
+) -> EstimateReply:
+    """A number with its band, or why there is none; ``costly``: the costliest mistakes that only one of them made."""
     if effective_size(trace) < LEAST_SIZE:
         return EstimateReply(None, None, None, "too few labels to say")
-    if differ < LEAST_DIFFERENCES:
-        reason = f"too few labels on which they differ: {differ} of {LEAST_DIFFERENCES}"
+    if costly < LEAST_DIFFERENCES:
+        reason = f"too few costly mistakes that only one of them made: {costly} of {LEAST_DIFFERENCES}"
         return EstimateReply(None, None, None, reason)
     try:
         found = mean_difference(trace, gaps, rounds, answered=1 - unanswered)
