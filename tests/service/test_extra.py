@@ -28,3 +28,14 @@ def test_the_client_needs_the_standard_library_alone():
         "assert new <= set(sys.stdlib_module_names) | {'steelyard'}, new"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_server_imports_nothing_that_only_other_commands_need():
+    pytest.importorskip("apsw", reason="apsw is not installed: pip install 'steelyard[serve]'")
+    code = (
+        "import sys, steelyard.service.command\n"
+        "others = {'lightgbm', 'matplotlib', 'optuna', 'dask', 'psycopg', 'sklearn.ensemble', 'sklearn.linear_model',\n"
+        "          'sklearn.model_selection', 'steelyard.comparison', 'steelyard.search', 'steelyard.boosting'}\n"
+        "assert not others & set(sys.modules), others & set(sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
