@@ -4,7 +4,8 @@ Each runs in a process of its own on Parquet parts of thirty float32 columns and
 groups of 100,000 and of a million rows; the greatest RssAnon of /proc/self/status is told, and the ratio of many rows
 to few. "plain" files hold the numbers as they are; "encoded" ones are what pyarrow writes unless told otherwise, with
 dictionaries and compressed. Lines of ``memory.jsonl`` are not measured again; the table of ``memory.md`` is printed.
-``python bench/scale/memory.py [ROWS]``: 10,000,000 rows unless told otherwise, twice 1.3 GB of disk for a while.
+``python bench/scale/memory.py [ROWS [FOLDER]]``: 10,000,000 rows unless told otherwise, as parts of a million; in a
+FOLDER the files stay, so that a run that was ended goes on with them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-FEW, MANY = 100_000, 10_000_000
+FEW, MANY, PART = 100_000, 10_000_000, 1_000_000
 GROUPS = (100_000, 1_000_000)
 WAYS = {"fit": "`fit_parts`", "score": "`score_parts`", "predict": "`predict_parts`", "stream": "`stream`"}
 WRITTEN: dict[str, dict[str, Any]] = {"plain": {"compression": "none", "use_dictionary": False}, "encoded": {}}
@@ -31,21 +32,21 @@ KEPT = Path(__file__).with_name("memory.jsonl")
 
 
 def write(folder: Path, rows: int, group: int, kind: str) -> None:
-    """Rows as parts that consist of whole row groups: one part of few rows, two of many."""
+    """Rows as parts of at most a million, which consist of whole row groups; all are the first one again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     folder.mkdir()
     schema = pa.schema([(name, pa.float32()) for name in COLUMNS] + [("y", pa.int64())])
     rng = np.random.default_rng(0)
-    parts = 1 if rows < 2 * group else 2
-    for i in range(parts):
-        path = folder / f"part-{i}.parquet"
-        with pq.ParquetWriter(path, schema, write_page_checksum=True, **WRITTEN[kind]) as file:
-            for start in range(0, rows // parts, group):
-                X = rng.standard_normal((min(group, rows // parts - start), len(COLUMNS)), dtype=np.float32)
-                columns = [*(X[:, j] for j in range(len(COLUMNS))), (X[:, 0] > 0).astype(np.int64)]
-                file.write_table(pa.table(columns, schema=schema), row_group_size=group)
+    first, size = folder / "part-0.parquet", min(rows, PART)
+    with pq.ParquetWriter(first, schema, write_page_checksum=True, **WRITTEN[kind]) as file:
+        for _ in range(0, size, group):
+            X = rng.standard_normal((min(group, size), len(COLUMNS)), dtype=np.float32)
+            columns = [*(X[:, j] for j in range(len(COLUMNS))), (X[:, 0] > 0).astype(np.int64)]
+            file.write_table(pa.table(columns, schema=schema), row_group_size=group)
+    for i in range(1, rows // PART):
+        (folder / f"part-{i}.parquet").hardlink_to(first)
 
 
 def worker(what: str, folder: str) -> None:
@@ -101,9 +102,12 @@ def main() -> None:
         if not missing:
             continue
         with tempfile.TemporaryDirectory() as made:
-            write(Path(made) / "parts", rows, group, kind)
+            folder = Path(sys.argv[2] if len(sys.argv) > 2 else made) / f"{kind}-{group}-{rows}"
+            if not folder.exists():
+                write(folder.with_suffix(".tmp"), rows, group, kind)
+                folder.with_suffix(".tmp").rename(folder)
             for what in missing:
-                done[what, kind, group, rows] = found = measured(what, Path(made) / "parts")
+                done[what, kind, group, rows] = found = measured(what, folder)
                 about = {"what": what, "kind": kind, "group": group, "rows": rows, "mb": round(found, 1)}
                 with KEPT.open("a") as file:
                     file.write(json.dumps(about) + "\n")
