@@ -111,14 +111,14 @@ def _without_log(name: str) -> Iterator[None]:
 def _check_address(distributed: Any, address: str) -> None:
     """Ask the scheduler who it is: a client that finds none takes twice its patience more to be closed."""
 
-    async def ask() -> Any:
+    async def identify() -> Any:
         security = distributed.Security().get_connection_args("client")
         async with distributed.rpc(address, timeout=PATIENCE, connection_args=security) as scheduler:
             return await scheduler.identity()
 
     try:
         with ThreadPoolExecutor(1) as thread:  # here, in a notebook, a loop of asyncio may already run
-            thread.submit(asyncio.run, asyncio.wait_for(ask(), PATIENCE)).result()
+            thread.submit(asyncio.run, asyncio.wait_for(identify(), PATIENCE)).result()
     except Exception as error:  # of any kind: what is no scheduler answers anything
         raise ClusterLost(
             f"the cluster at {address} must answer within {PATIENCE} s; got {type(error).__name__}. "

@@ -126,7 +126,8 @@ def _grow(estimator: Any, about: dict[str, Any], positions: Sequence[int], clien
         return model.fit(X, y, sample_weight=weight).to_local()
     model = trees.DaskXGBClassifier(**estimator.get_params())
     model.client = client
-    model.fit(X, y, sample_weight=weight)
+    with client.as_current():  # XGBoost looks for one, whatever client it was given
+        model.fit(X, y, sample_weight=weight)
     local = type(estimator)(**estimator.get_params())
     local.load_model(bytearray(model.get_booster().save_raw()))
     return local
