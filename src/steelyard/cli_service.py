@@ -136,6 +136,7 @@ def _service_push(
     """Send rows and write their decisions; sent again, a file goes on where it stopped."""
     _need_serve()
     from .files import check_new, check_paths, write_atomically
+    from .models.outputs import holds_decisions
     from .service.command import run_push
 
     sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
@@ -143,7 +144,7 @@ def _service_push(
     if out is None:
         raise typer.Exit(run_push(file, out=sys.stdout, **sent))
     check_paths(inputs={"the input": sys.stdin.buffer if file == "-" else file}, outputs={"--out": out})
-    check_new("--out", out, overwrite=overwrite)
+    check_new("--out", out, overwrite=overwrite, ours=lambda path: holds_decisions(path, "jsonl"))
     with write_atomically(out) as whole:
         lines = io.TextIOWrapper(whole, encoding="utf-8", write_through=True)
         code = run_push(file, out=lines, **sent)

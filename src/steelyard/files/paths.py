@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import BinaryIO
 
 from ..validation.values import invalid
@@ -34,8 +35,14 @@ def check_paths(*, inputs: Mapping[str, Place], outputs: Mapping[str, str | os.P
                 raise invalid(name, f"not be {other}", os.fspath(path), "Nothing was written. Give another file.")
 
 
-def check_new(name: str, path: str | os.PathLike[str] | None, *, overwrite: bool) -> None:
-    """Raise if there is a file with content where an output is to go, unless it may be overwritten.
+def check_new(
+    name: str,
+    path: str | os.PathLike[str] | None,
+    *,
+    overwrite: bool,
+    ours: Callable[[Path], bool] = lambda path: False,
+) -> None:
+    """Raise if there is a file with content where an output is to go, unless it may be replaced.
 
     Parameters
     ----------
@@ -45,6 +52,8 @@ def check_new(name: str, path: str | os.PathLike[str] | None, *, overwrite: bool
         Where it is; None is no place.
     overwrite : bool
         Whether the user said that it may be replaced.
+    ours : callable
+        Whether such a file is an earlier output of the same command, which a repeated call replaces.
 
     Raises
     ------
@@ -52,6 +61,8 @@ def check_new(name: str, path: str | os.PathLike[str] | None, *, overwrite: bool
         Such as ``--out must be a new file``.
     """
     if path is None or overwrite or not os.path.isfile(path) or not (size := os.path.getsize(path)):
+        return
+    if ours(Path(path)):
         return
     got = f"{os.fspath(path)}, which holds {size:,} bytes"
     raise invalid(name, "be a new file", got, "Nothing was written. Give another file, or --overwrite.")

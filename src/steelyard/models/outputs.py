@@ -26,6 +26,9 @@ SUFFIXES = {
 }
 
 
+_LONGEST_HEAD = 1 << 16  # bytes of a first line that are looked at
+
+
 class RowWriter(Protocol):
     """Takes columns of equal length, chunk after chunk."""
 
@@ -44,6 +47,25 @@ def output_format(out: Path | None) -> str:
     if found is None:
         raise invalid("--out", f"end in one of {', '.join(SUFFIXES)}", out.name)
     return found
+
+
+def holds_decisions(path: Path, kind: str) -> bool:
+    """Whether a file was written as decisions before: it has a column, or a key in its first line, of that name."""
+    try:
+        if kind == "parquet":
+            parquet: Any = require("pyarrow.parquet", extra="files", why=ParquetRows.what)
+            return "decision" in parquet.read_schema(path).names
+        if kind == "arrow":
+            ipc: Any = require("pyarrow.ipc", extra="files", why=ArrowRows.what)
+            return "decision" in ipc.open_file(path).schema.names
+        with path.open("rb") as file:
+            line = file.readline(_LONGEST_HEAD).decode()
+        if kind == "jsonl":
+            first = json.loads(line)
+            return isinstance(first, dict) and "decision" in first
+        return "decision" in next(csv.reader([line], delimiter="\t" if kind == "tsv" else ","), [])
+    except (OSError, ValueError, RecursionError, csv.Error):
+        return False
 
 
 def row_writer(kind: str, file: BinaryIO, *, safe: bool, terminal: bool = False) -> RowWriter:

@@ -36,7 +36,7 @@ from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
 from .model import Decisions, Model
 from .notices import Notices
-from .outputs import RowWriter, output_format, row_writer
+from .outputs import RowWriter, holds_decisions, output_format, row_writer
 from .parsing import costs_option, plain_costs
 from .rows import BadCellError, missing_column
 from .storage import load_model
@@ -70,8 +70,8 @@ def run_predict(path: Path, file: str, options: PredictOptions) -> None:
     """Write one line a row: the decision and, where the model knows it, its expected cost."""
     source = None if file == "-" else Path(file)
     check_paths(inputs={"the model": path, "the input": source}, outputs={"--out": options.out})
-    check_new("--out", options.out, overwrite=options.overwrite)
     kind = output_format(options.out)
+    check_new("--out", options.out, overwrite=options.overwrite, ours=lambda path: holds_decisions(path, kind))
     model = load_model(path)
     job: _Job | _StreamJob
     if isinstance(model, StreamState):

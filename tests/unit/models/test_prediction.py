@@ -20,6 +20,7 @@ from steelyard import Costs, InvalidInputError, SteelyardError, load_model
 from steelyard.cli import app
 from steelyard.costs.spec import CostSpec
 from steelyard.data.digest import NO_ROWS
+from steelyard.models.outputs import output_format, row_writer
 from steelyard.models.prediction import PredictOptions, run_predict
 
 
@@ -55,6 +56,23 @@ def test_a_file_that_is_there_is_replaced_only_with_overwrite(place: Path) -> No
     assert Path("mine.csv").read_text() == "mine"
     assert CliRunner().invoke(app, [*line, "--overwrite"]).exit_code == 0
     assert len(pd.read_csv("mine.csv")) == len(FRAME)
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.tsv", "o.jsonl", "o.parquet", "o.arrow"])
+def test_decisions_of_an_earlier_call_are_replaced_and_nothing_else_of_that_format(place: Path, name: str) -> None:
+    line = ["predict", "model.steelyard", "new.csv", "--out", name, "--quiet"]
+    assert CliRunner().invoke(app, line).exit_code == 0
+    before = Path(name).stat().st_ino
+    assert CliRunner().invoke(app, line).exit_code == 0
+    assert Path(name).stat().st_ino != before  # written anew
+    columns: dict[str, Any] = {"decisions": ["mine"], "amount": [1]}
+    with Path(name).open("wb") as file:
+        writer = row_writer(output_format(Path(name)), file, safe=False)
+        writer.write(columns)
+        writer.close()
+    mine = Path(name).read_bytes()
+    assert "--out must be a new file" in str(CliRunner().invoke(app, line).exception)
+    assert Path(name).read_bytes() == mine
 
 
 def test_memory_does_not_grow_with_rows(place: Path) -> None:
