@@ -123,10 +123,11 @@ def _grow(estimator: Any, about: dict[str, Any], positions: Sequence[int], clien
     trees: Any = require(f"{library}.dask", extra="scale-trees", why="Trees on a cluster")
     if library == "lightgbm":
         model = trees.DaskLGBMClassifier(**estimator.get_params(), client=client)
-        return model.fit(X, y, sample_weight=weight).to_local()
+        with client.as_current():  # both libraries look for one, whatever client they were given
+            return model.fit(X, y, sample_weight=weight).to_local()
     model = trees.DaskXGBClassifier(**estimator.get_params())
     model.client = client
-    with client.as_current():  # XGBoost looks for one, whatever client it was given
+    with client.as_current():
         model.fit(X, y, sample_weight=weight)
     local = type(estimator)(**estimator.get_params())
     local.load_model(bytearray(model.get_booster().save_raw()))
