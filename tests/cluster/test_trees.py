@@ -35,7 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
-    with distributed.LocalCluster(host="127.0.0.1", **options) as cluster, distributed.Client(cluster) as made:
+    with (
+        distributed.LocalCluster(host="127.0.0.1", **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as made,  # as a cluster that is given by its address
+    ):
         yield made
 
 
