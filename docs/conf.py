@@ -58,7 +58,7 @@ nitpick_ignore_regex = [
     ),
     (
         r"py:.*",
-        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Axes|CostsLike|CVLike|Estimator|Gamma|KernelFunction|KernelName|Label|LabelsLike|MatrixLike|Measure|RandomState|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
+        r"(NDArray|type\[.*|tuple\[.*|ArrayLike|Axes|CostsLike|CVLike|Estimator|FrameLike|Gamma|KernelFunction|KernelName|Label|LabelsLike|MatrixLike|Measure|RandomState|Any|Path|Self|Callable|Iterable|Iterator|Sequence|Mapping|Literal|BaseEstimator|TypeAliasType|_.*)",
     ),
 ]
 
