@@ -144,7 +144,7 @@ def _service_push(
     if out is None:
         raise typer.Exit(run_push(file, out=sys.stdout, **sent))
     check_paths(inputs={"the input": sys.stdin.buffer if file == "-" else file}, outputs={"--out": out})
-    check_new("--out", out, overwrite=overwrite, ours=lambda path: holds_decisions(path, "jsonl"))
+    check_new("--out", out, overwrite=overwrite, earlier=lambda path: holds_decisions(path, "jsonl"))
     with write_atomically(out) as whole:
         lines = io.TextIOWrapper(whole, encoding="utf-8", write_through=True)
         code = run_push(file, out=lines, **sent)

@@ -40,7 +40,7 @@ def check_new(
     path: str | os.PathLike[str] | None,
     *,
     overwrite: bool,
-    ours: Callable[[Path], bool] = lambda path: False,
+    earlier: Callable[[Path], bool] = lambda path: False,
 ) -> None:
     """Raise if there is a file with content where an output is to go, unless it may be replaced.
 
@@ -52,7 +52,7 @@ def check_new(
         Where it is; None is no place.
     overwrite : bool
         Whether the user said that it may be replaced.
-    ours : callable
+    earlier : callable
         Whether such a file is an earlier output of the same command, which a repeated call replaces.
 
     Raises
@@ -62,7 +62,7 @@ def check_new(
     """
     if path is None or overwrite or not os.path.isfile(path) or not (size := os.path.getsize(path)):
         return
-    if ours(Path(path)):
+    if earlier(Path(path)):
         return
     got = f"{os.fspath(path)}, which holds {size:,} bytes"
     raise invalid(name, "be a new file", got, "Nothing was written. Give another file, or --overwrite.")

@@ -71,7 +71,7 @@ def run_predict(path: Path, file: str, options: PredictOptions) -> None:
     source = None if file == "-" else Path(file)
     check_paths(inputs={"the model": path, "the input": source}, outputs={"--out": options.out})
     kind = output_format(options.out)
-    check_new("--out", options.out, overwrite=options.overwrite, ours=lambda path: holds_decisions(path, kind))
+    check_new("--out", options.out, overwrite=options.overwrite, earlier=lambda path: holds_decisions(path, kind))
     model = load_model(path)
     job: _Job | _StreamJob
     if isinstance(model, StreamState):

@@ -1,27 +1,32 @@
-"""A `.steelyard` file as a champion: read, checked against a project, and asked about rows."""
+"""A `.steelyard` file as a champion: read, checked against a project, and asked about rows.
+
+Models take libraries that a server without a champion does not need, so they are imported when there is one.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
 from ..costs import Costs
 from ..errors import InvalidInputError, StateError
-from ..models.model import Model
-from ..models.rows import frame_library
-from ..models.storage import load_model
-from ..models.stream_state import StreamState
+from ..files import write_atomically
 from ..validation.values import invalid
 from .champion import ChampionNumbers
 from .records import Cell
 from .settings import ProjectSettings
+
+if TYPE_CHECKING:
+    from ..models.model import Model
+    from ..models.stream_state import StreamState
 
 MOST_BYTES = 16 * 2**20  # of a file
 MOST_UNPACKED = 256 * 2**20
@@ -31,11 +36,14 @@ _PROBE: dict[str, Cell] = {"number": 0.0, "category": "a", "text": "a", "url": "
 
 def read_champion(raw: bytes, settings: ProjectSettings) -> Champion:
     """The champion of these bytes; raises InvalidInputError unless it can decide the rows of the project."""
+    from ..models.storage import load_model
+
     if len(raw) > MOST_BYTES:
         raise invalid("the model", f"have at most {MOST_BYTES} bytes", len(raw))
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         path = Path(folder) / "model.steelyard"
-        path.write_bytes(raw)
+        with write_atomically(path) as file:
+            file.write(raw)
         try:
             model = load_model(path, max_bytes=MOST_UNPACKED)
         except StateError as error:
@@ -49,45 +57,36 @@ class Champion:
     """A model of `compare`, or a state of `stream`, that decides the rows of a project at the project's costs."""
 
     def __init__(self, model: Any, settings: ProjectSettings) -> None:
+        from ..models.model import Model
+        from ..models.stream_state import StreamState
+
         if not isinstance(model, (Model, StreamState)):
             hint = "Take model.steelyard of `compare`, or a state of `stream`."
             raise invalid("the model", "know its columns and classes", type(model).__name__, hint)
         self.model, self.name = model, str(model.name)
         self._kinds = {name: kind for name, kind in settings.columns.items() if kind != "ignored"}
         self._used = [str(name) for name in model.columns.used]
-        self._check_columns(model)
+        self._check_columns(model.columns.used, model.columns.numeric if isinstance(model, Model) else None)
         theirs = [str(label) for label in (model.classes_ if isinstance(model, Model) else model.labels)]
         if sorted(theirs) != sorted(settings.labels):
             raise invalid("the classes of the model", f"be those of the project ({', '.join(settings.labels)})", theirs)
         self._order = [theirs.index(label) for label in settings.labels]  # our classes among the model's
-        self._model = self._priced(model, settings, theirs)
+        self._weigh: Callable[[Any], list[ChampionNumbers]]
+        if isinstance(model, Model):
+            self._weigh = partial(self._weigh_model, _priced(model, settings, theirs))
+        else:
+            self._weigh = partial(self._weigh_stream, model)
         self._one_at_a_time = threading.Lock()
 
-    def _check_columns(self, model: Model | StreamState) -> None:
-        numeric = model.columns.numeric if isinstance(model, Model) else ()
-        for name in model.columns.used:
+    def _check_columns(self, used: Iterable[Any], numeric: Collection[Any] | None) -> None:
+        """Raise unless the project has the columns; where the model knows which are numbers, as such."""
+        for name in used:
             kind = self._kinds.get(name) if isinstance(name, str) else None
             if kind is None:
                 raise invalid("the columns of the model", "be columns of the project", name)
-            if (name in numeric) != (kind == "number") and isinstance(model, Model):
+            if numeric is not None and (name in numeric) != (kind == "number"):
                 needed = "a number" if name in numeric else "no number"
                 raise invalid(f"column {name!r}", f"be {needed}, as the model needs it", kind)
-
-    def _priced(self, model: Model | StreamState, settings: ProjectSettings, theirs: list[str]) -> Model | StreamState:
-        """The model at the project's costs; one that has them already decides as it always did."""
-        if isinstance(model, StreamState):
-            return model
-        if not model.has_probabilities:
-            raise invalid("the model", "know probabilities, to tell what its answers cost", model.name)
-        matrix, at = settings.cost_matrix(), [settings.labels.index(label) for label in theirs]
-        costs = Costs.from_matrix(matrix[np.ix_(at, at)], classes=model.classes_.tolist())
-        known = model.costs.matrix
-        fixed = known is not None and not model.cost_columns and model.costs.abstain is None
-        if fixed and np.array_equal(np.asarray(known), np.asarray(costs.matrix)):
-            return model
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it was fitted to other costs
-            return model.with_costs(costs)
 
     def weigh(self, rows: Sequence[Sequence[Cell]]) -> list[ChampionNumbers]:
         """What it says about rows, given as the cells of the project's columns; InvalidInputError where it cannot."""
@@ -98,11 +97,13 @@ class Champion:
                 columns[name] = (
                     np.array(cells, dtype=np.float64) if kind == "number" else [_text(cell) for cell in cells]
                 )
+        from ..models.rows import frame_library
+
         frame = nw.from_dict({name: columns[name] for name in self._used}, backend=frame_library()).to_native()
         try:
             with self._one_at_a_time, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = self._weigh_model(frame) if isinstance(self._model, Model) else self._weigh_stream(frame)
+                found = self._weigh(frame)
         except _BROKEN as error:
             raise InvalidInputError(f"the champion must be able to decide the row; {error}") from None
         for one in found:
@@ -110,9 +111,8 @@ class Champion:
                 raise invalid("what the champion expects", "be finite", one.score)
         return found
 
-    def _weigh_model(self, frame: Any) -> list[ChampionNumbers]:
-        assert isinstance(self._model, Model)
-        weighed = self._model.weigh(frame)
+    def _weigh_model(self, model: Model, frame: Any) -> list[ChampionNumbers]:
+        weighed = model.weigh(frame)
         ours = {theirs: code for code, theirs in enumerate(self._order)}
         expected = np.asarray(weighed.expected)[:, self._order]
         answers = [ours[position] for position in weighed.decided.tolist()]
@@ -121,11 +121,10 @@ class Champion:
             for row, answer in zip(expected, answers, strict=True)
         ]
 
-    def _weigh_stream(self, frame: Any) -> list[ChampionNumbers]:
-        assert isinstance(self._model, StreamState)
-        scores = self._model.learner.decision_function(self._model.encoder.transform(frame))
-        labels = [str(label) for label in self._model.predict(frame)]
-        theirs = [str(label) for label in self._model.labels]
+    def _weigh_stream(self, model: StreamState, frame: Any) -> list[ChampionNumbers]:
+        scores = model.learner.decision_function(model.encoder.transform(frame))
+        labels = [str(label) for label in model.predict(frame)]
+        theirs = [str(label) for label in model.labels]
         ours = {theirs[position]: code for code, position in enumerate(self._order)}
         if scores.ndim == 1:
             sign = 1.0 if self._order == [0, 1] else -1.0
@@ -133,6 +132,21 @@ class Champion:
                 ChampionNumbers(sign * float(s), ours[label], None) for s, label in zip(scores, labels, strict=True)
             ]
         return [ChampionNumbers(_gap(-row), ours[label], None) for row, label in zip(scores, labels, strict=True)]
+
+
+def _priced(model: Model, settings: ProjectSettings, theirs: list[str]) -> Model:
+    """The model at the project's costs; one that has them already decides as it always did."""
+    if not model.has_probabilities:
+        raise invalid("the model", "know probabilities, to tell what its answers cost", model.name)
+    matrix, at = settings.cost_matrix(), [settings.labels.index(label) for label in theirs]
+    costs = Costs.from_matrix(matrix[np.ix_(at, at)], classes=model.classes_.tolist())
+    known = model.costs.matrix
+    fixed = known is not None and not model.cost_columns and model.costs.abstain is None
+    if fixed and np.array_equal(np.asarray(known), np.asarray(costs.matrix)):
+        return model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was fitted to other costs
+        return model.with_costs(costs)
 
 
 def _text(cell: Cell) -> str | None:

@@ -252,9 +252,9 @@ def saved_interval(saved: Estimate, cost: float, costliest: float) -> Interval:
     The share is skewed as the cost is, so its interval is the cost's, with the costliest mistake as such a share, too.
     """
     paid = replace(saved, value=1 - saved.value)
-    if not (paid.value > 0 and cost > 0):
+    if not (0 < paid.value < np.inf and cost > 0):
         return saved.interval(LEVEL)
-    band = paid.interval(LEVEL, costliest=costliest * paid.value / cost)
+    band = paid.interval(LEVEL, costliest=costliest / cost * paid.value)  # in this order no product is too large
     return replace(band, value=saved.value, low=1 - band.high, high=1 - band.low)
 
 
