@@ -187,7 +187,8 @@ def test_a_key_counts_as_soon_as_a_dialog_is_closed(place: Place) -> None:
 def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
     place.push(*[ROW | {"amount": float(i)} for i in range(4)])
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
-    steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"], ["eval", waiting]]
+    steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"]]
+    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # the outbox is written beside the page
     steps += [["eval", "document.getElementById('said').innerText"], ["eval", kept_entries()]]
     steps += [["eval", "document.cookie"]]
     steps += [["offline", False], ["wait", f"{waiting} == 0"], ["eval", SAVED]]
