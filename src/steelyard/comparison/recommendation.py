@@ -110,8 +110,8 @@ def _beside_the_blend(
         return []
     single = min(alike, key=lambda s: (s.mean_cost.value, s.name))
     ours, theirs = best.mean_cost.value, single.mean_cost.value
-    kept = "" if size is None else f" of {_bytes_in_words(size)}"
-    instead = f"--no-blend gives that one model{kept} instead of {members}."
+    saved = "" if size is None else f" ({_bytes_in_words(size)})"
+    instead = f"--no-blend gives that one model{saved} in place of the blend's {members}."
     if theirs < ours:
         return [
             f"{single.name} alone cost less ({amount(theirs)}, the blend {amount(ours)}), but by no more than chance, "

@@ -93,7 +93,7 @@ def test_a_blend_near_a_single_model_says_so_with_its_size(blend_cost: float, si
         _how_sure(best, [best, line("SVM", single_cost), line("forest", 0.9, p_value=0.001)], 7, 12_300, AMOUNT)
     )
     assert said in told
-    assert "--no-blend gives that one model of 12 kB instead of 7." in told
+    assert "--no-blend gives that one model (12 kB) in place of the blend's 7." in told
 
 
 def test_the_cost_is_told_with_its_interval_and_beside_the_cheapest_constant() -> None:
