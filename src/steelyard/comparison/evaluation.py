@@ -140,6 +140,7 @@ class Work:
         self.done, self.planned, self.cpu = 0, 0, 0.0
         self.stopped = False
         self.members: list[int] = []  # of the latest blend
+        self.runs: dict[tuple[int, int], CandidateRun] = {}  # candidate, rows: calibrated and judged, as far as it ran
         self._running: dict[Unit, float] = {}  # units that were started, with the CPU time that they will likely take
         self._cost_of, self._sums = cost_of, dict[tuple[int, int], list[float]]()
         self._pool, self._cache, self._judged, self._n_classes = pool, cache, judged, n_classes
@@ -245,6 +246,13 @@ class Work:
     def _folds(self, rows: int) -> int:
         return self._judged(rows).n_folds
 
+    def whole_repeats(self, c: int, rows: int) -> int:
+        """How often the candidate answered every fold of so many rows, folds dealt out anew included."""
+        repeat = 0
+        while len(self.results.get((c, rows, repeat), {})) == self._judged(rows, repeat).n_folds:
+            repeat += 1
+        return repeat
+
     def finished(self, rows: int, repeat: int = 0) -> list[int]:
         """Candidates that answered every fold of so many rows."""
         wanted = self._judged(rows, repeat).n_folds
@@ -323,12 +331,12 @@ def _repeat_members(data: ComparisonData, work: Work, judged: Folds, rows: int, 
 
 def _ranked(data: ComparisonData, work: Work, judged: Folds, rows: int, chosen: Sequence[int]) -> list[int]:
     """The candidates that finished on these rows, the least calibrated log loss first."""
-    part = judged(rows)
-    labels = data.labels_only().subset(part.rows)
+    labels = data.labels_only().subset(judged(rows).rows)
     finished = [c for c in work.finished(rows) if c in set(chosen) and c not in work.failed]
     losses = {}
     for c in finished:
-        proba = calibrate_out_of_fold(_gather(work, c, rows, 0, part, len(data.classes)), labels, part.fold)
+        proba = _run_of(work, c, rows, judged, labels).proba
+        assert proba is not None
         true_proba = np.maximum(proba[np.arange(len(labels.codes)), labels.codes], LEAST)
         losses[c] = float(-np.average(np.log(true_proba), weights=labels.weights))
     return sorted(finished, key=lambda c: (losses[c], c))
@@ -363,6 +371,11 @@ def calibrate_out_of_fold(
 
 
 def _run_of(work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData) -> CandidateRun:
+    """What came of a candidate; what is whole is calibrated and judged once, however often it is asked for."""
+    whole = 0 if c in work.failed else work.whole_repeats(c, rows)
+    known = work.runs.get((c, rows))
+    if known is not None and whole == 1 + len(known.repeats):
+        return known
     candidate, part = work.everyone[c], judged(rows)
     run = CandidateRun(candidate.name, candidate.family, candidate)
     folds = work.results.get((c, rows, 0), {})
@@ -371,24 +384,23 @@ def _run_of(work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData
     run.predict_seconds = float(np.mean([r.predict_seconds for r in folds.values()])) if folds else 0.0
     if c in work.failed:
         run.stopped = work.failed[c]
-    elif len(folds) < part.n_folds:
+    elif not whole:
         tried = [r for (which, r, _) in work.results if which == c]
         run.stopped = f"{len(folds)} of {part.n_folds} folds" if folds else _why_not(tried)
     else:
-        _judge(run, work, c, rows, judged, labels)
+        _judge(run, work, c, rows, whole, judged, labels)
+        work.runs[c, rows] = run
     return run
 
 
-def _judge(run: CandidateRun, work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData) -> None:
-    """Calibrated probabilities and what they cost; curves and rounds of all repeats that are whole."""
+def _judge(run: CandidateRun, work: Work, c: int, rows: int, whole: int, judged: Folds, labels: ComparisonData) -> None:
+    """Calibrated probabilities and what they cost; curves and rounds of all ``whole`` repeats."""
     raw, rounds = [], []
-    repeat = 0
-    while len(work.results.get((c, rows, repeat), {})) == judged(rows, repeat).n_folds:
+    for repeat in range(whole):
         part = judged(rows, repeat)
         raw.append(_gather(work, c, rows, repeat, part, len(labels.classes)))
         run.repeats.append(calibrate_out_of_fold(raw[-1], labels, part.fold))
         rounds += [r.rounds for r in work.results[c, rows, repeat].values() if r.rounds is not None]
-        repeat += 1
     run.proba, run.repeats = run.repeats[0], run.repeats[1:]
     weights = None if labels.weights is None else np.tile(labels.weights, len(raw))
     run.calibration = fit_calibration(np.concatenate(raw), np.tile(labels.codes, len(raw)), weights)

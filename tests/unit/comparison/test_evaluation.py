@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from steelyard import Costs
-from steelyard.comparison import baselines
+from steelyard.comparison import baselines, evaluation
 from steelyard.comparison.cache import FoldResult, UnitCache
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
@@ -150,6 +150,22 @@ def test_rows_are_prepared_once_per_fold_and_encoder(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Candidate, "new_encoder", lambda self, data: count.append(1) or before(self, data))
     run(numbered(), QUICK, cv=3)
     assert len(count) == 3
+
+
+def test_folds_are_calibrated_once_however_many_blends_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With every batch of random settings a blend is made of all that has run; calibrating all of it each time took
+    # more than half of the CPU time of a small table.
+    seen: list[bytes] = []
+    true_calibrate = evaluation.calibrate_out_of_fold
+
+    def counted(proba: Any, labels: Any, fold: Any) -> Any:
+        seen.append(proba.tobytes() + fold.tobytes())
+        return true_calibrate(proba, labels, fold)
+
+    monkeypatch.setattr(evaluation, "calibrate_out_of_fold", counted)
+    found = run(numbered(), QUICK, plan=Effort(None, None, 12))
+    assert len(found.complete()) == len(QUICK) + 12
+    assert len(seen) == len(found.complete())
 
 
 def test_a_failing_candidate_does_not_end_the_others_and_is_named() -> None:
