@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from hashlib import sha256
 
 import msgspec
@@ -14,8 +12,9 @@ import pytest
 from service_bench import THREE, Bench, made_up, settings_of, snapshot_of
 from service_champion import bytes_of, crowned, fitted
 from service_server import ThreadedServer, call, make_person, make_service, visit
+from typer.testing import CliRunner
 
-from steelyard import AROW, AskAll, Costs, InvalidInputError, OnlineClassifier, load_model
+from steelyard import AROW, AskAll, Costs, InvalidInputError, OnlineClassifier, cli, load_model
 from steelyard.service.champion_model import MOST_BYTES, read_champion
 from steelyard.service.command import run_backup, run_champion, run_restore, run_verify
 from steelyard.service.events import unpack
@@ -155,7 +154,7 @@ def test_three_classes_and_the_state_of_a_stream(folder, tmp_path):
         [made_up(random.Random(n), n % 3 == 0) | {"label": "fraud" if n % 3 == 0 else "good"} for n in range(80)]
     )
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    command = [sys.executable, "-c", "from steelyard.cli import main; main()", "stream", str(tmp_path / "rows.csv")]
+    command = ["stream", str(tmp_path / "rows.csv")]
     command += [
         "--target",
         "label",
@@ -167,7 +166,8 @@ def test_three_classes_and_the_state_of_a_stream(folder, tmp_path):
         "--fit-intercept",
         "--state",
     ]
-    subprocess.run([*command, str(tmp_path / "s.steelyard")], check=True, capture_output=True)
+    ended = CliRunner().invoke(cli.app, [*command, str(tmp_path / "s.steelyard")], catch_exceptions=False)
+    assert ended.exit_code == 0
     state = load_model(tmp_path / "s.steelyard")
     (folder / "two").mkdir()
     bench = Bench(folder / "two", settings_of())

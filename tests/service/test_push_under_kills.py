@@ -8,14 +8,14 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 from service_bench import Bench, recount, settings_of
 from service_server import ServerProcess, free_port
+from typer.testing import CliRunner
 
+from steelyard import cli
 from steelyard.service.access import make_token
 from steelyard.service.clock import Clock
 from steelyard.service.command import _cell, run_push
@@ -56,11 +56,17 @@ def write_csv(path, rows, **more):
 
 def test_push_under_kills(folder):
     rows, labels = made_up_rows()
-    command = [sys.executable, "-c", "from steelyard.cli import main; main()", "stream"]
-    command += [str(write_csv(folder / "all.csv", rows, label=labels)), *STREAM.split(), "--budget", str(BUDGET)]
+    command = [
+        "stream",
+        str(write_csv(folder / "all.csv", rows, label=labels)),
+        *STREAM.split(),
+        "--budget",
+        str(BUDGET),
+    ]
     command += ["--update", RULES["update"], "--query", RULES["query"], "--text", "note"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    expected = [json.loads(line) for line in printed]
+    ended = CliRunner().invoke(cli.app, command, catch_exceptions=False)
+    assert ended.exit_code == 0
+    expected = [json.loads(line) for line in ended.stdout.splitlines()]
 
     # Until the budget is spent labels come at once, as they do in a stream; nothing is learned behind it.
     bench = Bench(folder, settings_of(columns=COLUMNS, budget=BUDGET, seed=7, pace=False, **RULES), Clock())

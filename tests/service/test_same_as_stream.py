@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 from service_bench import Bench, settings_of
+from typer.testing import CliRunner
 
+from steelyard import cli
 from steelyard.service.command import _cell
 from steelyard.service.jobs import AnswerJob
 
@@ -44,7 +44,7 @@ def test_service_and_stream_are_one(kind, folder):
         writer.writerow([*columns, "label"])
         writer.writerows([*row.values(), "fraud" if t else "good"] for row, t in zip(rows, truths, strict=True))
     settings = {"update": "AROW(r=10)", "query": "AskAsymmetric(c_pos=0.3, c_neg=0.6)"}
-    command = [sys.executable, "-c", "from steelyard.cli import main; main()", "stream", str(path), "--target", "label"]
+    command = ["stream", str(path), "--target", "label"]
     command += ["--classes", "good,fraud", "--costs", "fn=10,fp=1", "--budget", "60", "--seed", "7", "--quiet"]
     command += [
         "--update",
@@ -56,8 +56,9 @@ def test_service_and_stream_are_one(kind, folder):
         "--fit-intercept",
         *options,
     ]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    expected = [json.loads(line) for line in printed]
+    ended = CliRunner().invoke(cli.app, command, catch_exceptions=False)
+    assert ended.exit_code == 0
+    expected = [json.loads(line) for line in ended.stdout.splitlines()]
     project = settings_of(columns=columns, budget=60, seed=7, pace=False, **settings)
     bench = Bench(folder, project)
     for t, (row, truth) in enumerate(zip(rows, truths, strict=True)):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import pytest
 from service_bench import Bench, recount, settings_of
 from service_champion import bytes_of, crowned, fitted
 from service_server import ServerProcess, ThreadedServer, call, free_port, make_service
 
+from steelyard import cli
 from steelyard.errors import InvalidInputError
 from steelyard.service import tail as tail_module
 from steelyard.service.checkpoints import pack_state, unpack_state
@@ -309,15 +309,18 @@ def test_kills_neither_lose_nor_repeat_a_row(folder, tmp_path):
     recount(folder)
 
 
-def test_what_cannot_be_followed_is_said_before_anything_is_served(folder, tmp_path):
+def test_what_cannot_be_followed_is_said_before_anything_is_served(folder, tmp_path, monkeypatch, capsys):
     make_service(folder)
     with pytest.raises(InvalidInputError, match="--tail"):
         run_serve(folder, "127.0.0.1", 0, [], None, None, (tmp_path, "p"))
     for name in ("q", "_service"):
         with pytest.raises(InvalidInputError, match="--project"):
             run_serve(folder, "127.0.0.1", 0, [], None, None, (tmp_path / "rows.csv", name))
-    command = [sys.executable, "-m", "steelyard.cli", "serve", "--data", str(folder), "--tail", "rows.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "--project" in done.stderr
-    assert json.dumps(done.stdout) == '""'
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the entry point sets its own
+    monkeypatch.setattr(sys, "argv", ["steelyard", "serve", "--data", str(folder), "--tail", "rows.csv"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "--project" in said.err
+    assert not said.out

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..decision.blending import code_probabilities
 from .cache import FoldResult
@@ -40,7 +42,7 @@ class _ProcessWide:
         with self._lock:
             if self._inside == 0:
                 self._found.enter_context(warnings.catch_warnings())
-                self._found.enter_context(threadpool_limits(1, user_api="blas"))
+                self._found.enter_context(_limited("blas"))
                 warnings.simplefilter("ignore")
                 warnings.showwarning = _show_nothing
             self._inside += 1
@@ -56,13 +58,24 @@ def _show_nothing(*given: object, **named: object) -> None:
     """In place of ``warnings.showwarning``."""
 
 
+def _limited(api: str) -> Any:
+    """One thread for BLAS or OpenMP; an import may have brought another library of them."""
+    return _threaded_libraries(len(sys.modules)).limit(limits=1, user_api=api)
+
+
+@lru_cache(maxsize=1)
+def _threaded_libraries(imported: int) -> ThreadpoolController:
+    """Kept, since to find the libraries of a process takes longer than a small fit."""
+    return ThreadpoolController()
+
+
 _process_wide = _ProcessWide()
 
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
     """One thread, since units run side by side, and no warnings: a learner is judged by its answers."""
-    with _process_wide, threadpool_limits(1, user_api="openmp"):  # OpenMP has a number for each thread that calls it
+    with _process_wide, _limited("openmp"):  # OpenMP has a number for each thread that calls it
         yield
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,19 @@ def executor_for(cluster: str | None, n_jobs: int | None) -> Iterator[Executor |
         with on_dask(cluster) as executor:
             yield executor
     elif n_jobs is not None:
-        with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(n_jobs, mp_context=_start_method()) as pool:
             yield pool
     else:
         yield None
+
+
+def _start_method() -> BaseContext:
+    """How workers start: forked from one process that has imported the package for all, where the system can."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def run_fit(source: str, options: FitOptions) -> None:

@@ -36,10 +36,29 @@ def compared(**settings: Any) -> Any:
     return steelyard.compare(X, y, costs=costs, **{"candidates": ["logistic"], "cv": 3, **settings})
 
 
-def test_first_screen_parts_and_size(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    """A comparison that several tests look at and none changes."""
+    return compared()
+
+
+@pytest.fixture(scope="module")
+def priced_by_row() -> Any:
+    """The same rows, where each has its own price of a miss."""
+    amounts = np.linspace(1, 20, 160)
+    return compared(costs=Costs.binary(fn=amounts, fp=3.0, classes=["bad", "good"], positive="bad", currency="EUR"))
+
+
+@pytest.fixture(scope="module")
+def page_with_todays_rule(tmp_path_factory: pytest.TempPathFactory) -> str:
     X, _ = loans()
     result = compared(segments=["kind", "age"], current=np.where(X["size"] > 0, "bad", "good"))
-    html = result.report(tmp_path / "report.html").read_text()
+    page: Path = result.report(tmp_path_factory.mktemp("page") / "report.html")
+    return page.read_text()
+
+
+def test_first_screen_parts_and_size(page_with_todays_rule: str) -> None:
+    html = page_with_todays_rule
     assert len(html) < 700_000
     for part in (
         "what-if",
@@ -64,11 +83,10 @@ def test_first_screen_parts_and_size(tmp_path: Path) -> None:
     assert "G-mean" not in lead
 
 
-def test_rows_are_numbers_unless_their_cells_are_asked_for(tmp_path: Path) -> None:
-    result = compared()
+def test_rows_are_numbers_unless_their_cells_are_asked_for(plain: Any, tmp_path: Path) -> None:
     head = '<th scope="col">size</th>'
-    assert head not in result.report(tmp_path / "a.html").read_text()
-    assert head in result.report(tmp_path / "b.html", show_rows=True).read_text()
+    assert head not in plain.report(tmp_path / "a.html").read_text()
+    assert head in plain.report(tmp_path / "b.html", show_rows=True).read_text()
 
 
 def test_cells_of_shown_rows_read_as_in_the_table(tmp_path: Path) -> None:
@@ -83,10 +101,9 @@ def test_cells_of_shown_rows_read_as_in_the_table(tmp_path: Path) -> None:
     assert "<td>–</td><td>" in cells
 
 
-def test_a_price_that_is_the_same_in_every_row_is_no_average() -> None:
-    costs = Costs.binary(fn=np.linspace(1, 20, 160), fp=20.0, classes=["bad", "good"], positive="bad", currency="EUR")
-    said = costs_in_words(compared(costs=costs).runs.data)
-    assert re.fullmatch(r"a missed bad costs [\d.]+ EUR on average, a false alarm 20 EUR", said)
+def test_a_price_that_is_the_same_in_every_row_is_no_average(priced_by_row: Any) -> None:
+    said = costs_in_words(priced_by_row.runs.data)
+    assert re.fullmatch(r"a missed bad costs [\d.]+ EUR on average, a false alarm 3 EUR", said)
 
 
 def test_class_names_cannot_act_on_the_page(tmp_path: Path) -> None:
@@ -103,20 +120,18 @@ def test_class_names_cannot_act_on_the_page(tmp_path: Path) -> None:
         assert "<b>kind" not in html
 
 
-def test_short_repr_and_summary_under_one_class() -> None:
-    result = compared()
-    assert len(repr(result)) < 400
-    assert "EUR a row" in repr(result)
-    assert result._repr_html_().startswith('<div class="sy">')
-    assert "<script" not in result._repr_html_()
+def test_short_repr_and_summary_under_one_class(plain: Any) -> None:
+    assert len(repr(plain)) < 400
+    assert "EUR a row" in repr(plain)
+    assert plain._repr_html_().startswith('<div class="sy">')
+    assert "<script" not in plain._repr_html_()
 
 
-def test_card_and_predictions() -> None:
-    result = compared()
-    card = json.loads(json.dumps(result.card))
+def test_card_and_predictions(plain: Any) -> None:
+    card = json.loads(json.dumps(plain.card))
     assert card["rows"] == 160
-    assert card["promise"]["value"] == pytest.approx(result.promise.value)
-    assert result.model().card_["data"] == card["data"]
+    assert card["promise"]["value"] == pytest.approx(plain.promise.value)
+    assert plain.model().card_["data"] == card["data"]
 
 
 def test_many_classes_have_a_price_a_cell_or_their_dearest_confusions(tmp_path: Path) -> None:
@@ -169,11 +184,11 @@ def test_segments_and_current_are_checked() -> None:
         compared(current=["bad"])
 
 
-def test_frames_are_of_the_library_that_came_in() -> None:
+def test_frames_are_of_the_library_that_came_in(plain: Any) -> None:
     X, y = loans()
     costs = {"bad": 5, "good": 1}
-    for frame, library in ((X, pd), (pl.from_pandas(X), pl)):
-        result = steelyard.compare(frame, y, costs=costs, candidates=["logistic"], cv=3)
+    other = steelyard.compare(pl.from_pandas(X), y, costs=costs, candidates=["logistic"], cv=3)
+    for result, library in ((plain, pd), (other, pl)):
         assert isinstance(result.leaderboard, library.DataFrame)
         assert isinstance(result.predictions, library.DataFrame)
         assert list(result.leaderboard["name"]) == [line.name for line in result.lines]
@@ -182,19 +197,17 @@ def test_frames_are_of_the_library_that_came_in() -> None:
         assert set(result.predictions["decision"]) <= {"bad", "good"}
 
 
-def test_the_best_estimator_goes_into_a_pipeline() -> None:
+def test_the_best_estimator_goes_into_a_pipeline(plain: Any) -> None:
     X, _ = loans()
-    result = compared()
-    estimator = result.best_estimator_
+    estimator = plain.best_estimator_
     assert make_pipeline(FunctionTransformer(), clone(estimator).fit(X, loans()[1])).predict(X).shape == (160,)
-    assert estimator.predict(X).tolist() == result.model().predict(X).tolist()
+    assert estimator.predict(X).tolist() == plain.model().predict(X).tolist()
 
 
-def test_plots() -> None:
+def test_plots(plain: Any) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    result = compared()
-    assert [label.get_text() for label in result.plot_costs().get_yticklabels()][-1] == result.winner
-    assert len(result.plot_what_if().get_lines()) == len(result.lines)
+    assert [label.get_text() for label in plain.plot_costs().get_yticklabels()][-1] == plain.winner
+    assert len(plain.plot_what_if().get_lines()) == len(plain.lines)
     pyplot.close("all")
 
 
@@ -205,8 +218,8 @@ def test_gains_and_free_misses_have_a_page(tmp_path: Path) -> None:
         assert "a hit earns" in html
 
 
-def test_json_names_its_schema_data_and_costs() -> None:
-    told = json.loads(compared().to_json())
+def test_json_names_its_schema_data_and_costs(plain: Any) -> None:
+    told = json.loads(plain.to_json())
     assert told["schema"] == 1
     assert len(told["data"]) == 64
     assert told["costs"]["currency"] == "EUR"
@@ -231,17 +244,13 @@ def test_classes_stand_in_the_order_of_the_costs_and_their_currency_everywhere(t
     assert all(" EUR per example" in sentence for sentence in priced)
 
 
-def test_costs_of_rows_keep_their_currency() -> None:
-    amount = np.random.default_rng(1).lognormal(3, 1, 160)
-    priced = Costs.binary(fn=amount, fp=10.0, classes=["bad", "good"], positive="bad", currency="EUR")
-    result = compared(costs=priced)
-    assert " EUR per example" in result.recommendation[1]
-    assert result.model().costs.currency == "EUR"
+def test_costs_of_rows_keep_their_currency(priced_by_row: Any) -> None:
+    assert " EUR per example" in priced_by_row.recommendation[1]
+    assert priced_by_row.model().costs.currency == "EUR"
 
 
-def test_today_is_named_once_and_curves_end_with_their_data(tmp_path: Path) -> None:
-    X, _ = loans()
-    html = compared(current=np.where(X["size"] > 0, "bad", "good")).report(tmp_path / "report.html").read_text()
+def test_today_is_named_once(page_with_todays_rule: str) -> None:
+    html = page_with_todays_rule
     board = html[html.index('class="board"') : html.index('class="boardaxis"')]
     assert board.count("today&#39;s rule") == 1
 
@@ -256,11 +265,11 @@ def test_the_learning_curve_has_one_point_a_size_though_folds_differ_by_a_row() 
     assert len(sizes[66]) == len(sizes[133]) == 3
 
 
-@pytest.mark.parametrize("priced", [{"fn": 5.0, "fp": 1.0}, {"fn": np.linspace(1, 20, 160), "fp": 3.0}])
+@pytest.mark.parametrize("comparison", ["plain", "priced_by_row"])
 def test_the_winner_is_in_what_if_and_curve_and_at_the_given_prices_costs_what_the_leaderboard_says(
-    priced: dict[str, Any],
+    comparison: str, request: pytest.FixtureRequest
 ) -> None:
-    found = compared(costs=Costs.binary(**priced, classes=["bad", "good"], positive="bad"))
+    found = request.getfixturevalue(comparison)
     embedded = embed(found._page_source())
     assert embedded["entries"][0]["name"] == found.winner
     shown = {line.name: line.mean_cost.value for line in found.lines}
@@ -271,10 +280,9 @@ def test_the_winner_is_in_what_if_and_curve_and_at_the_given_prices_costs_what_t
     assert [series.name for series in curve.series if series.chosen] == [found.winner]
 
 
-def test_after_ctrl_c_the_page_fits_nothing_anew(tmp_path: Path) -> None:
-    result = compared()
-    stopped = replace(result, runs=replace(result.runs, interrupted=True))
-    assert refits(result.runs, result.best, 10.0).sizes
+def test_after_ctrl_c_the_page_fits_nothing_anew(plain: Any, tmp_path: Path) -> None:
+    stopped = replace(plain, runs=replace(plain.runs, interrupted=True))
+    assert refits(plain.runs, plain.best, 10.0).sizes
     assert not refits(stopped.runs, stopped.best, 10.0).sizes
     html = stopped.report(tmp_path / "report.html").read_text()
     assert 'id="leaderboard"' in html
