@@ -145,7 +145,14 @@ def test_the_whole_way_without_a_mouse(place: Place) -> None:
     place.push(*[ROW | {"amount": float(i)} for i in range(5)])
     first = "document.querySelector('#fields dd').textContent"
     saved = lambda n: ["wait", f"{SAVED} == {n}"]  # noqa: E731
+    lines_of_undo = """(() => {
+      const word = document.createRange(), text = document.evaluate("//*[@id='undo']//text()[contains(., 'undo')]",
+        document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
+      word.setStart(text, 0), word.setEnd(text, "undo:".length);
+      return word.getClientRects().length;
+    })()"""
     steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["press", "x"], saved(2), ["eval", first]]
+    steps += [["eval", lines_of_undo]]
     steps += [["press", "u"], ["eval", first], saved(1), ["press", "a"], saved(2)]
     steps += [
         ["press", "g"],
@@ -163,7 +170,7 @@ def test_the_whole_way_without_a_mouse(place: Place) -> None:
     steps += [["reload"], READY, ["press", "f"], ["eval", "document.querySelector('[data-waiting]').dataset.waiting"]]
     steps += [["eval", "document.querySelector('#answers .positive').focus()"], ["press", "Enter"], saved(1), EMPTY]
     found = place.visit(place.annotator, *steps, width=320)
-    assert [r for r in found["results"] if r is not None] == ["2", "1", True, False, "3", "4", "0"]
+    assert [r for r in found["results"] if r is not None] == ["2", 1, "1", True, False, "3", "4", "0"]
     store = SQLiteStore(place.folder, readonly=True)
     votes = [(item, label) for item, _, label, _ in store.tables(1)["answer"]]
     assert [label for _, label in votes] == [1, 1, None, 1, 1]

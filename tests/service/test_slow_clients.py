@@ -74,7 +74,8 @@ def test_slow_senders_are_cut_and_others_served(folder, quick_deadlines):
         assert call(server.url, "GET", "/v1/p/summary", token=tokens["reader"])[2]["rows"] == 0
 
 
-def test_a_reader_that_sleeps_is_cut(folder, quick_deadlines):
+@pytest.mark.parametrize("requests", [1, 3])
+def test_a_reader_that_sleeps_is_cut(folder, quick_deadlines, caplog, requests):
     tokens = make_service(folder, settings=settings_of(columns={"x": "number", "note": "shown"}))
     with ThreadedServer(folder) as server:
         list(server.client(tokens["producer"]).decide_many([{"x": 1, "note": "n" * 5000}] * 2000))
@@ -83,7 +84,7 @@ def test_a_reader_that_sleeps_is_cut(folder, quick_deadlines):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.connect((host, int(port)))
         head = f"GET /v1/p/export.jsonl HTTP/1.1\r\nHost: {host}:{port}\r\n"
-        sock.sendall(f"{head}Authorization: Bearer {tokens['reader']}\r\n\r\n".encode())
+        sock.sendall(f"{head}Authorization: Bearer {tokens['reader']}\r\n\r\n".encode() * requests)
         connections = server.service.server.server_state.connections
         end = time.monotonic() + 30
         while not connections and time.monotonic() < end:
@@ -95,6 +96,7 @@ def test_a_reader_that_sleeps_is_cut(folder, quick_deadlines):
         assert not connections, "the sleeping reader is still there"
         assert call(server.url, "GET", "/health")[0] == 200
         sock.close()
+    assert [record.getMessage() for record in caplog.records] == []  # it is no error of the service
 
 
 def test_heads_have_a_size(folder):

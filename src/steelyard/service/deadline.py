@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """The head must come."""
+        self._earlier: deque[RequestResponseCycle] = deque()  # unanswered when another request came behind them
         super().connection_made(transport)
         self._await(self.head_seconds)
 
@@ -56,6 +58,11 @@ class DeadlineProtocol(HttpToolsProtocol):
         """Nothing is awaited any more."""
         self._stop_sending()
         self._stop_reading()
+        for (
+            cycle
+        ) in self._earlier:  # uvicorn tells the newest alone: the one that is being answered would go on writing
+            cycle.disconnected = cycle.disconnected or not cycle.response_complete
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -86,8 +93,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         if len(self.headers) > MOST_HEADERS or size > MOST_HEADER_BYTES:
             self._abort()
             raise ValueError("the head of a request is too large")  # ends the parsing: nobody is asked
-        self._in_body = True
+        self._in_body, before = True, self.cycle
         super().on_headers_complete()
+        if before is not None and not before.response_complete:
+            while self._earlier and self._earlier[0].response_complete:
+                self._earlier.popleft()
+            self._earlier.append(before)
         if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:
             self.scope["extensions"] = {WHOLE: partial(_send_whole, self.cycle)}  # type: ignore[dict-item]
 

@@ -64,7 +64,8 @@ function drawAnswers() {
   skip.addEventListener("click", () => pressed("skip"));
   const last = history[history.length - 1];
   const undo = make("button", { type: "button", id: "undo" }, key("undo"));
-  if (last) undo.append("undo: ", make("bdi", {}, `${last.question.item} was ${last.label === null ? "skipped" : last.label}`));
+  const was = last && `${last.question.item} was ${last.label === null ? "skipped" : last.label}`;
+  if (last) undo.append(make("span", {}, "undo: ", make("bdi", {}, was))); // one piece, which breaks between words
   else undo.append("undo");
   undo.disabled = !last;
   undo.addEventListener("click", () => act("undo"));
