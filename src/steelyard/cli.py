@@ -68,6 +68,14 @@ def _root(
     """
 
 
+def _reach(cluster: str | None) -> None:
+    """A wrong address is said before what a command needs is loaded and its files are read, which takes longer."""
+    if cluster is not None:
+        from .executors import check_address
+
+        check_address(cluster)
+
+
 data_app = typer.Typer(name="data", help="The papers' data sets.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app)
 
@@ -194,6 +202,10 @@ def _stream(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn in one pass: decide every row, ask for labels within the budget, and report the cost."""
+    from .data.part_files import is_several
+
+    if is_several(file):  # --cluster with one file is another error
+        _reach(cluster)
     from .streaming.command import Places, run_labels, run_stream
     from .streaming.settings import StreamSettings
 
@@ -263,6 +275,7 @@ def _fit(
     overwrite: Overwrite = False,
 ) -> None:
     """Learn from more rows than memory holds, here or on a cluster, with the same bits."""
+    _reach(cluster)
     from .scale.command import FitOptions, run_fit
 
     reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
@@ -286,6 +299,7 @@ def _score(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what the decisions of a model on many files cost, with intervals."""
+    _reach(cluster)
     from .scale.command import run_score
 
     given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
@@ -421,6 +435,7 @@ def _compare(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress, tables or advice.")] = False,
 ) -> None:
     """Compare learners on your data and your costs: a leaderboard, a recommendation, a page and a model."""
+    _reach(cluster)
     from .comparison.command import run_compare
 
     stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}
@@ -486,6 +501,7 @@ def _predict(
     overwrite: Overwrite = False,
 ) -> None:
     """Decisions of a saved model, with their expected costs."""
+    _reach(cluster)
     from .models.prediction import PredictOptions, run_predict
 
     stated = {"fn": fn_cost_column, "fp": fp_cost_column, "tp": tp_cost_column, "tn": tn_cost_column}

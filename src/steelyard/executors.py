@@ -1,4 +1,7 @@
-"""One value for many tasks of an executor: sent once, not with each task; and an error where the executor is gone."""
+"""One value for many tasks of an executor: sent once, not with each task; and an error where the executor is gone.
+
+It imports little: commands ask a cluster whether it is there before they load what they need to work with it.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from multiprocessing import shared_memory
 from typing import Any, NamedTuple
 
 from .errors import ClusterLost
-from .validation.values import invalid
+from .validation.values import invalid, require
 
+PATIENCE = 7  # seconds that a scheduler has to answer
 _loaded: dict[str, Any] = {}  # the value that this process read last
 
 
@@ -28,6 +32,39 @@ def check_executor(executor: Any) -> Executor | None:
     if executor is not None and not (hasattr(executor, "submit") and hasattr(executor, "shutdown")):
         raise invalid("executor", "be a concurrent.futures.Executor or None", executor)
     return executor  # type: ignore[no-any-return]
+
+
+def check_address(address: str) -> None:
+    """Ask the scheduler at an address who it is: a client that finds none takes twice its patience more to be closed.
+
+    Parameters
+    ----------
+    address : str
+        Such as ``"tcp://127.0.0.1:8786"``.
+
+    Raises
+    ------
+    ClusterLost
+        If nothing answers in time, or something that is no scheduler.
+    """
+    import asyncio
+
+    distributed = require("distributed", extra="scale", why="A Dask cluster")
+
+    async def identify() -> Any:
+        security = distributed.Security().get_connection_args("client")
+        async with distributed.rpc(address, timeout=PATIENCE, connection_args=security) as scheduler:
+            return await scheduler.identity()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # here, in a notebook, a loop of asyncio may already run
+            thread.submit(asyncio.run, asyncio.wait_for(identify(), PATIENCE)).result()
+    except Exception as error:  # of any kind: what is no scheduler answers anything
+        said = f"{type(error).__name__}: {error}".rstrip(":. \n")[:200]
+        raise ClusterLost(
+            f"the cluster at {address} must answer within {PATIENCE} s; got {said}. "
+            "Check the address, and that `dask scheduler` runs there."
+        ) from error
 
 
 def workers_of(executor: Any) -> int:

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -157,8 +159,30 @@ def test_the_same_bits_on_a_pool_of_processes(folder: Path, tmp_path: Path, expe
 
 def test_a_wrong_address_is_named() -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
-    with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 8 s"), on_dask(address):
+    with pytest.raises(ClusterLost, match=f"the cluster at {address} must answer within 7 s"), on_dask(address):
         pass
+
+
+WRONG = """
+import sys
+from typer.testing import CliRunner
+from steelyard import cli, executors
+executors.PATIENCE = 0.1
+for words in ("fit p/ --out m", "score m p/", "predict m p/ --out d", "stream p/", "compare p/ --sample 9"):
+    told = CliRunner().invoke(cli.app, [*words.split(), "--cluster", sys.argv[1]])
+    print(type(told.exception).__name__, told.exception)
+print(sorted({"sklearn", "pandas", "pyarrow"} & {*sys.modules}))
+"""
+
+
+def test_commands_ask_for_the_cluster_before_they_load_and_read_anything() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-c", WRONG, address]
+        *told, loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(told) == 5
+    assert all(line.startswith(f"ClusterLost the cluster at {address} must answer") for line in told)
+    assert loaded == "[]"
 
 
 def test_an_address_of_something_else_is_named() -> None:

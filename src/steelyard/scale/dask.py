@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import pickle
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ClusterLost, StateError
+from ..executors import PATIENCE, check_address
 from ..validation.values import check_count, require
 from .job import versions
-
-PATIENCE = 8  # seconds that a scheduler has to answer
 
 
 class ClusterExecutor(Executor):
@@ -77,7 +75,7 @@ def on_dask(address: Any, *, retries: int = 2) -> Iterator[ClusterExecutor]:
         with _executor(address, retries) as executor:
             yield executor
         return
-    _check_address(distributed, address)
+    check_address(address)
     with _without_log("distributed.client"):  # what it says of a lost scheduler, with a traceback, ClusterLost says
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         try:
@@ -106,24 +104,6 @@ def _without_log(name: str) -> Iterator[None]:
         yield
     finally:
         log.setLevel(level)
-
-
-def _check_address(distributed: Any, address: str) -> None:
-    """Ask the scheduler who it is: a client that finds none takes twice its patience more to be closed."""
-
-    async def identify() -> Any:
-        security = distributed.Security().get_connection_args("client")
-        async with distributed.rpc(address, timeout=PATIENCE, connection_args=security) as scheduler:
-            return await scheduler.identity()
-
-    try:
-        with ThreadPoolExecutor(1) as thread:  # here, in a notebook, a loop of asyncio may already run
-            thread.submit(asyncio.run, asyncio.wait_for(identify(), PATIENCE)).result()
-    except Exception as error:  # of any kind: what is no scheduler answers anything
-        raise ClusterLost(
-            f"the cluster at {address} must answer within {PATIENCE} s; got {type(error).__name__}. "
-            "Check the address, and that `dask scheduler` runs there."
-        ) from error
 
 
 def _check_versions(client: Any) -> None:
