@@ -58,9 +58,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         """Nothing is awaited any more."""
         self._stop_sending()
         self._stop_reading()
-        for (
-            cycle
-        ) in self._earlier:  # uvicorn tells the newest alone: the one that is being answered would go on writing
+        for cycle in self._earlier:  # uvicorn tells the newest alone; the one that is answered would go on writing
             cycle.disconnected = cycle.disconnected or not cycle.response_complete
             cycle.message_event.set()
         super().connection_lost(exc)
