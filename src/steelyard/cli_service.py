@@ -10,11 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from .cli_options import MOST_SEED, Overwrite, complete_column
+from .deferred import deferred
 from .validation.values import invalid, require
 
 service_app = typer.Typer(
     name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
 )
+UNUSED = ("pandas", "scipy.stats", "sklearn.metrics")  # scikit-learn imports them; half the time of a server's start
 _DATA = typer.Option(help="The folder of the projects.")
 _DATABASE = typer.Option(help="A PostgreSQL database instead of the folder: postgresql://...")
 
@@ -65,6 +67,8 @@ def serve(
 def _need_serve() -> None:
     for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
+    with deferred(*UNUSED):
+        from .service import command  # noqa: F401  (for the commands, which import what they need of it)
 
 
 def _place(data: Path, database: str | None) -> Any:

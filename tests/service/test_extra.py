@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+TOOLS = str(Path(__file__).parents[1] / "tools")
+ENV = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [TOOLS, os.environ.get("PYTHONPATH")]))}
 
 
 @pytest.mark.parametrize("module", ["apsw", "msgspec", "starlette", "uvicorn", "prometheus_client", "argon2"])
@@ -39,3 +44,36 @@ def test_a_server_imports_nothing_that_only_other_commands_need():
         "assert not others & set(sys.modules), others & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_server_decides_and_learns_without_what_takes_half_of_a_start(folder):
+    """scikit-learn imports them for others; they are loaded when something uses them, as a champion may."""
+    pytest.importorskip("apsw", reason="apsw is not installed: pip install 'steelyard[serve]'")
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from steelyard.cli_service import _need_serve\n"
+        "_need_serve()\n"
+        "others = {'pandas', 'pyarrow', 'scipy.stats', 'scipy.optimize', 'sklearn.metrics'}\n"
+        "assert not others & set(sys.modules), others & set(sys.modules)\n"
+        "from service_server import ThreadedServer, make_service\n"
+        "from service_bench import settings_of\n"
+        "folder = Path(sys.argv[1])\n"
+        "tokens = make_service(folder, settings=settings_of(query='AskAll()', pace=False))\n"
+        "with ThreadedServer(folder) as server:\n"
+        "    made = list(server.client(tokens['producer']).decide_many([{'x': n} for n in range(40)]))\n"
+        "    assert any(one['ask'] for one in made)\n"
+        "    for one in made:\n"
+        "        if one['ask']:\n"
+        "            server.client(tokens['annotator']).answer(one['id'], 'good')\n"
+        "    server.client(tokens['reader']).estimates()\n"
+        "assert not others & set(sys.modules), others & set(sys.modules)\n"
+        "from sklearn import metrics\n"
+        "from steelyard import OnlineClassifier\n"
+        "assert metrics.accuracy_score([0, 1], [0, 1]) == 1\n"
+        "assert OnlineClassifier().fit([[1.0], [-1.0]], [1, 0]).score([[1.0], [-1.0]], [1, 0]) == 1\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], check=False, capture_output=True, text=True, env=ENV
+    )
+    assert done.returncode == 0, done.stderr

@@ -107,4 +107,8 @@ def test_why_a_label_was_asked_for():
         f"Not asked: chance 0.05, {thrown}",
         "Not asked: the budget was spent",
     ]
+    for query in ("AskAll()", "AskFirst()", "AskRandom(0.5)"):  # they look at no score
+        blind = settings_of(query=query, pace=False)
+        asked = Decide(chance=1.0, sampled=False, ask=True, **told)
+        assert why_asked(asked, blind) == f"Asked: chance 1, {thrown}, a sample of all rows"
     assert moment(1_700_000_000_000_000) == "2023-11-14 22:13:20"

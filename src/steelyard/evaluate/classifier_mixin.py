@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
+from sklearn import metrics
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from ..costs import CostRule, Costs
 from ..costs.rules import CostsLike
@@ -44,7 +44,7 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
-            return float(accuracy_score(y, answers, sample_weight=sample_weight))
+            return float(metrics.accuracy_score(y, answers, sample_weight=sample_weight))
         return -mean_cost(y, answers, costs=known, sample_weight=sample_weight)
 
     def _stated(self, costs: CostsLike) -> CostsLike:

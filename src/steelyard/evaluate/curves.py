@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_curve
+from sklearn import metrics
 
 from ..costs.rules import CostsLike
 from ..validation.arrays import check_same_length
@@ -261,7 +261,7 @@ def roc_hull(
     )
     fn, fp = _stakes(answers)
     truth = answers.truth == answers.positive()
-    fpr, tpr, thresholds = roc_curve(truth, score, sample_weight=answers.weight, drop_intermediate=False)
+    fpr, tpr, thresholds = metrics.roc_curve(truth, score, sample_weight=answers.weight, drop_intermediate=False)
     hull = _upper_hull(fpr, tpr)
     best = hull[int(np.argmin(fp * fpr[hull] - fn * tpr[hull]))]
     slope = fp / fn if fn > 0 else np.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import precision_recall_fscore_support
+from sklearn import metrics
 
 from ..costs._showing import format_amount
 from ..costs.rules import CostsLike
@@ -218,7 +218,7 @@ def per_class_scores(
     b         1.000  0.500 0.667       2    1
     """
     answers = read_predictions(y_true, y_pred, costs=costs, classes=classes, sample_weight=sample_weight)
-    precision, recall, f, support = precision_recall_fscore_support(
+    precision, recall, f, support = metrics.precision_recall_fscore_support(
         answers.truth,
         answers.answer,
         beta=check_number("beta", beta, above=0),

@@ -168,7 +168,9 @@ class Api:
         event = self.runtime.store.event(grant.project, item)
         assert event is not None
         made = unpack(event)
-        return "sample" if isinstance(made, Decide) and made.sampled else "boundary"
+        assert isinstance(made, Decide)
+        by_score = self.runtime.snapshot(grant.slug).settings.asks_by_score()
+        return "boundary" if by_score and not made.sampled else "sample"
 
     async def renew(self, request: Request, grant: Grant) -> Response:
         """Hold a question longer."""

@@ -145,7 +145,8 @@ def why_asked(made: Decide, settings: ProjectSettings) -> str:
         return "Not asked: the budget was spent"
     if not made.ask:
         return f"Not asked: {thrown}"
-    return f"Asked: {thrown}, {'a sample of all rows' if made.sampled else 'near the boundary'}"
+    near = settings.asks_by_score() and not made.sampled
+    return f"Asked: {thrown}, {'near the boundary' if near else 'a sample of all rows'}"
 
 
 def _happened(runtime: Runtime, event: Event, settings: ProjectSettings) -> tuple[str, str, str]:

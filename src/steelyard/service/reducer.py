@@ -462,7 +462,9 @@ class State:
             self.training.forget(slot)
             return
         if self.training.start is not None:
-            advice = "Begin a new project to try another update rule."
+            advice = (
+                "Of a history the state is kept, not the rows: try the rule in a new project with the same history."
+            )
             raise invalid("the project", "have no history to have shadows", "a history", advice)
         shadow = Shadow(slot, shadow_update(settings), self.learner, seq, self.reach)
         of_its_own = shadow.settings(self.settings)

@@ -72,7 +72,7 @@ class SentSlot(msgspec.Struct, forbid_unknown_fields=True):
 class QuestionReply(msgspec.Struct, frozen=True):
     """A question: the fields of its row, and for how many seconds nobody else is handed it.
 
-    ``why``: "boundary" if the model is unsure, "sample" if it was drawn by its floor.
+    ``why``: "boundary" if the model is unsure, "sample" if any row might have been asked about as well.
     """
 
     item: int

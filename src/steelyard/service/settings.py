@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..active import AskAsymmetric, AskAtLeast, AskSymmetric, QueryRule
+from ..active import AskAll, AskAsymmetric, AskAtLeast, AskRandom, AskSymmetric, QueryRule
 from ..costs import Costs
 from ..models.parsing import query_rule, update_rule
 from ..online import AROW, CSOGD1, OnlineClassifier, OnlineCostClassifier, UpdateRule
@@ -183,6 +183,10 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     def query_rule(self) -> QueryRule:
         """The rule by which labels are asked for, before any pace."""
         return query_rule(self.query)
+
+    def asks_by_score(self) -> bool:
+        """Whether the rule asks rather about rows near the boundary; others ask about every row alike."""
+        return not isinstance(self.query_rule(), (AskAll, AskRandom))
 
     def first_query(self) -> QueryRule:
         """The rule of the first rows: with pace, one that keeps the floor of what the budget allows."""

@@ -44,7 +44,7 @@ function drawItem() {
   }
   $("fields").replaceChildren(...parts);
   $("fields").scrollTop = 0;
-  const why = current.why === "sample" ? "sample" : "near the boundary";
+  const why = current.why === "sample" ? "a sample of all rows" : "near the boundary";
   $("why").textContent = `Why asked: ${why}. At stake: ${given.stake}.`;
 }
 
