@@ -1,5 +1,9 @@
 """Trees over the workers of a cluster, behind our costs."""
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.base import clone
 
 from steelyard import ClusterLost, Costs, InvalidInputError, mean_cost
-from steelyard.scale import fit_parts, on_dask
-from steelyard.scale.trees import TRIES, _fit_again, class_weights, grows_on_a_cluster
+from steelyard.scale import fit_parts, on_dask, trees
+from steelyard.scale.trees import class_weights, grows_on_a_cluster
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra scale)")
 pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed (extra scale-trees)")
@@ -78,44 +83,74 @@ def test_trees_need_a_cluster(folder: Path) -> None:
         fit_parts(MODEL, folder, target="y")
 
 
-class LosingClient:
-    """A client whose cluster loses a worker whenever it is asked."""
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("killed", [1, 2])
+def test_a_fit_is_begun_anew_when_workers_are_killed(
+    folder: Path, client: Any, killed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two, whose peer waits for it or keeps broken connections, or both, whose shares no other may take."""
+    monkeypatch.setattr(trees, "STUCK", 2)
+    client.wait_for_workers(2, timeout=300)
+    threading.Thread(target=kill_while_training, args=(client, killed), daemon=True).start()
+    long = clone(MODEL).set_params(n_estimators=300)
+    with on_dask(client) as executor, pytest.warns(UserWarning, match="workers were lost .* the trees are grown anew"):
+        found = fit_parts(long, folder, target="y", costs=COSTS, executor=executor)
+    assert found.bits_reproducible_ is False
 
-    def __init__(self, losing: int) -> None:
-        self.losing, self.calls = losing, 0
+
+def kill_while_training(client: Any, count: int) -> None:
+    running = client.run(os.getpid)
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
+        training = [where for where, keys in client.processing().items() if any("_train" in str(key) for key in keys)]
+        if len(training) == 2:
+            for worker in training[:count]:
+                os.kill(running[worker], signal.SIGKILL)
+            return
+        time.sleep(0.01)
+
+
+class ClusterOf:
+    """A cluster as trees see it, of workers that get fewer by one with each fit."""
+
+    address, security = "tcp://here", None
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, losing: bool, workers: int = 9) -> None:
+        self.client, self.left, self.losing, self.fits = self, workers, losing, 0
+        monkeypatch.setattr(distributed, "Client", lambda *_, **__: self)
+        monkeypatch.setattr(trees, "_forget_peers", lambda _: None)
+        monkeypatch.setattr(trees, "LOOK", 0.001)
+
+    def close(self, timeout: int) -> None: ...
+
+    def wait_for_workers(self, _: int, timeout: int) -> None:
+        if not self.left:
+            raise TimeoutError
 
     def nthreads(self) -> dict[str, int]:
-        self.calls += 1
-        return {f"worker {i}": 1 for i in range(9 - (self.calls // 2 if self.calls // 2 <= self.losing else 0))}
+        return {f"worker {i}": 1 for i in range(self.left)}
 
-
-class Executor:
-    address = "tcp://here"
-
-    def __init__(self, losing: int) -> None:
-        self.client = LosingClient(losing)
-
-
-def test_a_lost_worker_starts_the_fit_again() -> None:
-    tries: list[int] = []
-
-    def fit(failing: int) -> str:
-        tries.append(1)
-        if len(tries) <= failing:
-            raise OSError("connection reset")
+    def fit(self, failing: int) -> str:
+        self.fits += 1
+        if self.fits <= failing:
+            self.left -= self.losing
+            raise OSError(104, "connection reset")
         return "fitted"
 
-    executor: Any = Executor(9)
+
+def fitted_again(cluster: Any, failing: int) -> Any:
+    return trees._fit_again(lambda client: client.fit(failing), cluster)
+
+
+def test_a_fit_that_keeps_losing_workers_ends_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match="the trees are grown anew"):
-        assert _fit_again(lambda: fit(1), executor) == "fitted"
-    tries.clear()
-    executor = Executor(9)
+        assert fitted_again(ClusterOf(monkeypatch, losing=True), 1) == "fitted"
     with pytest.raises(ClusterLost, match="in each of 3 fits"), pytest.warns(UserWarning, match="grown anew"):
-        _fit_again(lambda: fit(TRIES), executor)
-    tries.clear()
-    executor = Executor(0)
+        fitted_again(ClusterOf(monkeypatch, losing=True), trees.TRIES)
     with pytest.raises(OSError, match="connection reset"):
-        _fit_again(lambda: fit(1), executor)
+        fitted_again(ClusterOf(monkeypatch, losing=False), 1)
+    with pytest.raises(ClusterLost, match="must have a worker; got none for 60 s"):
+        fitted_again(ClusterOf(monkeypatch, losing=True, workers=0), 0)
 
 
 def test_weights_are_what_mistakes_cost() -> None:

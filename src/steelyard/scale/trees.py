@@ -9,8 +9,13 @@ runs on equal ones. ``work`` keeps nothing inside a fit; a lost worker starts it
 
 from __future__ import annotations
 
+import importlib
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,7 @@ from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
 from ..errors import ClusterLost
+from ..executors import PATIENCE, naming_loss
 from ..validation.values import invalid, require
 from .dask import ClusterExecutor
 from .job import part_entry, restore_part
@@ -33,6 +39,10 @@ Floats = NDArray[np.float64]
 LIBRARIES = {"LGBMClassifier": "lightgbm", "XGBClassifier": "xgboost"}
 EVERY = 10  # of so many parts one is kept for the calibration
 TRIES = 3  # fits that a lost worker may end
+LOOK = 0.5  # seconds between two looks at the workers
+LATE = 4  # looks after an error
+STUCK = 30  # seconds in which a worker that stays must be free again
+WAIT = 60  # seconds in which a worker must join where none is left
 MOST_ROWS = 1_000_000  # whose probabilities the curves are fitted to
 
 
@@ -64,7 +74,7 @@ def fit_trees(
         "weights": class_weights(agreed, labels).tolist(),
     }
     grown = [i for i in range(len(parts)) if i not in kept]
-    fitted = _fit_again(lambda: _grow(estimator, about, grown, executor.client), executor)
+    fitted = _fit_again(lambda client: _grow(estimator, about, grown, client), executor)
     proba, truths, width = _held_out(fitted, parts, about, sorted(kept), rows)
     calibrated = CalibratedClassifier(fitted)
     calibrated.fit(proba, truths)
@@ -84,23 +94,119 @@ def class_weights(costs: Costs, classes: NDArray[Any]) -> Floats:
     return np.asarray(excess / excess.mean())
 
 
-def _fit_again(fit: Any, executor: ClusterExecutor) -> Any:
-    """A fit, started anew if it failed and workers were lost meanwhile."""
+def _fit_again(grow: Callable[[Any], Any], executor: ClusterExecutor) -> Any:
+    """What ``grow`` makes with a client, begun anew if workers were lost meanwhile."""
     for attempt in range(TRIES):
-        before = set(executor.client.nthreads())
-        try:
-            return fit()
-        except Exception as error:
-            gone = before - set(executor.client.nthreads())
-            if not gone:
+        with _own_client(executor) as client, ThreadPoolExecutor(1) as thread:
+            try:
+                before = _workers_of(client, executor)
+                growing = thread.submit(grow, client)
+                gone = _lost_while(growing, before, client, executor)
+            except BaseException:
+                client.close(timeout=2)  # what the thread waits for is cancelled with it
                 raise
-            if attempt + 1 == TRIES:
-                raise ClusterLost(
-                    f"the cluster at {executor.address} lost workers in each of {TRIES} fits of trees. Run the same "
-                    "call again on workers that stay."
-                ) from error
-            warnings.warn(f"workers were lost ({', '.join(sorted(gone))}); the trees are grown anew", stacklevel=4)
+        error = growing.exception()
+        if error is None:
+            return growing.result()
+        if not gone:
+            raise error
+        if attempt + 1 == TRIES:
+            raise ClusterLost(
+                f"the cluster at {executor.address} lost workers in each of {TRIES} fits of trees. Run the same "
+                "call again on workers that stay."
+            ) from error
+        warnings.warn(f"workers were lost ({', '.join(sorted(gone))}); the trees are grown anew", stacklevel=4)
     raise AssertionError("unreachable")
+
+
+@contextmanager
+def _own_client(executor: ClusterExecutor) -> Iterator[Any]:
+    """A client for one fit: to close it takes back all that the fit has begun, and nothing else."""
+    distributed: Any = require("distributed", extra="scale-trees", why="Trees on a cluster")
+    known = executor.client
+    with _naming_loss(executor):
+        made = distributed.Client(executor.address, security=known.security, timeout=PATIENCE, set_as_default=False)
+    try:
+        yield made
+    finally:
+        made.close(timeout=2)
+
+
+def _workers_of(client: Any, executor: ClusterExecutor) -> set[str]:
+    """The workers there are; if none is left, the next one that joins."""
+    with _naming_loss(executor), suppress(TimeoutError):
+        client.wait_for_workers(1, timeout=WAIT)
+    with _naming_loss(executor):
+        found = set(client.nthreads())
+    if not found:
+        raise ClusterLost(
+            f"the cluster at {executor.address} must have a worker; got none for {WAIT} s. Start `dask worker`."
+        )
+    return found
+
+
+def _lost_while(growing: Future[Any], before: set[str], client: Any, executor: ClusterExecutor) -> set[str]:
+    """The workers that were lost until a fit ended; with the first of them it is taken back.
+
+    Both libraries bind the share of a worker to its address: once that is gone they wait for it, for ever if all are.
+    """
+    looks = LATE
+    while looks:
+        ended = bool(wait([growing], timeout=LOOK).done)
+        if ended and growing.exception() is None:
+            return set()
+        if ended:  # by what a worker felt of the loss, perhaps before the scheduler knows of it
+            time.sleep(LOOK)
+            looks -= 1
+        with _naming_loss(executor):
+            gone = before - set(client.nthreads())
+        if gone:
+            client.close(timeout=2)
+            wait([growing])
+            _forget_peers(executor)
+            return gone
+    return set()
+
+
+def _naming_loss(executor: ClusterExecutor) -> AbstractContextManager[None]:
+    return naming_loss(executor, "a fit of trees", "Run the same call again; nothing of the fit is kept.")
+
+
+def _forget_peers(executor: ClusterExecutor) -> None:
+    """Have every thread of the workers that stay forget whom it trained with; those that cannot are started anew.
+
+    LightGBM keeps the connections of a fit that failed, and would use them when the thread next trains alone. A thread
+    that was about to connect to a lost worker goes on trying, for minutes or for ever.
+    """
+    distributed: Any = require("distributed", extra="scale-trees", why="Trees on a cluster")
+    client, stuck = executor.client, set()
+    with _naming_loss(executor), client.as_current():
+        threads = [worker for worker, count in client.nthreads().items() for _ in range(count)]
+        asked = {client.submit(_free_network, workers=[worker], pure=False): worker for worker in threads}
+        with suppress(TimeoutError):
+            distributed.wait(list(asked), timeout=STUCK)
+        stuck = {worker for one, worker in asked.items() if not one.done()} & set(client.nthreads())
+        client.cancel(list(asked))
+    if stuck and not _started_anew(client, sorted(stuck)):
+        raise ClusterLost(
+            f"the workers {', '.join(sorted(stuck))} still wait for one that was lost in a fit of trees. End them and "
+            "start others (workers with a nanny, as `dask worker` has unless told otherwise, are started anew by "
+            "themselves); then run the same call again."
+        )
+
+
+def _started_anew(client: Any, workers: list[str]) -> bool:
+    try:
+        return set(client.restart_workers(workers, timeout=WAIT).values()) <= {"OK", "removed"}
+    except Exception:  # a worker without a nanny, or one that does not end
+        return False
+
+
+def _free_network() -> None:
+    with suppress(ImportError):  # a worker for XGBoost alone
+        lightgbm = importlib.import_module("lightgbm")
+        lightgbm.Booster.free_network(SimpleNamespace())
+    time.sleep(0.1)  # so that the next one comes to another thread
 
 
 def _grow(estimator: Any, about: dict[str, Any], positions: Sequence[int], client: Any) -> Any:
