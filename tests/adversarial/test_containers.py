@@ -8,6 +8,8 @@ import os
 import resource
 import signal
 import struct
+import subprocess
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -224,6 +226,39 @@ def test_a_size_that_is_only_claimed_costs_nothing(tmp_path: Path, field: int) -
     status, said = in_child(lambda: refusal(path))
     assert status == 0, said
     assert said == "loaded" or said.startswith("refused: ")
+
+
+PEAK = """
+import re, sys
+from steelyard import StateError, load_model
+try:
+    load_model(sys.argv[1], max_bytes=int(sys.argv[2]))
+except StateError as error:
+    print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], error)
+"""
+
+
+def bomb_claiming(path: Path, size: int, claimed: int) -> Path:
+    """Zeros of a size, and the size that both headers of the member claim."""
+    path.write_bytes(tensors({"0": about("U8", [size], 0, size)}, bytes(size)))
+    raw = bytearray(path.read_bytes())
+    for mark, at in ((LOCAL, 22), (CENTRAL, 24)):
+        place = raw.rindex(mark) + at
+        raw[place : place + 4] = struct.pack("<L", claimed)
+    path.write_bytes(raw)
+    return path
+
+
+@pytest.mark.parametrize("claimed", [1 << 31, (72 << 20) + 72, LIMIT * 4 - len(TEXT), 100])
+def test_a_bomb_takes_no_more_memory_than_the_limit(tmp_path: Path, claimed: int) -> None:
+    """The whole process, from its start: what is too large by its own claim is not unpacked, and libraries wait."""
+    limit = LIMIT * 4
+    path = bomb_claiming(tmp_path / "bomb.steelyard", 72 << 20, claimed)
+    assert path.stat().st_size < 100_000
+    told = subprocess.run([sys.executable, "-c", PEAK, path, str(limit)], capture_output=True, text=True, check=True)
+    peak, _, said = told.stdout.partition(" ")
+    assert "bomb.steelyard" in said
+    assert int(peak) << 10 <= (SPARE >> 1 if claimed > limit else limit + (SPARE >> 1)), told.stdout
 
 
 def test_the_file_that_all_are_made_of_is_sound(tmp_path: Path) -> None:

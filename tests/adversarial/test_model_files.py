@@ -13,6 +13,7 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from steelyard import errors
+from steelyard import AdaBoostM1Classifier, C45Classifier, errors
 from steelyard.cli import main
 from steelyard.comparison.data import read_data
 from steelyard.comparison.registry import candidates
-from steelyard.files import Node, read_container, reading, write_container
-from steelyard.models.kinds import TABLE, read_node, write_node
+from steelyard.files import Node, read_container, reading, write_container, write_labels
+from steelyard.models.kinds import TABLE, c45, read_node, write_node
+from steelyard.models.kinds.nodes import depth_of
 from steelyard.models.storage import load_model, save_object
 
 MUTATIONS = 2000
@@ -252,6 +254,10 @@ HOSTILE = [
     ("costs", "matrix", lambda a: np.zeros((3, 3)), "matrix"),
     ("costs", "classes.ends", put(9), "classes"),
     ("model", "feature_names_in_.ends", lambda a: a[:-1], "ends"),
+    ("costs", "classes.ends", lambda a: np.concatenate([np.zeros(1 << 20, np.int64), a]), "at most 1,048,576 entries"),
+    ("costs", "classes.text", lambda a: np.zeros(1 << 27, np.uint8), "fits, with all other labels"),
+    ("a stream's learner", "classes", lambda a: np.arange(2 << 20), "at most 1,048,576 entries"),
+    ("C4.5", "tree_ends", lambda a: np.ones(80_000, np.int64), "at most 65,536 trees"),
     ("stream state", "counts", put(-1), "counts"),
     ("a stream's learner", "classes", lambda a: a.astype(np.float64), "classes 0, 1"),
     ("a stream's learner", "classes", lambda a: a.astype(bool), "classes 0, 1"),
@@ -349,6 +355,34 @@ def test_a_chain_deeper_than_can_be_walked_is_refused(samples, tmp_path):
     path = write_container(tmp_path / "evil", replace(node, arrays=arrays), version="0")
     with pytest.raises(errors.StateError, match="at most 10000 nodes deep"):
         load_model(path)
+
+
+def test_texts_that_take_more_memory_than_their_bytes_are_counted_over_the_whole_file(samples):
+    """The widest text says how much each takes; a column of 20,000 is within the limit, and ten of them are not."""
+    node = write_node(samples.made("target means"))
+    widest = write_labels("levels", [*map(str, range(20_000)), "x" * 400])
+    for columns, let_in in ((1, True), (10, False)):
+        arrays = {"prior": node.arrays["prior"]}
+        for j in range(columns):
+            arrays |= {name.replace("levels", f"levels.{j}"): array for name, array in widest.items()}
+            arrays[f"means.{j}"] = np.zeros((20_001, len(node.arrays["prior"])))
+        whole = replace(node, params={"columns": columns}, arrays=arrays)
+        parts = write_node(samples.made("pipeline"))
+        for held in (whole, replace(parts, parts=[whole, *parts.parts[1:]])):
+            with nullcontext() if let_in else pytest.raises(errors.StateError, match="fits, with all other labels"):
+                read_node(held)
+
+
+def test_trees_are_looked_at_together(samples, monkeypatch):
+    """A look at each of many small or deep trees takes minutes; what is counted here is one for all of them."""
+    looks = []
+    monkeypatch.setattr(c45, "depth_of", lambda roots, children: looks.append(len(roots)) or depth_of(roots, children))
+    boosted = AdaBoostM1Classifier(C45Classifier(min_obj=10), n_estimators=4).fit(samples.X, np.roll(samples.Y2, 7))
+    node = write_node(boosted)
+    looks.clear()
+    read_node(node)
+    assert looks == [len(node.arrays["tree_ends"])]
+    assert looks[0] > 1
 
 
 def test_the_largest_numbers_are_read_as_they_are(samples, tmp_path):

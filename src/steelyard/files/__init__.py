@@ -2,7 +2,7 @@
 
 from .atomic import sync_folder, write_atomically
 from .container import MAX_BYTES, Node, read_container, reading, write_container
-from .fields import LARGEST, MOST_FEATURES, Fields, plain_settings, write_labels, write_rows
+from .fields import LARGEST, MOST_FEATURES, Fields, Room, plain_settings, write_labels, write_rows
 from .locks import lock_file
 from .paths import check_new, check_paths
 
@@ -12,6 +12,7 @@ __all__ = [
     "MOST_FEATURES",
     "Fields",
     "Node",
+    "Room",
     "check_new",
     "check_paths",
     "lock_file",

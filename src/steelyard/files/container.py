@@ -195,17 +195,27 @@ def _small_directory(file: IO[bytes]) -> IO[bytes]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, limit: int, hint: str = "") -> bytearray:
-    """A member of the archive, unpacked piece by piece: what it claims to hold is not believed."""
+    """A member of the archive, unpacked piece by piece.
+
+    One that claims to be too large is believed, so that nothing is unpacked for it; one that claims less than it holds
+    is cut off by the zip where its claim ends, and its checksum is wrong. The pieces are counted all the same.
+    """
     info = archive.getinfo(name)
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise StateError(f"must hold {name} stored or deflated; it is packed in another way.")
     content = bytearray()
+    if info.file_size > limit:
+        _refuse_size(name, limit, hint)
     with archive.open(info) as member:
         while piece := member.read(_CHUNK):
+            if len(content) + len(piece) > limit:
+                _refuse_size(name, limit, hint)
             content += piece
-            if len(content) > limit:
-                raise StateError(f"must unpack to at most {limit:,} bytes of {name}; it holds more.{hint}")
     return content
+
+
+def _refuse_size(name: str, limit: int, hint: str) -> NoReturn:
+    raise StateError(f"must unpack to at most {limit:,} bytes of {name}; it holds more.{hint}")
 
 
 def _refuse_members(names: list[str]) -> NoReturn:

@@ -15,21 +15,45 @@ from numpy.typing import NDArray
 from ..errors import StateError
 from .container import Node
 
-__all__ = ["LARGEST", "MOST_FEATURES", "Fields", "Labels", "plain_settings", "write_labels", "write_rows"]
+__all__ = ["LARGEST", "MOST_FEATURES", "Fields", "Labels", "Room", "plain_settings", "write_labels", "write_rows"]
 
 MOST_FEATURES = 1 << 24  # columns a model may claim to read: buffers of that width are made for it
-MOST_TEXT = 1 << 28  # bytes of labels of one width each
+MOST_LABELS = 1 << 20  # of one field; their values are looked at one by one
+MOST_OBJECTS = 1 << 27  # bytes of all texts and labels of a file as Python has them
+_TEXT, _NUMBER = 64, 32  # bytes that a text, beside its characters, and a number take in a list
+_BLOCK = 1 << 20  # cells looked at at once: a truth for each cell of a large array would take as much as the array
 LARGEST = 1e150  # of a number that is computed with: sums of products of two of them stay finite
 _LONGEST = 1 << 16  # characters of a text among the parameters
 Size = int | str | None
 Labels = NDArray[Any]
 
 
-class Fields:
-    """The parameters and arrays of one node. Sizes that bear the same name must be equal."""
+class Room:
+    """What the objects made of one file may still take: a text of a few bytes is a far larger object."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, left: int = MOST_OBJECTS) -> None:
+        self.left = left
+
+    def take(self, n_bytes: int) -> bool:
+        """Whether there was so much left, which is now taken."""
+        self.left -= n_bytes
+        return self.left >= 0
+
+
+class Fields:
+    """The parameters and arrays of one node. Sizes that bear the same name must be equal.
+
+    Parameters
+    ----------
+    node : Node
+        What a file holds.
+    room : Room, optional
+        What all nodes of the file share.
+    """
+
+    def __init__(self, node: Node, room: Room | None = None) -> None:
         self.kind = node.kind
+        self._room = Room() if room is None else room
         self.parts = len(node.parts)
         self._params, self._arrays = dict(node.params), dict(node.arrays)
         self.sizes: dict[str, int] = {}
@@ -134,11 +158,14 @@ class Fields:
         compared or passed on may be as large as numbers get.
         """
         array = self.array(name, "fd", *shape)
-        sound = np.isfinite(array) & (array >= low) & (array <= high)
-        if nan:
-            sound |= np.isnan(array)
-        if not sound.all():
-            self.refuse(name, f"is finite and within [{low}, {high}]", array[~sound][0])
+        cells = array.reshape(-1)
+        for start in range(0, len(cells), _BLOCK):
+            block = cells[start : start + _BLOCK]
+            sound = np.isfinite(block) & (block >= low) & (block <= high)
+            if nan:
+                sound |= np.isnan(block)
+            if not sound.all():
+                self.refuse(name, f"is finite and within [{low}, {high}]", block[~sound][0])
         return array
 
     def integers(self, name: str, *shape: Size, low: int, high: int, dtypes: str = "il") -> NDArray[Any]:
@@ -150,7 +177,11 @@ class Fields:
 
     def labels(self, name: str, length: int | None = None, *, distinct: bool = True) -> Labels:
         """Labels or categories: numbers, texts, or a mixture with missing values."""
-        labels = self._texts(name) if f"{name}.text" in self._arrays else self.array(name, "?bBhHiIlLqQfd", None)
+        if f"{name}.text" in self._arrays:
+            labels = self._texts(name)
+        else:
+            labels = self.array(name, "?bBhHiIlLqQfd", None)
+            self._make_room(name, len(labels), _NUMBER * len(labels))
         if length is not None and len(labels) != length:
             self.refuse(name, f"has {length} entries", len(labels))
         if distinct and len(set(labels.tolist())) != len(labels):
@@ -167,15 +198,24 @@ class Fields:
         self.sizes["classes"] = len(found)
         return found
 
+    def _make_room(self, name: str, count: int, n_bytes: int) -> None:
+        """Refuse more labels than are looked at one by one, or than there is room for."""
+        if count > MOST_LABELS:
+            self.refuse(name, f"has at most {MOST_LABELS:,} entries", f"{count:,}")
+        if not self._room.take(n_bytes):
+            self.refuse(name, f"fits, with all other labels, into {MOST_OBJECTS:,} bytes", f"{count:,} entries")
+
     def _texts(self, name: str) -> Labels:
-        raw = self.array(f"{name}.text", "B", None).tobytes()
-        ends = self.integers(f"{name}.ends", None, low=0, high=len(raw), dtypes="lq").tolist()
+        text, cuts = self.array(f"{name}.text", "B", None), self.array(f"{name}.ends", "lq", None)
+        self._make_room(name, len(cuts), len(text) + _TEXT * len(cuts))
+        raw, ends = text.tobytes(), cuts.tolist()
+        if ends and not 0 <= min(ends) <= max(ends) <= len(raw):
+            self.refuse(f"{name}.ends", f"lies within [0, {len(raw)}]", (min(ends), max(ends)))
         if sorted(ends) != ends or (ends[-1] if ends else 0) != len(raw):
             self.refuse(f"{name}.ends", "cuts its text into pieces", ends[-3:])
         cells = [raw[a:b].decode("utf-8") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
         if f"{name}.kinds" not in self._arrays:
-            if max(map(len, cells), default=0) * len(cells) * 4 > MOST_TEXT:
-                self.refuse(name, f"fits into {MOST_TEXT:,} bytes", f"{len(cells)} labels")
+            self._make_room(name, len(cells), 4 * max(map(len, cells), default=0) * len(cells))  # all of one width
             return np.array(cells, dtype=str if cells else "U1")
         kinds = self.integers(f"{name}.kinds", len(cells), low=0, high=len(_KINDS) - 1, dtypes="B").tolist()
         found = np.empty(len(cells), dtype=object)

@@ -1,5 +1,7 @@
 """Models as `.steelyard` files: written whole or not at all, and read as if an enemy had written them.
 
+The table of kinds takes more memory than most models, so it is imported when a file is known to be within its limits.
+
 Tested in ``tests/unit/models/test_stream_state.py``.
 """
 
@@ -11,7 +13,6 @@ from typing import Any
 
 from .._version import __version__
 from ..files import MAX_BYTES, read_container, reading, write_container
-from .kinds import read_node, write_node
 
 __all__ = ["load_model", "save_object"]
 
@@ -26,6 +27,8 @@ def save_object(thing: Any, path: str | os.PathLike[str]) -> Path:
     path : str or path
         Where to.
     """
+    from .kinds import write_node
+
     return write_container(path, write_node(thing), version=__version__)
 
 
@@ -52,5 +55,7 @@ def load_model(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> A
         If there is no such file.
     """
     node = read_container(path, max_bytes=max_bytes)
+    from .kinds import read_node
+
     with reading(path):
         return read_node(node)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import StateError
-from ...files import Fields, Node
+from ...files import Fields, Node, Room
 from . import (
     c45,
     cells,
@@ -80,7 +80,7 @@ def read_node(node: Node) -> Any:
     """The object that a node describes. Everything is checked before anything is built, the parts first."""
     _check(node)
     with np.errstate(all="ignore"):  # the checks look at what became of a sum; a warning would say less
-        return _built(node)
+        return _built(node, Room())
 
 
 def _check(node: Node, around: tuple[str, ...] = ()) -> None:
@@ -95,7 +95,7 @@ def _check(node: Node, around: tuple[str, ...] = ()) -> None:
         _check(part, (*around, node.kind))
 
 
-def _built(node: Node) -> Any:
+def _built(node: Node, room: Room) -> Any:
     known = TABLE[node.kind]
-    state = known.check(Fields(node))
-    return known.build(state, [_built(part) for part in node.parts])
+    state = known.check(Fields(node, room))
+    return known.build(state, [_built(part, room) for part in node.parts])

@@ -25,7 +25,7 @@ from ...tree import C45Classifier
 from ...tree.encoding import Encoding
 from ...tree.model import Tree
 from .kind import Kind, State, Write, check_part, feature_params, fitted_features
-from .nodes import DEEPEST, depth_of
+from .nodes import DEEPEST, depth_of, expanded
 
 __all__ = ["KINDS"]
 
@@ -41,6 +41,7 @@ _BOOSTING = (
     CSB2Classifier,
 )
 _LEAF, _AT_MOST, _EACH, _EQUALS = range(4)  # of the kernel
+MOST_TREES = 1 << 16  # each becomes an object
 _STOPS = ("n_estimators", "perfect", "weak")
 
 
@@ -73,37 +74,39 @@ def _check_trees(fields: Fields, n_features: int) -> list[Tree]:
     if threshold.dtype != np.float64 or branch.dtype != np.float64:
         fields.refuse("threshold and branch", "have dtype float64", threshold.dtype)
     ends = fields.integers("tree_ends", "trees", low=1, high=len(test), dtypes="l")
+    if len(ends) > MOST_TREES:
+        fields.refuse("tree_ends", f"has at most {MOST_TREES:,} trees", f"{len(ends):,}")
     if len(ends) == 0 or ends[-1] != len(test) or (np.diff(ends) <= 0).any():
         fields.refuse("tree_ends", "cuts the nodes into trees", ends[-3:])
     arrays = (test, column, threshold, first, count, branch, weight)
+    _check_children(fields, Tree(*arrays), ends)
     starts = np.concatenate([[0], ends[:-1]])
-    trees = [Tree(*(array[a:b] for array in arrays)) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-    for tree in trees:
-        _check_tree(fields, tree)
-    return trees
+    return [Tree(*(array[a:b] for array in arrays)) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def _check_tree(fields: Fields, tree: Tree) -> None:
-    n, leaf = len(tree), tree.test == _LEAF
-    first, count = tree.first_child.astype(np.int64), tree.n_children.astype(np.int64)
-    each = tree.test == _EACH
+def _check_children(fields: Fields, trees: Tree, ends: NDArray[np.int64]) -> None:
+    """All trees at once: a look at each of many small or deep ones would take minutes."""
+    n, leaf, each = len(trees), trees.test == _LEAF, trees.test == _EACH
+    starts, lengths = np.concatenate([[0], ends[:-1]]), np.diff(ends, prepend=0)
+    first, count = trees.first_child + np.repeat(starts, lengths), trees.n_children.astype(np.int64)
     if (count[leaf] != 0).any() or (count[~leaf & ~each] != 2).any() or (count[each] < 1).any():
         fields.refuse("n_children", "fits what the node asks", count.max())
     inner = np.flatnonzero(~leaf)
     if (first[inner] <= inner).any():
-        fields.refuse("first_child", "stands behind its parent", int(first[inner].min()))
-    if (first[inner] + count[inner] > n).any():
-        fields.refuse("first_child", "stands within its tree", int(first[inner].max()))
-    if count[inner].sum() != n - 1:
-        fields.refuse("n_children", f"adds up to {n - 1}", int(count[inner].sum()))
-    below = np.concatenate([np.arange(a, a + k) for a, k in zip(first[inner], count[inner], strict=True)] or [inner])
-    if not np.array_equal(np.sort(below), np.arange(1, n)):
+        fields.refuse("first_child", "stands behind its parent", int(trees.first_child[inner].min()))
+    if (first[inner] + count[inner] > np.repeat(ends, lengths)[inner]).any():
+        fields.refuse("first_child", "stands within its tree", int(trees.first_child[inner].max()))
+    if count[inner].sum() != n - len(ends):
+        fields.refuse("n_children", f"adds up to {n - len(ends)}", int(count[inner].sum()))
+    below = expanded(first[inner], count[inner])
+    if not np.array_equal(np.sort(below), np.delete(np.arange(n), starts)):
         fields.refuse("first_child", "gives every node one parent", "another number")
-    for node in np.flatnonzero(each).tolist():
-        branches = tree.branch[first[node] : first[node] + count[node]]
-        if not np.isfinite(branches).all() or (np.diff(branches) <= 0).any():
-            fields.refuse("branch", "is sorted below its node", branches[:5])
-    if depth_of(np.zeros(1, dtype=np.int64), [(np.where(leaf, 0, first), count)]) > DEEPEST:
+    branches = trees.branch[expanded(first[each], count[each])]
+    rises = np.diff(branches, prepend=-math.inf) > 0
+    rises[np.cumsum(count[each]) - count[each]] = True  # the first below its node
+    if not (np.isfinite(branches) & rises).all():
+        fields.refuse("branch", "is sorted below its node", branches[:5])
+    if depth_of(starts, [(np.where(leaf, 0, first), count)]) > DEEPEST:
         fields.refuse("first_child", f"is at most {DEEPEST} nodes deep", "more")
 
 

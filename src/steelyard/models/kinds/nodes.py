@@ -23,6 +23,7 @@ __all__ = [
     "Nodes",
     "check_nodes",
     "depth_of",
+    "expanded",
 ]
 
 CATEGORICAL, MISSING_LEFT, NAN_IS_ZERO, ZERO_IS_MISSING = 1, 2, 4, 8  # forest::Flag
@@ -173,14 +174,14 @@ def depth_of(roots: NDArray[Any], children: Sequence[tuple[NDArray[Any], NDArray
     """
     level = np.asarray(roots)
     for depth in range(DEEPEST + 1):
-        found = [_expanded(first[level], count[level]) for first, count in children]
+        found = [expanded(first[level], count[level]) for first, count in children]
         level = np.concatenate(found)
         if len(level) == 0:
             return depth
     return DEEPEST + 1
 
 
-def _expanded(first: NDArray[Any], count: NDArray[Any]) -> NDArray[np.int64]:
+def expanded(first: NDArray[Any], count: NDArray[Any]) -> NDArray[np.int64]:
     """The positions first, first + 1, .. of all ranges."""
     total = int(count.sum())
     starts = np.repeat(np.cumsum(count) - count, count)
