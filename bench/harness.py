@@ -172,7 +172,7 @@ def markdown(results: dict[str, dict[str, float | str]], goals: list[Goal]) -> s
         lines += [f"### {workload}", "", "| candidate | seconds |", "|---|---|"]
         lines += [f"| {n} | {s if isinstance(s, str) else format(s, '.4g')} |" for n, s in entries.items()]
         lines.append("")
-    lines += ["| ours | against | ratio | goal | reached |", "|---|---|---|---|---|"]
+    lines += ["| Steelyard | against | ratio | goal | reached |", "|---|---|---|---|---|"]
     for row in verdicts(results, goals):
         reached = {True: "yes", False: "no"}.get(row["reached"], row["reached"])  # type: ignore[call-overload]
         lines.append(

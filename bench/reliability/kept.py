@@ -35,7 +35,7 @@ def keep(topic: str, script: str, rows: list[dict[str, Any]], notes: str = "") -
     about = {"commit": commit, "python": platform.python_version(), "machine": platform.machine()}
     body = {"about": about, "script": script, "goals": list(named.values())}
     path.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-    head = [f"## {topic.replace('_', ' ')}", "", "| | ours | against | goal | ratio |", "|---|---|---|---|---|"]
+    head = [f"## {topic.replace('_', ' ')}", "", "| | Steelyard | against | goal | ratio |", "|---|---|---|---|---|"]
     shown = [*head, *map(line, named.values()), *(["", notes.strip()] if notes else [])]
     path.with_suffix(".md").write_text("\n".join(shown) + "\n", encoding="utf-8")
     print("\n".join(map(line, rows)), flush=True)

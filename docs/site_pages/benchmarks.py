@@ -62,7 +62,7 @@ def quality(folder: Path) -> list[str]:
 
 def goals(rows: list[dict[str, Any]]) -> str:
     """The table of one topic."""
-    lines = ["| workload | ours | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
+    lines = ["| workload | Steelyard | against | ratio | goal | reached |", "|---|---|---|---|---|---|"]
     for row in rows:
         ratio = "-" if row["ratio"] is None else row["ratio"]
         lines.append(

@@ -11,7 +11,9 @@ import steelyard
 SMALLER = {
     "FMeasureClassifier": {"grid": 4, "cv": 3},
     "OneSidedBoostingRegressor": {"n_estimators": 20},
-    "CostSearchCV": {"n_trials": 8},
+    "CostSearchCV": {"n_trials": 4, "cv": 3},
+    "CSLDMClassifierCV": {"Cs": (1.0, 16.0), "lambda1s": (1.0,), "lambda2s": (1.0,), "rhos": (0.0, 0.5), "cv": 3},
+    **{name: {"cv": 3} for name in steelyard.reduction.__all__ if name.endswith("CV")},
 }
 
 

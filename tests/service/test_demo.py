@@ -11,7 +11,6 @@ from steelyard.errors import InvalidInputError
 from steelyard.service import demo as demo_module
 from steelyard.service.clock import Clock
 from steelyard.service.demo import PERSON, VISITOR, Demo, prepare, source_of
-from steelyard.service.people import person_named
 from steelyard.service.sqlite import SQLiteStore
 
 
@@ -27,7 +26,8 @@ def _fast(monkeypatch):
 def prepared(folder, name="payments"):
     source, store = source_of(name), SQLiteStore(folder)
     prepare(store, source, at=Clock().now())
-    person, watcher = person_named(store, PERSON), person_named(store, VISITOR)
+    ids = dict(store.connection.execute("SELECT name, id FROM person"))
+    person, watcher = ids[PERSON], ids[VISITOR]
     store.close()
     return source, person, watcher
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import http.client
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 import time
-from functools import cache
 from pathlib import Path
 
+from forked import Forked
 from service_bench import settings_of
 
 from steelyard.client import Client
@@ -120,72 +116,14 @@ def visit(server: ThreadedServer, folder: Path, person: int) -> Visitor:
 
 
 PATIENCE = 120.0  # seconds till a server must have ended
-FORKS = """
-import json, os, signal, socket, sys
+SERVE = """
+import sys
 from pathlib import Path
 from steelyard.service.command import run_serve
-
-def serve(place, port, extra, environment):
-    os.environ.clear()
-    os.environ.update(environment)
-    exec(extra, globals())
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            os._exit(run_serve(place if "://" in place else Path(place), "127.0.0.1", port, [], None, None))
-        print("child", child, flush=True)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print("ended", code, flush=True)
-
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that start servers
-door = socket.socket(fileno=int(sys.argv[1]))
-while True:
-    asked, pipes, _, _ = socket.recv_fds(door, 1 << 20, 3)
-    if not asked:
-        break
-    if os.fork() == 0:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        door.close()
-        for number, pipe in enumerate(pipes):
-            os.dup2(pipe, number)
-            os.close(pipe)
-        serve(*json.loads(asked))
-        os._exit(0)
-    for pipe in pipes:
-        os.close(pipe)
-    door.send(b".")
+{extra}
+place = sys.argv[1] if "://" in sys.argv[1] else Path(sys.argv[1])
+sys.exit(run_serve(place, "127.0.0.1", int(sys.argv[2]), [], None, None))
 """
-
-
-class Forks:
-    """A process that has imported the service, once for all tests of a run: what starts servers is forked from it."""
-
-    def __init__(self) -> None:
-        self.door, inside = socket.socketpair()
-        command = [sys.executable, "-c", FORKS, str(inside.fileno())]
-        quiet = {
-            "stdin": subprocess.DEVNULL,
-            "stdout": subprocess.DEVNULL,
-            "env": os.environ | {"OMP_NUM_THREADS": "1"},
-        }
-        self.process = subprocess.Popen(command, pass_fds=[inside.fileno()], **quiet)
-        inside.close()
-
-    def ask(self, *given, pipes: list[int]) -> None:
-        """Another one, with these ends of pipes for its input, output and errors."""
-        socket.send_fds(self.door, [json.dumps(given).encode()], pipes)
-        assert self.door.recv(1) == b"."
-
-    def close(self) -> None:
-        self.door.close()
-        self.process.wait(60)
-
-
-@cache
-def forks() -> Forks:
-    made = Forks()
-    atexit.register(made.close)
-    return made
 
 
 class ServerProcess:
@@ -193,42 +131,33 @@ class ServerProcess:
 
     def __init__(self, folder: Path | str, port: int, *, extra: str = "") -> None:
         self.url = f"http://127.0.0.1:{port}"
-        (stdin, told), (heard, stdout), (complained, stderr) = os.pipe(), os.pipe(), os.pipe()
-        environment = dict(os.environ) | {"OMP_NUM_THREADS": "1"}
-        forks().ask(str(folder), port, extra, environment, pipes=[stdin, stdout, stderr])
-        for end in (stdin, stdout, stderr):
-            os.close(end)
-        self.stdin, self.stdout, self.stderr = os.fdopen(told, "w"), os.fdopen(heard), os.fdopen(complained)
-        self.child = 0
+        self._given = SERVE.format(extra=extra), folder, port
+        self._process: Forked | None = None
 
     def start(self) -> bool:
         """Whether it serves; False if it has ended at once."""
-        self.stdin.write("start\n")
-        self.stdin.flush()
-        lines = [self.stdout.readline(), self.stdout.readline()]
-        self.child = int(next(line for line in lines if line.startswith("child")).split()[1])
-        return any(line.startswith("serving") for line in lines)
+        self.close()
+        self._process = Forked(*self._given, modules=("steelyard.service.command",))
+        return self._process.stdout.readline().startswith("serving")
 
     def end(self) -> int:
         """The exit code, once it has ended; a server that does not end is killed, and its code says so."""
-        late = threading.Timer(PATIENCE, os.kill, (self.child, signal.SIGKILL))
+        late = threading.Timer(PATIENCE, os.kill, (self._process.pid, signal.SIGKILL))
         late.start()
         try:
-            while not (line := self.stdout.readline()).startswith("ended"):
-                assert line, self.stderr.read()
+            return self._process.wait()
         finally:
             late.cancel()
-        return int(line.split()[1])
 
     def kill(self, number: int = signal.SIGKILL) -> int:
-        os.kill(self.child, number)
+        os.kill(self._process.pid, number)
         return self.end()
 
     def close(self) -> None:
-        self.stdin.close()
-        self.stdout.read()  # until it has ended
-        self.stdout.close()
-        self.stderr.close()
+        """Close the pipes of the last one, which has ended."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
 
 
 def free_port() -> int:

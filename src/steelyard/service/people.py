@@ -95,15 +95,6 @@ def name_of(store: SQLiteStore, person: int) -> str:
     return str(row[0])
 
 
-def person_named(store: SQLiteStore, name: str) -> int:
-    """The number of a person; raises if there is none of this name."""
-    sql = "SELECT id FROM person WHERE name = ? AND id NOT IN (SELECT person FROM token)"
-    row = store.connection.execute(sql, (name,)).fetchone()
-    if row is None:
-        raise invalid("the person", "exist", name, "Add it with: steelyard service person NAME")
-    return int(row[0])
-
-
 def give_role(
     store: SQLiteStore, person: int, slug: str, role: str, *, given: bool, at: int, keep: bytes | None = None
 ) -> None:

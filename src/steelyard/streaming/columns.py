@@ -163,14 +163,14 @@ class CostUnit(NamedTuple):
 
     Parameters
     ----------
-    misses, alarms : float
+    fn, fp : float
         Sums over the rows so far of what a miss and a false alarm cost more than the right answer.
     rows : int
         How many rows these are.
     """
 
-    misses: float = 0.0
-    alarms: float = 0.0
+    fn: float = 0.0
+    fp: float = 0.0
     rows: int = 0
 
     def measured(self, matrices: Floats) -> tuple[Floats, CostUnit]:
@@ -184,13 +184,13 @@ class CostUnit(NamedTuple):
         fp = matrices[:, 0, 1] - matrices[:, 0, 0]
         fn = matrices[:, 1, 0] - matrices[:, 1, 1]
         counts = np.arange(self.rows + 1, self.rows + len(fp) + 1)
-        alarms = np.cumsum(np.concatenate([[self.alarms], fp]))[1:]
-        misses = np.cumsum(np.concatenate([[self.misses], fn]))[1:]
-        total = np.where(alarms > 0, alarms, misses)
+        fp_sums = np.cumsum(np.concatenate([[self.fp], fp]))[1:]
+        fn_sums = np.cumsum(np.concatenate([[self.fn], fn]))[1:]
+        total = np.where(fp_sums > 0, fp_sums, fn_sums)
         unit = np.where(total > 0, total / counts, 1.0)
         if not len(fp):
             return np.empty((0, 2)), self
-        after = CostUnit(float(misses[-1]), float(alarms[-1]), self.rows + len(fp))
+        after = CostUnit(float(fn_sums[-1]), float(fp_sums[-1]), self.rows + len(fp))
         return np.column_stack([fp / unit, fn / unit]), after
 
 

@@ -276,8 +276,8 @@ class Session:
         if made.seen is not None and not (isinstance(made.seen, str) and _DIGEST.fullmatch(made.seen)):
             raise StateError(f"{path} must hold the digest of its rows; got {str(made.seen)[:80]!r}.")
         if made.side.costs is not None:
-            misses, alarms = (_number(path, notes, name) for name in ("misses", "alarms"))
-            made.unit = CostUnit(misses, alarms, _whole(path, notes, "rows"))
+            fn, fp = (_number(path, notes, name) for name in ("fn", "fp"))
+            made.unit = CostUnit(fn, fp, _whole(path, notes, "rows"))
             made.paid = _number(path, notes, "paid")
         return made
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from forked import Forked
 from rich.console import Console
 
 from steelyard import Costs
 from steelyard.cli import main
-from steelyard.comparison import command, compare, load_model
+from steelyard.comparison import Comparison, command, compare, load_model
 
 SETTINGS = ("--candidates", "logistic", "--folds", "2", "--jobs", "1", "--out", "out")
 
@@ -30,6 +30,7 @@ def steelyard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(
         command, "compare", lambda *given, **settings: compare(*given, **(settings | {"isolate": False}))
     )
+    monkeypatch.setattr(Comparison, "_page_seconds", lambda self: 0.0)  # what a page fits is tested in page/
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -346,36 +347,31 @@ def wait_until(holds, seconds: float = 100.0) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal to a process group")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_path: Path, number: int) -> None:
+def test_a_signal_gives_the_best_so_far_and_resume_ends_alike(steelyard, tmp_path: Path) -> None:
     frame = table(60)
     frame["a"] = np.random.default_rng(1).normal(size=60)
     frame.to_csv(tmp_path / "data.csv", index=False)
-    state = tmp_path / "out" / "state"
-    asked = ("compare", "data.csv", "--target", "y", "--folds", "2", "--out", "out", "--json", "--effort", "12")
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from steelyard.cli import main; main()", *asked, "--jobs", "2"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    wait_until(lambda: any(state.glob("*.npz")) or process.poll() is not None)
-    os.kill(process.pid, number)
-    shown, errors = process.communicate(timeout=300)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in shown + errors
-    assert "steelyard: stopping; what is done will be shown and saved" in errors
-    assert json.loads(shown)["interrupted"] is True
-    assert (tmp_path / "out" / "report.html").exists()
-    assert (tmp_path / "out" / "model.steelyard").exists()
-    wait_until(lambda: not alive(process.pid))
-    code, resumed, errors = steelyard(*asked, "--resume")
+    asked = ("compare", "data.csv", "--target", "y", "--folds", "2", "--json", "--effort", "12")
+    code, fresh, errors = steelyard(*asked, "--out", "fresh")
     assert code == 0, errors
-    code, fresh, errors = steelyard(*asked, "--out", "other")
-    assert code == 0, errors
-    assert resumed == fresh
+    for number in (signal.SIGINT, signal.SIGTERM):
+        out = tmp_path / f"out-{number}"
+        start = "import os; os.setsid(); from steelyard.cli import main; main()"
+        modules = ("steelyard.cli", "steelyard.comparison.command")
+        process = Forked(start, *asked, "--out", out, "--jobs", "2", modules=modules)
+        wait_until(lambda out=out, process=process: any((out / "state").glob("*.npz")) or process.has_ended())
+        os.kill(process.pid, number)
+        shown, errors = process.communicate()
+        assert process.returncode == 130, errors
+        assert "Traceback" not in shown + errors
+        assert "steelyard: stopping; what is done will be shown and saved" in errors
+        assert json.loads(shown)["interrupted"] is True
+        assert (out / "report.html").exists()
+        assert (out / "model.steelyard").exists()
+        wait_until(lambda process=process: not alive(process.pid))
+        code, resumed, errors = steelyard(*asked, "--out", str(out), "--resume")
+        assert code == 0, errors
+        assert resumed == fresh
 
 
 def test_the_second_signal_ends_at_once_but_not_one_that_is_passed_on_twice(

@@ -3,9 +3,6 @@
 import csv
 import io
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import Forked
 from rich.console import Console
 
 from steelyard import (
@@ -444,12 +442,12 @@ def test_published_orders_cannot_be_continued(paper: Path, console: Console) -> 
 SCRIPT = "import sys; from pathlib import Path; from steelyard.reproduction.command import Place, reproduce; "
 
 
-def start(code: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT + code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+def start(code: str) -> Forked:
+    return Forked(SCRIPT + code, modules=("steelyard.reproduction.command",))
 
 
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not what() and process.poll() is None:
+def wait_for(what: Callable[[], bool], process: Forked) -> None:
+    while not what() and not process.has_ended():
         time.sleep(0.002)
 
 
@@ -466,8 +464,8 @@ def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path
         more = before + int(rng.integers(1, 4))
         wait_for(lambda more=more: path.exists() and path.read_text().count("\n") > more, process)
         time.sleep(float(rng.uniform(0, 0.02)))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.close()
         place = "resume"
     reproduce("000", item="Table 1", runs=runs, place=Place(resume=Path("killed")), console=console)
     assert numbers(Path("killed")) == numbers(Path("whole"))
@@ -476,7 +474,7 @@ def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path
 def test_a_second_process_is_told_of_the_first(paper: Path, console: Console) -> None:
     with Results(Path("out")).locked():
         process = start("reproduce('000', item='Table 1', place=Place(to=Path('out')))")
-        error = process.communicate()[1].decode()
+        error = process.communicate()[1]
     assert process.returncode == 1
     assert f"StateError: out/results is in use by process {os.getpid()}" in error
     reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)

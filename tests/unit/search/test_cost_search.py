@@ -1,13 +1,12 @@
 """CostSearchCV: samplers, measures, protocols, storage, answers and errors."""
 
 import multiprocessing
-import subprocess
-import sys
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import optuna
 import pytest
+from forked import Forked
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ShuffleSplit
@@ -147,20 +146,13 @@ print(search.validation_fitness_, len(search.study_.trials))
 def test_two_processes_share_one_study(blobs, tmp_path, sampler):
     rows, journal = tmp_path / "rows.npz", tmp_path / "journal.log"
     np.savez(rows, X=blobs[0], y=blobs[1].astype(str))
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(rows), str(journal), sampler],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
+    modules = ("optuna", "steelyard.boosting", "steelyard.search")
+    workers = [Forked(WORKER, rows, journal, sampler, modules=modules) for _ in range(2)]
     assert [w.stdout.readline() for w in workers] == ["ready\n"] * 2
     for worker in workers:
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    answers = [w.communicate(timeout=120)[0].split() for w in workers]
+    answers = [w.communicate()[0].split() for w in workers]
     assert [w.returncode for w in workers] == [0, 0]
     study = optuna.load_study(study_name="shared", storage=open_storage(journal))
     judged = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]

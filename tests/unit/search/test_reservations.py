@@ -9,6 +9,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+from forked import Forked
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
@@ -68,14 +69,13 @@ with made.alive():
 
 
 def test_vectors_of_a_killed_process_are_judged_by_another(journal: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(journal)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = Forked(KILLED, journal, modules=("optuna", "steelyard.search.reservations"))
     process.stdout.readline()
     mine = open_journal(journal, 3)
     assert mine.left() == 1
     before = [trial.params for trial in mine.study.get_trials(deepcopy=False)]
     process.kill()
-    process.communicate()
+    process.close()
     assert mine.left() == 3
     assert states(mine) == ["FAIL", "FAIL", "WAITING", "WAITING"]
     again = mine.reserve(2, SPACE)

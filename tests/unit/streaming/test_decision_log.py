@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import Forked
 
 from steelyard import CSOGD2, OnlineClassifier, StateError, cli
 from steelyard.files import lock_file
@@ -331,7 +331,9 @@ def test_a_killed_first_chunk_can_be_taken_again(stream: Any, tmp_path: Path) ->
         "sys.argv = ['steelyard', 'stream', 'p0.csv', '--target', 'y', '--classes', '0,1', '--quiet', '--state', 's',"
         " '--decisions', 'log.jsonl']\ncli.main()\n"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    process = Forked(code, modules=("steelyard.cli", "steelyard.streaming.command"))
+    assert process.wait() == -9
+    process.close()
     assert rows_of("log.jsonl") == [*range(40)]
     assert stream("p0.csv", "--state", "s", "--decisions", "log.jsonl", "--skip-seen")[0] == 0
     assert rows_of("log.jsonl") == [*range(40)]

@@ -1,9 +1,7 @@
 """Labels that come days later: learned as Python's own loop would, refused whole where one of them cannot be used."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from forked import Forked
 
 from steelyard import CSOGD2, AskUncertain, Costs, OnlineClassifier, StreamScaler, load_model
 from steelyard.cli import main
@@ -201,9 +200,10 @@ def test_killed_it_leaves_the_old_or_the_new_whole(folder: Path, where: str, lea
     asked = begin()
     late(asked)
     before = Path("s").read_bytes()
-    words = [sys.executable, "-c", _KILLED, where, "stream", "--labels", "late.csv", "--state", "s", "--quiet"]
-    ended = subprocess.run(words, env=os.environ, check=False)
-    assert ended.returncode == -signal.SIGKILL
+    words = ("stream", "--labels", "late.csv", "--state", "s", "--quiet")
+    process = Forked(_KILLED, where, *words, modules=("steelyard.cli", "steelyard.streaming.command"))
+    assert process.wait() == -signal.SIGKILL
+    process.close()
     assert (Path("s").read_bytes() == before) is not learned
     assert Session.load(Path("s")).learner.n_spent_ == (len(asked) if learned else 0)
     assert run("--labels", "late.csv", "--state", "s") == (2 if learned else 0)  # told twice it is named, not learned
