@@ -16,7 +16,6 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
-
 from safetensors.numpy import load, save
 from service_bench import Bench, made_up, settings_of
 
