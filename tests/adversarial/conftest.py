@@ -2,9 +2,12 @@
 
 import importlib.util
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+collect_ignore = [] if find_spec("apsw") else ["test_service_files.py"]
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ from .places import Place, open_existing, open_place, shown_place
 from .projects import create_project, first_event
 from .server import Beside, FolderInUseError, Service, bind, hold
 from .settings import ProjectSettings, read_settings
-from .sqlite import DATABASE, SQLiteStore, make_schema, open_database
+from .sqlite import DATABASE, SQLiteStore, make_schema, open_backup, open_database
 from .tail import Tail
 from .verify import check_noted, verify_project, verify_service
 from .writer import Writer, wait_for
@@ -427,7 +427,7 @@ def _verify_file(path: Path) -> int:
         for head in store.projects():
             found = verify_project(store, head)
             print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest}  ok")
-    except StateError as error:
+    except (StateError, apsw.Error) as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
     finally:
@@ -443,8 +443,9 @@ def run_restore(source: Path, data: Place) -> int:
         raise invalid("--data", "be an empty folder", str(data))
     if not source.is_file():
         raise invalid("the backup", "be a file", str(source))
+    kept = open_backup(source)
     data.mkdir(parents=True, exist_ok=True)
-    copy, kept = open_database(data / DATABASE), apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
+    copy = open_database(data / DATABASE)
     with copy.backup("main", kept, "main") as backup:
         backup.step()
     kept.close()
@@ -456,7 +457,7 @@ def _restore_into_database(source: Path, url: str) -> int:
     if not source.is_file():
         raise invalid("the backup", "be a file", str(source))
     kept = SQLiteStore.__new__(SQLiteStore)
-    kept.path, kept.connection = source, open_database(source, readonly=True)
+    kept.path, kept.connection = source, open_backup(source)
     store = open_place(url)
     try:
         if store.project_by_id(1) is not None:

@@ -23,7 +23,7 @@ from .records import RecordReader, Row
 from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply_all, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
-from .store import Changes, ProjectHead, StoredRequest
+from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
 
 SAME_FIT = 1e-9
 CHECKED = 1000  # events at the end of a log whose chain is checked at each start
@@ -238,7 +238,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
     check_chain(store, head, max(0, head.head - CHECKED))
     kept = store.newest_checkpoint(head.id, NUMERICS)
     if kept is not None and 1 < kept.upto <= head.head:
-        state = unpack_state(kept.body)
+        state = _kept_state(store, head, kept)
     else:
         numerics = log_numerics(store, head)
         if numerics != NUMERICS:
@@ -250,6 +250,16 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
     last = store.event(head.id, head.head)
     project.at = 0 if last is None else last.at
     return project
+
+
+def _kept_state(store: SQLiteStore, head: ProjectHead, kept: StoredCheckpoint) -> State:
+    """The state of a checkpoint, which must be one of this log and of the event it stands at."""
+    state = unpack_state(kept.body)
+    began = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    same = [*state.settings.columns.items()] == [*began.columns.items()] and state.labels == began.labels
+    if state.seq != kept.upto or not same:
+        raise StateError(f"the checkpoint of {head.slug} at event {kept.upto} must be of this log; it is of another.")
+    return state
 
 
 def first_state(store: SQLiteStore, head: ProjectHead) -> State:
@@ -293,7 +303,7 @@ def _upgraded(store: SQLiteStore, head: ProjectHead, numerics: int) -> Project:
             f"the log of {head.slug} must be of numerics {NUMERICS}, or end at a checkpoint; it is of {numerics}. "
             "Stop it cleanly with the version that wrote it, then start this one."
         )
-    project = Project(store, head, unpack_state(kept.body))
+    project = Project(store, head, _kept_state(store, head, kept))
     project.state.training.start = _start(store, head)
     last = store.event(head.id, head.head)
     project.at = 0 if last is None else last.at
@@ -344,7 +354,7 @@ def replayed(store: SQLiteStore, head: ProjectHead) -> tuple[State, int]:
         kept = store.checkpoint(head.id, first_seq)
         if kept is None:
             raise StateError(f"the log of {head.slug} must have the checkpoint at event {first_seq}; it has not.")
-        state = unpack_state(kept.body)
+        state = _kept_state(store, head, kept)
         for question in settled(state):
             raw = store.example_row(head.id, question.item)
             if raw is not None:

@@ -63,6 +63,48 @@ def make_schema(connection: apsw.Connection) -> None:
             raise
 
 
+def open_backup(path: Path) -> apsw.Connection:
+    """A backup that may come from anybody, to be read: whole pages, and our own tables and triggers alone.
+
+    Raises
+    ------
+    StateError
+        If it is no database of ours; a trigger of somebody else would run with each row that is written later.
+    """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF")
+        version = connection.pragma("user_version")
+        if not 1 <= version <= SCHEMA:
+            raise StateError(f"{path} must be a backup of schema 1 to {SCHEMA}; got {version}.")
+        if strange := _objects(connection) ^ _objects(_fresh(version)):
+            raise StateError(
+                f"{path} must hold the tables of schema {version} alone; {sorted(strange)[0][1]!r} differs."
+            )
+        if (found := connection.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
+            raise StateError(f"{path} must be a whole database; {found[0] if found else 'nothing'}.")
+    except (apsw.Error, StateError) as error:
+        connection.close()
+        if isinstance(error, StateError):
+            raise
+        raise StateError(f"{path} must be a backup of a service; it is no whole database ({error}).") from None
+    return connection
+
+
+def _objects(connection: apsw.Connection) -> set[tuple[str, str, str]]:
+    """Tables, indexes and triggers, as they were made; those of SQLite itself left out."""
+    sql = "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    return set(connection.execute(sql).fetchall())
+
+
+def _fresh(version: int) -> apsw.Connection:
+    """An empty database in memory as a version made it."""
+    made = apsw.Connection(":memory:")
+    for number in range(1, version + 1):
+        made.execute((files(__package__) / "schema" / f"{number:04d}.sql").read_text(encoding="utf-8"))
+    return made
+
+
 def _keep_copy(connection: apsw.Connection, version: int) -> None:
     """Before the tables change, a copy of the database as it is, beside it."""
     target = Path(f"{connection.filename}.schema-{version}")
