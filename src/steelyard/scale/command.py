@@ -25,6 +25,7 @@ from ..validation.text import printable
 from ..validation.values import invalid
 from .dask import on_dask
 from .fit import fit_parts
+from .lanes import readable_parts
 from .predict import as_state, predict_parts
 from .score import score_parts
 
@@ -88,7 +89,8 @@ def run_fit(source: str, options: FitOptions) -> None:
     check_paths(inputs=local, outputs={"--out": options.out})
     check_new("--out", options.out, overwrite=options.overwrite)
     reading = options.reader if parts.format == "libsvm" else options.reader | {"target": options.target}
-    labels = list(parts.count_labels(**reading))
+    readable = readable_parts(parts, reading)[0] if options.on_bad_part == "skip" else parts
+    labels = list(readable.count_labels(**reading))
     costs = _costs(options, labels)
     by_row = costs if isinstance(costs, CostSpec) else None
     learner = _learner(options, None if by_row is not None else costs, labels)
@@ -104,7 +106,7 @@ def run_fit(source: str, options: FitOptions) -> None:
             **{name: getattr(options, name) for name in _PASSED_ON},
             **options.reader,
         )
-    columns = tuple(name for name in parts.schema(**reading) if name != options.target)
+    columns = tuple(name for name in readable.schema(**reading) if name != options.target)
     as_state(fitted, encoder_of(fitted, columns), labels).save(options.out)
     if not options.quiet:
         sys.stderr.write(printable(f"{fitted.n_rounds_:,} rows learned; the model is in {options.out}.") + "\n")

@@ -95,7 +95,7 @@ def class_weights(costs: Costs, classes: NDArray[Any]) -> Floats:
 
 
 def _fit_again(grow: Callable[[Any], Any], executor: ClusterExecutor) -> Any:
-    """What ``grow`` makes with a client, begun anew if workers were lost meanwhile."""
+    """What ``grow`` makes with a client, made again if workers were lost meanwhile."""
     for attempt in range(TRIES):
         with _own_client(executor) as client, ThreadPoolExecutor(1) as thread:
             try:
@@ -121,7 +121,7 @@ def _fit_again(grow: Callable[[Any], Any], executor: ClusterExecutor) -> Any:
 
 @contextmanager
 def _own_client(executor: ClusterExecutor) -> Iterator[Any]:
-    """A client for one fit: to close it takes back all that the fit has begun, and nothing else."""
+    """A client for one fit: to close it takes back all that the fit has started, and nothing else."""
     distributed: Any = require("distributed", extra="scale-trees", why="Trees on a cluster")
     known = executor.client
     with _naming_loss(executor):
@@ -173,13 +173,14 @@ def _naming_loss(executor: ClusterExecutor) -> AbstractContextManager[None]:
 
 
 def _forget_peers(executor: ClusterExecutor) -> None:
-    """Have every thread of the workers that stay forget whom it trained with; those that cannot are started anew.
+    """Have every thread of the workers that stay forget whom it trained with; those that cannot are restarted.
 
     LightGBM keeps the connections of a fit that failed, and would use them when the thread next trains alone. A thread
     that was about to connect to a lost worker goes on trying, for minutes or for ever.
     """
     distributed: Any = require("distributed", extra="scale-trees", why="Trees on a cluster")
-    client, stuck = executor.client, set()
+    client = executor.client
+    stuck: set[str] = set()
     with _naming_loss(executor), client.as_current():
         threads = [worker for worker, count in client.nthreads().items() for _ in range(count)]
         asked = {client.submit(_free_network, workers=[worker], pure=False): worker for worker in threads}
@@ -187,15 +188,15 @@ def _forget_peers(executor: ClusterExecutor) -> None:
             distributed.wait(list(asked), timeout=STUCK)
         stuck = {worker for one, worker in asked.items() if not one.done()} & set(client.nthreads())
         client.cancel(list(asked))
-    if stuck and not _started_anew(client, sorted(stuck)):
+    if stuck and not _restarted(client, sorted(stuck)):
         raise ClusterLost(
             f"the workers {', '.join(sorted(stuck))} still wait for one that was lost in a fit of trees. End them and "
-            "start others (workers with a nanny, as `dask worker` has unless told otherwise, are started anew by "
-            "themselves); then run the same call again."
+            "start others (workers with a nanny, which `dask worker` has by default, are restarted "
+            "without that); then run the same call again."
         )
 
 
-def _started_anew(client: Any, workers: list[str]) -> bool:
+def _restarted(client: Any, workers: list[str]) -> bool:
     try:
         return set(client.restart_workers(workers, timeout=WAIT).values()) <= {"OK", "removed"}
     except Exception:  # a worker without a nanny, or one that does not end

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import AROW, Costs, InvalidInputError, OnlineClassifier, cli, load_model, mean_cost
+from steelyard import AROW, Costs, DataFileError, InvalidInputError, OnlineClassifier, cli, load_model, mean_cost
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(120, 3))
@@ -61,6 +61,21 @@ def test_fit_writes_neither_over_a_part_nor_over_another_file(parts: Path, tmp_p
     assert (part.read_bytes(), mine.read_text()) == (before, "mine")
     assert run("fit", parts, "--target", "y", "--out", mine, "--overwrite", "--quiet").exit_code == 0
     assert load_model(mine)
+
+
+@pytest.mark.filterwarnings("ignore:1 parts could not be read")
+def test_fit_leaves_a_part_out_that_ends_within_a_line(parts: Path, tmp_path: Path) -> None:
+    damaged, whole = parts / "part-1.csv", parts / "part-0.csv"
+    damaged.write_text(whole.read_text()[: len(whole.read_text()) // 2].rpartition(",")[0])
+    given = ["--target", "y", "--costs", "fn=5,fp=1", "--quiet"]
+    with pytest.raises(DataFileError, match=r"part-1\.csv, line 16: expected 4 cells; got 2"):
+        run("fit", parts, *given, "--out", tmp_path / "all.steelyard")
+    assert run("fit", parts, *given, "--on-bad-part", "skip", "--out", tmp_path / "rest.steelyard").exit_code == 0
+    damaged.unlink()
+    assert run("fit", parts, *given, "--out", tmp_path / "without.steelyard").exit_code == 0
+    found: list[Any] = [load_model(tmp_path / f"{name}.steelyard") for name in ("rest", "without")]
+    rest, without = (model.learner for model in found)
+    np.testing.assert_array_equal(rest.coef_, without.coef_)
 
 
 def test_what_fit_cannot_do_is_said(parts: Path, tmp_path: Path) -> None:
