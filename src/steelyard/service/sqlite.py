@@ -94,7 +94,7 @@ def open_backup(path: Path) -> apsw.Connection:
 def _objects(connection: apsw.Connection) -> set[tuple[str, str, str]]:
     """Tables, indexes and triggers, as they were made; those of SQLite itself left out."""
     sql = "SELECT type, name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    return set(connection.execute(sql).fetchall())
+    return {(str(kind), str(name), str(made)) for kind, name, made in connection.execute(sql)}
 
 
 def _fresh(version: int) -> apsw.Connection:

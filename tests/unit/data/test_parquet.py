@@ -128,6 +128,31 @@ def test_a_flipped_bit_is_found_where_the_file_has_checksums(tmp_path: Path) -> 
                 read(path)
 
 
+def test_a_flipped_bit_that_is_let_in_changes_no_value(tmp_path: Path) -> None:
+    """Headers of pages and the footer have no checksum of their own, but hold no value; names stand in the footer."""
+    path, rng = tmp_path / "rows.parquet", np.random.default_rng(1)
+    columns = {"a": rng.normal(size=300), "b": rng.integers(0, 9, 300), "y": rng.integers(0, 2, 300)}
+    parquet.write_table(pa.table(columns), path, write_page_checksum=True, compression="none", row_group_size=100)
+    whole, table = path.read_bytes(), read_parquet(path, target="y")
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    outcomes = []
+    for _ in range(300):
+        at, bit = int(rng.integers(len(whole))), int(rng.integers(8))
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << bit
+        path.write_bytes(bytes(damaged))
+        try:
+            found = read_parquet(path, target="y")
+        except DataFileError:
+            outcomes.append("refused")
+            continue
+        outcomes.append("the same")
+        assert np.array_equal(found.X, table.X), (at, bit)
+        assert np.array_equal(found.y, table.y), (at, bit)
+        assert found.features == table.features or at >= footer, (at, bit)
+    assert set(outcomes) == {"refused", "the same"}
+
+
 def test_a_row_group_is_not_held_whole(tmp_path: Path) -> None:
     def most(rows: int) -> int:
         path = tmp_path / f"{rows}.parquet"
