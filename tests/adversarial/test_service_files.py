@@ -86,7 +86,7 @@ def first_row(raw: bytes) -> str:
     return next(name for name in load(raw) if name.startswith("row."))
 
 
-def rest_of(raw: bytes, length: float) -> bytes:
+def with_length(raw: bytes, length: float) -> bytes:
     """A learner of an array that is written by its differences, of any length."""
     arrays = load(raw)
     arrays.pop("learner.weights", None)
@@ -100,12 +100,12 @@ PLAIN: dict[str, Callable[[bytes], bytes]] = {
     "200,000 lists": lambda raw: with_text(raw, b"[" * 200_000),
     "no description": lambda raw: with_text(raw, b"7"),
     "no bytes of text": lambda raw: with_text(raw, b"\xff\xfe"),
-    "10**12 weights": lambda raw: rest_of(raw, 1e12),
-    "infinitely many weights": lambda raw: rest_of(raw, np.inf),
-    "NaN weights": lambda raw: rest_of(raw, np.nan),
-    "half a weight": lambda raw: rest_of(raw, 2.5),
-    "fewer than no weights": lambda raw: rest_of(raw, -1.0),
-    "many weights that the settings do not need": lambda raw: rest_of(raw, 1e6),
+    "10**12 weights": lambda raw: with_length(raw, 1e12),
+    "infinitely many weights": lambda raw: with_length(raw, np.inf),
+    "NaN weights": lambda raw: with_length(raw, np.nan),
+    "half a weight": lambda raw: with_length(raw, 2.5),
+    "fewer than no weights": lambda raw: with_length(raw, -1.0),
+    "many weights that the settings do not need": lambda raw: with_length(raw, 1e6),
     "columns without end": lambda raw: with_head(raw, put("plain", "settings", "hash_bits", 40)),
     "another number of columns": lambda raw: with_head(raw, put("plain", "settings", "columns", {"x": "number"})),
     "other classes": lambda raw: with_head(raw, put("plain", "settings", "classes", ["a", "b", "c"])),
