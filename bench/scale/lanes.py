@@ -226,10 +226,9 @@ on all but kdd99-10pct:probe, where the difference is within its error, as it is
 shown 1.17 against 1.07; ten show 1.105 against 1.151). SCW1 is dearer by 0.004 ± 0.002 at most (kdd99-10pct:probe).
 Nothing about the ways was changed after these runs.
 
-At 64 lanes and five passes nothing diverges on the sets below: ten splits each but kdd99-10pct:probe (5 of AROW, 4 of
-SCW1) and covtype:7 (3, AROW alone); covtype:5 was not run. `fit_parts` is cheaper than plain averaging or level with it
-on all of them but for a9a with AROW (0.004 ± 0.002) and ijcnn1 with SCW1 (0.003, its error below 0.001), which is more
-than noise, though little.
+At 64 lanes and five passes nothing diverges on the sets below: ten splits each but covtype:5 (5) and covtype:7 (3, AROW
+alone). `fit_parts` is cheaper than plain averaging or level with it but for a9a with AROW (0.004 ± 0.002), ijcnn1 with
+SCW1 (0.003, its error below 0.001) and covtype:5 with SCW1 (0.016 ± 0.002 of five splits), which is more than noise.
 """
 
 
