@@ -147,8 +147,8 @@ def _restore_plain(state: State, plain: _Plain) -> None:
         if question.n is not None and question.n >= len(state.training.examples):
             raise StateError(f"it must hold the example of item {question.item}; it does not")
     if plain.champion is not None:
-        sha256, *rest = plain.champion
-        state.champion = ChampionHead(bytes.fromhex(sha256), *rest)
+        sha256, name, since, reach = plain.champion
+        state.champion = ChampionHead(bytes.fromhex(sha256), name, since, reach)
     state.tails = {bytes.fromhex(path): (bytes.fromhex(file), end) for path, file, end in plain.tails}
     state.fits = [FittedPair(*values) for values in plain.fits]
     state.fit_after, state.renewed = plain.fit_after, plain.renewed
@@ -157,7 +157,8 @@ def _restore_plain(state: State, plain: _Plain) -> None:
 
 def _marks(values: list[Any]) -> _Marks:
     """What a question of an earlier version lacks is as it began."""
-    return msgspec.convert([*values, *[False, False, []][len(values) :]], _Marks)
+    marks: _Marks = msgspec.convert([*values, *[False, False, []][len(values) :]], _Marks)
+    return marks
 
 
 def _check_classes(state: State) -> None:
