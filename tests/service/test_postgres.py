@@ -284,7 +284,7 @@ def test_leaders_come_and_go_and_nothing_is_lost(postgres):
     time.sleep(0.2)
     pair.stopping.set()
     pair.thread.join(60)
-    os.kill(servers[n].child, signal.SIGSTOP)  # it is asleep, and its connection lives
+    servers[n].send(signal.SIGSTOP)  # it is asleep, and its connection lives
     late: list[object] = []  # what a request says that was sent to it meanwhile
 
     def ask_late():
@@ -303,7 +303,7 @@ def test_leaders_come_and_go_and_nothing_is_lost(postgres):
         time.sleep(0.1)
     store = open_place(url, readonly=True)
     before = count_rows(store)
-    os.kill(servers[n].child, signal.SIGCONT)
+    servers[n].send(signal.SIGCONT)
     assert servers[n].end() == 70
     assert count_rows(store) == before  # the stale leader wrote 0 rows
     assert servers[1 - n].kill(signal.SIGTERM) == 0

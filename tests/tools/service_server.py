@@ -149,8 +149,12 @@ class ServerProcess:
         finally:
             late.cancel()
 
-    def kill(self, number: int = signal.SIGKILL) -> int:
+    def send(self, number: int) -> None:
+        """Send it a signal."""
         os.kill(self._process.pid, number)
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        self.send(number)
         return self.end()
 
     def close(self) -> None:
