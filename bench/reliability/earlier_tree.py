@@ -3,6 +3,7 @@
 OLD is a clone of the project at another commit, e.g. the last before the renovation (c96bee0).
 
 build   CPU seconds of the C++ compiler, both trees from nothing, one file after the other, no compiler cache.
+demo    CPU seconds of scripts/demo in a new clone of each tree: environment, packages, compiler (no cache) and its run.
 passes  Instructions of whole passes and of single rows through the public API, counted by valgrind's callgrind, which
         does not depend on what else the machine does. Both trees see the same rows; what they answer is compared.
 start   CPU seconds of a process that imports or asks little, the median of many, all in turn; this tree alone.
@@ -31,8 +32,8 @@ from callgrind import between_marks, count_instructions
 from kept import ROOT, goal, keep
 from scipy import sparse
 
-TOPICS = ("build", "passes", "start")
-BUILD, PASS = 0.6, 1.03
+TOPICS = ("build", "demo", "passes", "start")
+BUILD, DEMO, PASS = 0.6, 0.6, 1.03
 STARTS = 21
 # What is started, against what, and how many times its CPU seconds are allowed.
 START_GOALS = (
@@ -78,6 +79,28 @@ def compare_builds(new: Path, old: Path, folder: Path) -> list[dict[str, Any]]:
     ratio = seconds / before
     text = f"<= {BUILD} of its CPU time"
     return [goal("compiling from nothing", f"{seconds:.1f} s", f"{before:.1f} s", text, ratio, ratio <= BUILD)]
+
+
+# -- demo -----------------------------------------------------------------------------------------------------------
+
+
+def demo(tree: Path, folder: Path) -> float:
+    """CPU seconds of ``scripts/demo`` in a clone of the last commit of a tree."""
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(["git", "clone", "--quiet", str(tree.resolve()), str(folder)], check=True)
+    environment = dict(os.environ) | {"CCACHE_DISABLE": "1"}
+    for name in ("PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    before = children()
+    subprocess.run([str(folder / "scripts" / "demo")], env=environment, check=True, stdout=subprocess.DEVNULL)
+    return children() - before
+
+
+def compare_demos(new: Path, old: Path, folder: Path) -> list[dict[str, Any]]:
+    seconds, before = demo(new, folder / "demo-new"), demo(old, folder / "demo-old")
+    ratio = seconds / before
+    text = f"<= {DEMO} of its CPU time"
+    return [goal("scripts/demo in a new clone", f"{seconds:.1f} s", f"{before:.1f} s", text, ratio, ratio <= DEMO)]
 
 
 # -- passes ---------------------------------------------------------------------------------------------------------
@@ -250,6 +273,8 @@ def main() -> None:
         script = "python bench/reliability/earlier_tree.py OLD"
         if "build" in topics:
             keep("earlier_tree", script, compare_builds(ROOT, given.old, folder))
+        if "demo" in topics:
+            keep("earlier_tree", script, compare_demos(ROOT, given.old, folder))
         if "passes" in topics:
             keep("earlier_tree", script, compare_passes(ROOT, given.old, folder, given.only))
         if "start" in topics:
