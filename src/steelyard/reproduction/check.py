@@ -215,9 +215,9 @@ def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
         if result.without.get(name):
             mine[name]["without"] = ", ".join(result.without[name])
     lines = [
-        "# The last commit at which kept runs of each recipe were computed again, every digit equal but of `moved` cells."
+        "# The last commit at which kept runs of each recipe were computed again: every digit equal, `moved` cells aside.",
+        "# Written by: steelyard reproduce NNN --check --keep",
     ]
-    lines.append("# Written by: steelyard reproduce NNN --check --keep")
     for each in sorted(known):
         lines.append(f'\n["{each}"]')
         for name, entry in sorted(known[each].items()):
