@@ -215,7 +215,7 @@ def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
         if result.without.get(name):
             mine[name]["without"] = ", ".join(result.without[name])
     lines = [
-        "# The last commit at which kept runs of each recipe were computed again: every digit equal, `moved` cells aside.",
+        "# The last commit at which kept runs of a recipe were computed again: all digits equal, `moved` cells aside.",
         "# Written by: steelyard reproduce NNN --check --keep",
     ]
     for each in sorted(known):
