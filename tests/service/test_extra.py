@@ -52,7 +52,7 @@ def test_a_server_decides_and_learns_without_what_takes_half_of_a_start(folder):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from steelyard.cli_service import _need_serve\n"
+        "from steelyard.cli.service import _need_serve\n"
         "_need_serve()\n"
         "others = {'pandas', 'pyarrow', 'scipy.stats', 'scipy.optimize', 'sklearn.metrics'}\n"
         "assert not others & set(sys.modules), others & set(sys.modules)\n"

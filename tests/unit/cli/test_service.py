@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from steelyard import InvalidInputError
 from steelyard.cli import app
-from steelyard.cli_service import service_app
+from steelyard.cli.service import service_app
 
 COMMANDS = typer.main.get_command(service_app).commands  # type: ignore[attr-defined]
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .cli_options import MOST_SEED, Overwrite, complete_column
-from .deferred import deferred
-from .validation.values import invalid, require
+from ..deferred import deferred
+from ..validation.values import invalid, require
+from .options import MOST_SEED, Overwrite, complete_column
 
 service_app = typer.Typer(
     name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
@@ -50,7 +50,7 @@ def serve(
     again, it goes on from the log.
     """
     _need_serve()
-    from .service.command import run_demo, run_serve
+    from ..service.command import run_demo, run_serve
 
     if (tail is None) != (project is None) or (demo and tail is not None):
         raise invalid(
@@ -68,11 +68,11 @@ def _need_serve() -> None:
     for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
     with deferred(*UNUSED):
-        from .service import command  # noqa: F401  (for the commands, which import what they need of it)
+        from ..service import command  # noqa: F401  (for the commands, which import what they need of it)
 
 
 def _place(data: Path, database: str | None) -> Any:
-    from .service.places import place_of
+    from ..service.places import place_of
 
     return place_of(data, database)
 
@@ -108,7 +108,7 @@ def _service_new(
 ) -> None:
     """Make a project and print a token for each role, this once."""
     _need_serve()
-    from .service.command import run_new, settings_from
+    from ..service.command import run_new, settings_from
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
@@ -139,9 +139,9 @@ def _service_push(
 ) -> None:
     """Send rows and write their decisions; sent again, a file goes on where it stopped."""
     _need_serve()
-    from .files import check_new, check_paths, write_atomically
-    from .models.outputs import holds_decisions
-    from .service.command import run_push
+    from ..files import check_new, check_paths, write_atomically
+    from ..models.outputs import holds_decisions
+    from ..service.command import run_push
 
     sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
     sent |= {"texts": text or [], "patience": patience}
@@ -167,7 +167,7 @@ def _service_token(
 ) -> None:
     """Make a token of one project and one role, or revoke one; also while the service runs."""
     _need_serve()
-    from .service.command import run_token
+    from ..service.command import run_token
 
     run_token(_place(data, database), project, role, days, revoke)
 
@@ -185,7 +185,7 @@ def _service_person(
 ) -> None:
     """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
     _need_serve()
-    from .service.command import run_person
+    from ..service.command import run_person
 
     run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
 
@@ -199,7 +199,7 @@ def _service_verify(
 ) -> None:
     """Compute every decision and table again from the log alone; exit code 0 if all agrees, else 3."""
     _need_serve()
-    from .service.command import run_verify
+    from ..service.command import run_verify
 
     raise typer.Exit(run_verify(_place(data, database), project, head))
 
@@ -216,7 +216,7 @@ def _service_erase(
 ) -> None:
     """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
     _need_serve()
-    from .service.command import run_erase
+    from ..service.command import run_erase
 
     raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
@@ -233,7 +233,7 @@ def _service_champion(
 ) -> None:
     """Have a frozen model decide, while the learner goes on learning from the labels."""
     _need_serve()
-    from .service.command import run_champion
+    from ..service.command import run_champion
 
     raise typer.Exit(run_champion(_place(data, database), project, file, url=url, token=token, end=end))
 
@@ -246,7 +246,7 @@ def _service_backup(
 ) -> None:
     """Copy the database, also while the service runs, and verify the copy."""
     _need_serve()
-    from .service.command import run_backup
+    from ..service.command import run_backup
 
     raise typer.Exit(run_backup(_place(data, database), file))
 
@@ -259,7 +259,7 @@ def _service_restore(
 ) -> None:
     """Put a backup into an empty folder, and verify it."""
     _need_serve()
-    from .service.command import run_restore
+    from ..service.command import run_restore
 
     raise typer.Exit(run_restore(file, _place(data, database)))
 
@@ -272,7 +272,7 @@ def _service_export(
 ) -> None:
     """Write every decision with its row and label as JSON lines."""
     _need_serve()
-    from .service.command import run_export
+    from ..service.command import run_export
 
     run_export(_place(data, database), project, sys.stdout)
 
@@ -285,6 +285,6 @@ def _service_unit(
 ) -> None:
     """Print a systemd unit that restarts the service whenever it ends."""
     _need_serve()
-    from .service.command import unit_text
+    from ..service.command import unit_text
 
     typer.echo(unit_text(_place(data, database), port))
