@@ -14,7 +14,7 @@ from service_server import ThreadedServer, call, make_person, make_service, visi
 from steelyard.client import ServiceError
 from steelyard.service.access import make_token, revoke_token
 from steelyard.service.clock import Clock
-from steelyard.service.command import run_backup, run_restore, run_verify
+from steelyard.service.command_log import run_backup, run_restore, run_verify
 from steelyard.service.projects import create_project
 from steelyard.service.routes import ROUTES
 from steelyard.service.sqlite import SQLiteStore

@@ -17,6 +17,7 @@ from .settings import ProjectSettings, changed_settings
 from .sqlite import SQLiteStore
 from .store import ProjectHead
 
+BROKEN = 3  # exit code: the log does not replay
 SAME_NUMBER = 1e-9  # what machines may differ by
 AT_ONCE = 1000  # rows that a champion is asked about
 
