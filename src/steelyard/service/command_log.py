@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TextIO
 
 import apsw
-import msgspec
 
 from ..errors import StateError
 from ..validation.values import invalid
@@ -16,9 +15,8 @@ from .access import SERVICE
 from .copies import copy_tables
 from .events import Kind, unpack
 from .places import Place, open_existing, open_place, shown_place
-from .projects import first_event
+from .projects import first_settings
 from .records import RecordReader
-from .settings import ProjectSettings
 from .sqlite import DATABASE, SQLiteStore, make_schema, open_backup, open_database
 from .verify import BROKEN, check_noted, verify_project, verify_service
 
@@ -133,7 +131,7 @@ def run_export(data: Place, project: str, out: TextIO) -> None:
         head = store.project(project)
         if head is None:
             raise invalid("--project", "exist", project)
-        settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+        settings = first_settings(store, head)
         labels, reader = settings.labels, RecordReader(settings)
         known = {item: label for item, state, _, _, label, _ in store.tables(head.id)["question"] if state == 1}
         for event, payload in store.history(head.id, 0):

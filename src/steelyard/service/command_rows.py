@@ -10,19 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TextIO
 
-import msgspec
-
 from ..client import Client, ServiceError
 from ..validation.values import invalid
 from .champion_model import read_champion
 from .clock import Clock
-from .events import unpack
 from .guess import parse_cell, read_csv
 from .jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
 from .places import Place, open_existing
-from .projects import first_event
+from .projects import first_settings
 from .server import IN_USE, FolderInUseError, hold
-from .settings import ProjectSettings
 from .sqlite import SQLiteStore
 from .writer import Writer, wait_for
 
@@ -152,7 +148,7 @@ def _champion_job(data: Place, project: str, file: Path | None, raw: bytes) -> C
         head = store.project(project)
         if head is None:
             raise invalid("--project", "exist", project)
-        settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+        settings = first_settings(store, head)
     finally:
         store.close()
     read_champion(raw, settings)

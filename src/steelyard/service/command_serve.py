@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,24 @@ def run_serve(
         "secure": tls is not None or proxy is not None,
         "proxied": proxy is not None,
     }
-    beside = None if tail is None else Tail(*tail).run
-    try:
+
+    def serve() -> None:
         if isinstance(place, str):
-            return _serve_database(place, bind(address, port), tls, proxy, reached, tail)
+            _serve_database(place, bind(address, port), tls, proxy, reached, tail)
+            return
         place.mkdir(parents=True, exist_ok=True)
         with hold(place):
             _check_tailed(place, tail)
+            beside = None if tail is None else Tail(*tail).run
             _serve_now(Service(place, bind(address, port), **reached), tls, proxy, beside)
+
+    return _exit_code(serve)
+
+
+def _exit_code(serve: Callable[[], None]) -> int:
+    """0 once it was stopped, or why it could not serve."""
+    try:
+        serve()
     except FolderInUseError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return IN_USE
@@ -89,8 +100,8 @@ def _serve_database(
     proxy: str | None,
     reached: dict[str, Any],
     tail: tuple[Path, str] | None,
-) -> int:
-    """Wait as standby until this process leads, then serve; the exit code."""
+) -> None:
+    """Wait as standby until this process leads, then serve."""
     from .standby import Standby
 
     address = Service(url, sock, **reached).url if proxy is None else proxy.rstrip("/")
@@ -102,11 +113,10 @@ def _serve_database(
     sock.listen(2048)
     store = asyncio.run(standby.wait(sock, say_waiting))
     if store is None:
-        return 0
+        return
     _check_tailed(url, tail)
     beside = None if tail is None else Tail(*tail).run
     _serve_now(Service(url, sock, store=store, **reached), tls, proxy, beside)
-    return 0
 
 
 def _spare_collector() -> None:
@@ -122,7 +132,8 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     which = "" if name == "payments" else f" {name}"
     demo = Demo(source, f"steelyard serve --demo{which} --keep {shlex.quote(str(folder))}")
-    try:
+
+    def serve() -> None:
         with hold(folder):
             store = SQLiteStore(folder)
             code = prepare(store, source, at=Clock().now())
@@ -133,13 +144,8 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             assert service.runtime is not None
             print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
             print(f"it goes on at the same bit with: {demo.command}", flush=True)
-    except FolderInUseError as error:
-        print(f"steelyard: {error}", file=sys.stderr)
-        return IN_USE
-    except StateError as error:
-        print(f"steelyard: {error}", file=sys.stderr)
-        return BROKEN
-    return 0
+
+    return _exit_code(serve)
 
 
 def _show_link(link: str) -> None:

@@ -268,7 +268,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
 def _kept_state(store: SQLiteStore, head: ProjectHead, kept: StoredCheckpoint) -> State:
     """The state of a checkpoint, which must be one of this log and of the event it stands at."""
     state = unpack_state(kept.body)
-    began = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    began = first_settings(store, head)
     same = [*state.settings.columns.items()] == [*began.columns.items()] and state.labels == began.labels
     if state.seq != kept.upto or not same:
         raise StateError(f"the checkpoint of {head.slug} at event {kept.upto} must be of this log; it is of another.")
@@ -300,6 +300,11 @@ def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
     if first is None:
         raise StateError(f"project {head.slug} must have a log; it is empty.")
     return first
+
+
+def first_settings(store: SQLiteStore, head: ProjectHead) -> ProjectSettings:
+    """The settings that a project began with."""
+    return msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
 
 
 def log_numerics(store: SQLiteStore, head: ProjectHead) -> int:
