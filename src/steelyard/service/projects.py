@@ -148,7 +148,7 @@ class Project:
             return None
         return self.store.request(self.id, actor, key)
 
-    def keep(self, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
+    def save_request(self, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
         """Note what was carried out under the key of a request, so that it is answered alike if it comes again."""
         if job.key is None:
             return

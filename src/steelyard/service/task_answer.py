@@ -43,7 +43,7 @@ def answer_all(project: Project, job: AnswerJob) -> AnswersReply:
             refused.append((position, error.status, error.code, error.where))
             replies.append(Problem(error.code, error.message, f"[{position}].{error.where}"))
     size = project.state.seq + 1 - first
-    project.keep(job, first, size, refused, msgspec.msgpack.encode(replies))
+    project.save_request(job, first, size, refused, msgspec.msgpack.encode(replies))
     return AnswersReply(replies, project.state.budget.left)
 
 
@@ -106,7 +106,7 @@ def one_event(project: Project, job: Job) -> EventReply:
     except InvalidInputError as error:  # weights that would leave the range of numbers
         raise RefusedError(422, "not_learnable", str(error), "item") from None
     reply = EventReply(seq, project.state.budget.left)
-    project.keep(job, seq, 1, [], msgspec.msgpack.encode(reply))
+    project.save_request(job, seq, 1, [], msgspec.msgpack.encode(reply))
     return reply
 
 

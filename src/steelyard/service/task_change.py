@@ -69,7 +69,7 @@ def change_models(project: Project, job: ShadowJob | PromoteJob | ChampionJob) -
     except InvalidInputError as error:
         raise RefusedError(422, "bad_model", str(error), "settings") from None
     reply = EventReply(project.emit(body, item=None, actor=job.actor), state.budget.left)
-    project.keep(job, reply.event, 1, [], msgspec.msgpack.encode(reply))
+    project.save_request(job, reply.event, 1, [], msgspec.msgpack.encode(reply))
     return reply
 
 

@@ -35,7 +35,7 @@ def decide_singles(project: Project, jobs: Sequence[DecideJob]) -> list[list[Dec
     item = project.state.seq + 1
     made = project.decide_many(rows, [job.actor for job in jobs]) if len(rows) > 1 else []
     for job, n in zip(jobs, range(len(made)), strict=False):
-        project.keep(job, item + n, 1, [])
+        project.save_request(job, item + n, 1, [])
     return [[_reply(project, item + n, one)] for n, one in enumerate(made)]
 
 
@@ -62,7 +62,7 @@ def decide_rows(project: Project, job: DecideJob) -> list[DecisionReply | Refuse
                 raise
             refused.append((position, error.status, error.code, error.where))
             replies.append(error)
-    project.keep(job, first, project.state.seq + 1 - first, refused)
+    project.save_request(job, first, project.state.seq + 1 - first, refused)
     return replies
 
 

@@ -32,7 +32,7 @@ def erase_rows(project: Project, job: EraseJob) -> EraseReply:
         project.emit(Erase(reason="owner"), item=item, actor=job.actor)
     project.erase(items, set())
     reply = EraseReply(items, project.state.seq)
-    project.keep(job, reply.event, 1, [], msgspec.msgpack.encode(reply))
+    project.save_request(job, reply.event, 1, [], msgspec.msgpack.encode(reply))
     return reply
 
 
