@@ -21,6 +21,7 @@ from .projects import create_project
 from .settings import ProjectSettings, read_settings
 
 DAY = 86400 * 1_000_000
+_NEEDED = {"classes": "good,fraud", "budget": "300", "expected_rows": "3000"}
 
 
 def run_new(
@@ -68,6 +69,10 @@ def settings_from(
         raise invalid("--settings", "name a JSON file, unless --sample names a CSV file", None)
     columns = guess_columns(sample, ignored=set(ignored)) | dict.fromkeys(shown, "shown")
     plain = {"columns": columns} | {name: value for name, value in given.items() if value is not None}
+    for name, example in _NEEDED.items():
+        if name not in plain:
+            option = f"--{name.replace('_', '-')}"
+            raise invalid(option, "be given with --sample", None, f"For example: {option} {example}")
     if isinstance(plain.get("classes"), str):
         plain["classes"] = [label.strip() for label in plain["classes"].split(",")]
     if isinstance(plain.get("costs"), str):
