@@ -20,6 +20,7 @@ from ._version import __version__
 from .cli_options import (
     MOST_ROWS,
     MOST_SEED,
+    Category,
     Cluster,
     Costs,
     Drop,
@@ -263,6 +264,7 @@ def _fit(
     work: Annotated[Path | None, typer.Option(help="The folder of the job; a later call goes on from it.")] = None,
     on_bad_part: Annotated[str, typer.Option(help="raise, or skip parts that cannot be read.")] = "raise",
     drop: Drop = None,
+    category: Category = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
     scale: Annotated[str, typer.Option(help="standard: numbers to mean 0 and deviation 1, by a pass before.")] = "none",
     hash_bits: Annotated[
@@ -278,7 +280,8 @@ def _fit(
     _reach(cluster)
     from .scale.command import FitOptions, run_fit
 
-    reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
+    stated = {"drop": drop, "nominal": category, "n_features": n_features}
+    reader = {name: value for name, value in stated.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
     run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader, overwrite))
 
@@ -405,9 +408,7 @@ def _compare(
     text: Annotated[
         list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=complete_column)
     ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=complete_column)
-    ] = None,
+    category: Category = None,
     date: Annotated[
         list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=complete_column)
     ] = None,

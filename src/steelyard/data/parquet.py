@@ -193,7 +193,7 @@ def damage_reported(where: str, place: Callable[[], str] | None = None) -> Itera
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
+        first = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         at = where if place is None else f"{where}, {place()}"
         raise file_error(at, None, "a whole Parquet or Arrow file", first) from error
 
