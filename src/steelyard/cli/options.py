@@ -34,6 +34,9 @@ def complete_column(incomplete: str) -> list[str]:
 Target = Annotated[
     str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=complete_column)
 ]
+Category = Annotated[
+    list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=complete_column)
+]
 Drop = Annotated[
     list[str] | None, typer.Option(help="A column to leave out; may be repeated.", autocompletion=complete_column)
 ]

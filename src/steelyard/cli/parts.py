@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Cluster, Drop, Overwrite, check_reachable
+from .options import Category, Cluster, Drop, Overwrite, check_reachable
 
 
 def fit(
@@ -31,6 +31,7 @@ def fit(
     work: Annotated[Path | None, typer.Option(help="The folder of the job; a later call goes on from it.")] = None,
     on_bad_part: Annotated[str, typer.Option(help="raise, or skip parts that cannot be read.")] = "raise",
     drop: Drop = None,
+    category: Category = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
     scale: Annotated[str, typer.Option(help="standard: numbers to mean 0 and deviation 1, by a pass before.")] = "none",
     hash_bits: Annotated[
@@ -46,7 +47,8 @@ def fit(
     check_reachable(cluster)
     from ..scale.command import FitOptions, run_fit
 
-    reader = {name: value for name, value in {"drop": drop, "n_features": n_features}.items() if value}
+    stated = {"drop": drop, "nominal": category, "n_features": n_features}
+    reader = {name: value for name, value in stated.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
     run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader, overwrite))
 

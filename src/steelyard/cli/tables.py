@@ -12,6 +12,7 @@ import typer
 
 from .options import (
     MOST_SEED,
+    Category,
     Costs,
     Drop,
     FnCostColumn,
@@ -85,9 +86,7 @@ def compare(
     text: Annotated[
         list[str] | None, typer.Option(help="A column of texts; may be repeated.", autocompletion=complete_column)
     ] = None,
-    category: Annotated[
-        list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=complete_column)
-    ] = None,
+    category: Category = None,
     date: Annotated[
         list[str] | None, typer.Option(help="A column of dates; may be repeated.", autocompletion=complete_column)
     ] = None,
