@@ -89,9 +89,9 @@ def merge_kinds(
 def _other_columns(part: PartFile, found: list[str], first: PartFile, columns: list[str]) -> DataFileError:
     expected = f"the {len(columns)} columns of {first.path} ({', '.join(columns[:20])})"
     missing, more = ([name for name in a if name not in b] for a, b in ((columns, found), (found, columns)))
-    told = [f"{word} {names[0][:60]!r}" for word, names in (("no", missing), ("also", more)) if names]
-    if told:
-        return file_error(part.path, None, expected, " and ".join(told))
+    differences = [f"{word} {names[0][:60]!r}" for word, names in (("no", missing), ("also", more)) if names]
+    if differences:
+        return file_error(part.path, None, expected, " and ".join(differences))
     at = next(i for i, name in enumerate(found) if name != columns[i])
     return file_error(part.path, None, expected, f"{found[at][:60]!r} in place of {columns[at][:60]!r}")
 
