@@ -236,7 +236,7 @@ variances in its place (ten splits) kdd99-10pct:rare costs 0.048 ± 0.012 more, 
 0.005. Seven other ways for several passes were run there at ten splits each: lanes bounded by 1 instead of 10 after the
 first pass, by ten times the variance so far, by the mean gain of all lanes or of those that gained anything, all lanes
 that gained anything alike, lanes by all they know beyond the prior, and the mean of variances with one of these. None
-was cheaper beyond its error on any of the three sets (w8a 0.003 to 0.060 dearer, kdd99-10pct:rare -0.001 to 0.047,
+was cheaper by twice its error on any of the three sets (w8a 0.003 to 0.060 dearer, kdd99-10pct:rare -0.001 to 0.047,
 covtype:3 0.000 to 0.005), so nothing was changed.
 """
 
