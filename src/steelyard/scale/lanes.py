@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import queue
+import re
 import threading
 import time
 import warnings
@@ -138,13 +139,14 @@ def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[s
 
 
 def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardError:
-    """The usual sentence, and where the rows stand."""
-    where = f"It is about {part.path}; its rows are counted from row {start} of the part."
+    """The usual sentence about rows of a chunk, which begins at row ``start`` of a part, about those of the part."""
+    told = re.sub(r"\brow (\d+)\b", lambda found: f"row {start + int(found[1])}", str(error), count=1)
+    told = f"{told} Rows are those of {part.path}, counted from 0."
     kind = type(error)
     try:
-        return kind(f"{error} {where}")
+        return kind(told)
     except TypeError:
-        return InvalidInputError(f"{error} {where}")
+        return InvalidInputError(told)
 
 
 def chunk_labels(chunk: Dataset, classes: Sequence[Any]) -> NDArray[Any]:

@@ -338,6 +338,12 @@ def test_cells_and_labels_that_cannot_be_used_name_their_part(folder: Path) -> N
     (folder / "part-2.csv").write_text("a,b,c,d,e,y\n1,2,3,4,5,yes\n1,,3,4,5,yes\n")
     with pytest.raises(InvalidInputError, match=r"NaN.*part-2.csv|missing.*part-2.csv"):
         fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"])
+    lines = ["1,2,3,4,5,no"] * 8 + ["1,2,,4,5,no"]
+    (folder / "part-2.csv").write_text("\n".join(["a,b,c,d,e,y", *lines, ""]))
+    with pytest.raises(
+        InvalidInputError, match=r"NaN at row 8, column 2\..* Rows are those of .*part-2.csv, counted from 0"
+    ):
+        fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"], rows=3)
     (folder / "part-2.csv").write_text("a,b,c,d,e,y\n1,2,3,4,5,maybe\n")
     with pytest.raises(InvalidInputError, match=r"maybe.*part-2.csv"):
         fit_parts(OnlineClassifier(), folder, target="y", classes=["no", "yes"])
