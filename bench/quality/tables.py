@@ -145,14 +145,14 @@ def _wooldridge(table: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def _made(table: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Three pieces on 10 by 10 squares; the class is a sum of distances, but for a rule that holds for few places."""
+    """Three pieces on 6 by 6 squares; the class is a sum of distances, but for a rule that holds for few places."""
     assert table == "board"
-    places = np.random.default_rng(0).integers(0, 10, (10_000, 6))
+    places = np.random.default_rng(0).integers(0, 6, (10_000, 6))
     a, b, c = places[:, :2], places[:, 2:4], places[:, 4:]
-    walk = np.abs(a - b).max(axis=1) + np.abs(b - c).sum(axis=1) // 2
-    edge = np.minimum(c, 9 - c).min(axis=1)
-    in_line = (a == c).any(axis=1) | (np.abs(a - c)[:, 0] == np.abs(a - c)[:, 1])
-    classes = np.minimum(walk + 2 * edge - 4 * in_line * (edge > 1), 17).clip(0)
+    walk = 2 * np.abs(a - b).max(axis=1) + np.abs(b - c).max(axis=1)
+    edge = np.minimum(c, 5 - c).min(axis=1)
+    in_line = (a == c).any(axis=1)
+    classes = np.where(in_line & (edge > 0), walk // 2, walk + edge)
     return pd.DataFrame(places, columns=[f"x{i}" for i in range(6)]), np.char.mod("%d", classes)
 
 

@@ -23,6 +23,7 @@ _PATIENCE = 30
 _FEWEST_ROUNDS = 5
 _MANY_CLASSES = 8  # beyond these a round, which is a tree for each class, takes larger steps: fewer rounds are needed
 _LARGEST_STEP = 2.0  # times the learning rate of the setting
+_LARGEST_RATE = 0.12  # beyond it deep trees of many classes diverge
 _MOST_LEAVES = 2_500  # of a tree of a forest
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
@@ -66,7 +67,8 @@ def _inner_split(rows: TrainingRows) -> tuple[NDArray[np.intp], NDArray[np.intp]
 def _with_larger_steps(params: Params, rows: TrainingRows) -> Params:
     """The setting with a learning rate for so many classes."""
     factor = min(_LARGEST_STEP, max(1.0, len(rows.data.classes) / _MANY_CLASSES))
-    return {**params, "learning_rate": params["learning_rate"] * factor}
+    rate = params["learning_rate"]
+    return {**params, "learning_rate": max(rate, min(rate * factor, _LARGEST_RATE))}
 
 
 def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
