@@ -244,7 +244,7 @@ def compare(
     groups : array-like of shape (n,) or None
         One value per row; rows of one group are never in different folds.
     cv : int or splitter
-        Folds, at least 2; three at most beyond 20,000 rows or 150,000 rows times classes. Or a splitter of scikit-learn
+        Folds, at least 2; three at most where rows times classes are more than 40,000. Or a splitter of scikit-learn
         that holds every row out once; it is given the class codes and ``groups``, and folds are not dealt out again.
     n_jobs : int
         Units side by side; with more than one, or ``isolate``, in processes of their own.

@@ -25,6 +25,7 @@ _MANY_CLASSES = 8  # beyond these a round, which is a tree for each class, takes
 _LARGEST_STEP = 2.0  # times the learning rate of the setting
 _LARGEST_RATE = 0.12  # beyond it deep trees of many classes diverge
 _MOST_LEAVES = 2_500  # of a tree of a forest
+_MOST_SHARES = 12_500_000  # of classes in all nodes of a forest: 100 MB
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
@@ -35,9 +36,14 @@ def _logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 
 def _forest(kind: type, params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    """Leaves grow with the rows, so that hundreds of trees stay within the memory that a comparison may take."""
-    least = max(params["min_samples_leaf"], -(-len(rows.data.codes) // _MOST_LEAVES))
-    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least})
+    """Leaves grow with the rows, and trees are fewer with many classes, so that a forest stays within the memory that a
+    comparison may take.
+    """
+    n = len(rows.data.codes)
+    least = max(params["min_samples_leaf"], -(-n // _MOST_LEAVES))
+    most_trees = _MOST_SHARES // (2 * -(-n // least) * len(rows.data.classes))
+    trees = max(1, min(params["n_estimators"], most_trees))
+    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least, "n_estimators": trees})
     return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 

@@ -13,8 +13,7 @@ from .data import ComparisonData
 
 EFFORTS = ("quick", "normal", "thorough")
 _QUICK_SETTINGS = 6
-_MANY_ROWS = 20_000  # beyond that rungs and three folds do
-_MOST_WORK = 150_000  # rows times classes, beyond which three folds do
+_MANY_ROWS = 20_000  # beyond that rungs, and with two classes three folds, do
 _FIRST_RUNG = 10_000  # rows on which all settings of a larger table are tried first
 _GROWTH = 4
 _FEWEST_SURVIVORS = 5
@@ -62,7 +61,7 @@ def read_effort(effort: str | int) -> Effort:
 
 def count_folds(n: int, n_classes: int, cv: int) -> int:
     """Folds of a table of so many rows and classes: the work of boosting grows with their product."""
-    return cv if n <= _MANY_ROWS and n * n_classes <= _MOST_WORK else min(cv, 3)
+    return cv if n * max(2, n_classes) <= 2 * _MANY_ROWS else min(cv, 3)
 
 
 def is_expensive(n: int, n_classes: int) -> bool:

@@ -145,7 +145,7 @@ def test_a_unit_that_would_not_end_in_time_is_not_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "classes", "folds"), [(20_000, 2, 5), (20_001, 2, 3), (20_000, 8, 3), (5_000, 30, 5), (5_000, 31, 3)]
+    ("rows", "classes", "folds"), [(20_000, 2, 5), (20_001, 2, 3), (5_000, 8, 5), (5_000, 18, 3), (100, 1, 5)]
 )
 def test_folds_are_fewer_where_rows_and_classes_are_many(rows: int, classes: int, folds: int) -> None:
     assert schedule.count_folds(rows, classes, 5) == folds
@@ -168,7 +168,7 @@ def test_larger_steps_end_where_boosting_diverges(rate: float, taken: float) -> 
 def test_many_classes_begin_with_what_is_strong_for_its_time() -> None:
     few, many = (in_turn(portfolio(), some_data(6_000, classes)) for classes in (2, 20))
     assert few == portfolio()
-    assert [c.name for c in many[:2]] == ["LightGBM, ordered categories", "extra trees, leaves of 1"]
+    assert [c.name for c in many[:2]] == ["LightGBM, ordered categories", "LightGBM, ordered categories, 31 leaves"]
     assert sorted(c.name for c in many) == sorted(c.name for c in few)
     rest = [c for c in many if c.name not in registry._portfolio()["expensive"]]
     assert rest == [c for c in few if c in rest]  # in the order that they had
