@@ -342,7 +342,7 @@ def test_trees_of_a_forest_grow_no_larger_with_the_rows(monkeypatch: pytest.Monk
     assert params["min_samples_leaf"] == 2
 
 
-@pytest.mark.parametrize(("classes", "trees"), [(2, 6), (10, 2), (300, 1)])
+@pytest.mark.parametrize(("classes", "trees"), [(2, 6), (10, 2), (50, 1)])
 def test_trees_of_a_forest_are_fewer_with_many_classes(
     monkeypatch: pytest.MonkeyPatch, classes: int, trees: int
 ) -> None:
