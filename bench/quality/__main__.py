@@ -1,4 +1,4 @@
-"""``python -m bench.quality --half choosing|reporting [--seconds 60] [--seeds 3] [--tables A,B] [--out FILE]``.
+"""``python -m bench.quality --half choosing|reporting|expensive [--seconds 60] [--seeds 3] [--out FILE]``.
 
 Every pair of table and seed and method is one line of the output file; a run that was ended goes on where it was, and
 ``--portion`` ends it after so many seconds. The summary is printed at the end, or with ``--summary`` alone. Run the
@@ -21,7 +21,7 @@ from .summary import read_lines, summary
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("choosing", "reporting"), required=True)
+    parser.add_argument("--half", choices=tables.PARTS, required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tables", default="")

@@ -98,6 +98,11 @@ def written(chosen: list[str], measured: set[str]) -> str:
         "# The settings that `compare` tries, in this order, found by bench/quality/portfolio.py on the choosing half\n"
         "# of its suite. Kinds are described in baselines.py and learners.py.\n\n"
     )
+    names = "".join(f'    "{name}",\n' for name in before["expensive"])
+    head += (
+        "# With many classes and rows these come first, strongest for their CPU time there; chosen on the suite's "
+        f"expensive tables.\nexpensive = [\n{names}]\n\n"
+    )
     middle = "\n# Those that join when asked for, `--candidates +NAME`.\n\n"
     return (
         head

@@ -9,6 +9,7 @@ import numpy as np
 
 from .summary import (
     FOUR,
+    complete_pairs,
     cost_interval,
     cost_lines,
     cost_logs,
@@ -30,7 +31,9 @@ def block(folder: Path) -> str:
     runs = {path.stem: read_lines(path) for path in sorted(folder.glob("*.jsonl"))}
     heads = list(runs)
     rows = [["", *heads, "goal (60 s)"], ["---"] * (len(heads) + 2)]
-    rows.append(["tables, pairs of table and seed", *(_size(lines) for lines in runs.values()), "14, several seeds"])
+    rows.append(
+        ["tables, pairs with a seed that all ran", *(_size(lines) for lines in runs.values()), "14, several seeds"]
+    )
     for peer in PEERS:
         goal = f"at most {_GOAL}" if peer != "logistic" else ""
         rows.append([f"cost over {peer}'s", *(_ratio(lines, peer) for lines in runs.values()), goal])
@@ -49,16 +52,15 @@ def block(folder: Path) -> str:
 
 
 def _size(lines: list[dict[str, Any]]) -> str:
-    pairs = {(line["table"], line["seed"]) for line in lines if line["method"] == "steelyard" and "cost" in line}
-    return f"{len({table for table, _ in pairs})}, {len(pairs)}"
+    complete, _ = complete_pairs(cost_lines(lines))
+    return f"{len(complete)}, {sum(map(len, complete.values()))}"
 
 
 def _ratio(lines: list[dict[str, Any]], peer: str) -> str:
     logs = cost_logs(cost_lines(lines), peer)
     if not logs:
         return "not run"
-    means = np.array([np.mean(values) for values in logs.values()])
-    value, low, high = cost_interval(means)
+    value, low, high = cost_interval(np.array(list(logs.values())))
     missed = ", **missed**" if peer != "logistic" and value > _GOAL else ""
     return f"{value:.3f} ({low:.3f} to {high:.3f}; {len(logs)} tables){missed}"
 

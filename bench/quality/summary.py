@@ -1,4 +1,7 @@
-"""What the lines of a results file say: cost ratios with intervals, promises kept, CPU time and memory."""
+"""What the lines of a results file say: cost ratios with intervals, promises kept, CPU time and memory.
+
+A table has one cost for each method: the mean over the seeds that all methods have run. Promises are counted by pairs.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 
 _FIXED_MB = 400  # that a comparison may need beside six times its table in single precision
+_CONSTANT = "cheapest constant"
 FOUR = ("catboost", "lightgbm", "xgboost", "flaml")
 _SHARE = 0.01  # of the cheapest constant's cost is added to both sides of a ratio
 
@@ -23,14 +27,39 @@ def cost_lines(lines: list[dict[str, Any]]) -> dict[tuple[str, int, str], dict[s
     return {(line["table"], line["seed"], line["method"]): line for line in lines if "cost" in line}
 
 
-def cost_logs(cost: dict[tuple[str, int, str], dict[str, Any]], method: str) -> dict[str, list[float]]:
-    """By table, logarithms of our cost over that of a method, a share of the cheapest constant's added to both."""
-    logs: dict[str, list[float]] = {}
-    for table, seed in sorted({key[:2] for key in cost}):
-        ours, theirs = cost.get((table, seed, "steelyard")), cost.get((table, seed, method))
-        if ours is not None and theirs is not None:
-            extra = _SHARE * ours["constant"]
-            logs.setdefault(table, []).append(float(np.log((ours["cost"] + extra) / (theirs["cost"] + extra))))
+def complete_pairs(cost: dict[tuple[str, int, str], dict[str, Any]]) -> tuple[dict[str, list[int]], list[str]]:
+    """By table, the seeds that every method of that table has a cost for; and the other pairs, with who is missing."""
+    complete: dict[str, list[int]] = {}
+    others = []
+    for table in sorted({key[0] for key in cost}):
+        methods = {method for name, _, method in cost if name == table} | {"steelyard"}
+        for seed in sorted({seed for name, seed, _ in cost if name == table}):
+            missing = sorted(method for method in methods if (table, seed, method) not in cost)
+            if missing:
+                others.append(f"{table} {seed} (without {', '.join(missing)})")
+            else:
+                complete.setdefault(table, []).append(seed)
+    return complete, others
+
+
+def mean_costs(cost: dict[tuple[str, int, str], dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """By table, the cost of every method and of the cheapest constant, each a mean over the complete pairs."""
+    found = {}
+    for table, seeds in complete_pairs(cost)[0].items():
+        methods = sorted({method for name, _, method in cost if name == table})
+        found[table] = {m: float(np.mean([cost[table, seed, m]["cost"] for seed in seeds])) for m in methods}
+        constants = [cost[table, seed, methods[0]]["constant"] for seed in seeds]
+        found[table][_CONSTANT] = float(np.mean(constants))
+    return found
+
+
+def cost_logs(cost: dict[tuple[str, int, str], dict[str, Any]], method: str) -> dict[str, float]:
+    """By table, the logarithm of our cost over that of a method, a share of the cheapest constant's added to both."""
+    logs = {}
+    for table, costs in mean_costs(cost).items():
+        if {"steelyard", method} <= costs.keys():
+            extra = _SHARE * costs[_CONSTANT]
+            logs[table] = float(np.log((costs["steelyard"] + extra) / (costs[method] + extra)))
     return logs
 
 
@@ -48,15 +77,10 @@ def count_near_best(cost: dict[tuple[str, int, str], dict[str, Any]], judged: st
     """
     near = total = 0
     methods = {judged, *FOUR}
-    for table in sorted({key[0] for key in cost}):
-        means = {}
-        for method in methods:
-            found = [cost[key]["cost"] for key in cost if key[0] == table and key[2] == method]
-            if found:
-                means[method] = float(np.mean(found))
-        if len(means) == len(methods):
+    for costs in mean_costs(cost).values():
+        if methods <= costs.keys():
             total += 1
-            near += means.pop(judged) <= 1.02 * min(means.values())
+            near += costs[judged] <= 1.02 * min(costs[m] for m in methods - {judged})
     return near, total
 
 
@@ -88,12 +112,14 @@ def memory_peak(lines: list[dict[str, Any]]) -> tuple[float, float] | None:
 def summary(lines: list[dict[str, Any]]) -> str:
     """Geometric means of cost ratios over tables with intervals, wins, promises kept and CPU time."""
     cost = cost_lines(lines)
-    pairs = {key[:2] for key in cost}
+    complete, others = complete_pairs(cost)
     seconds = ", ".join(f"{s:g}" for s in sorted({line["seconds"] for line in lines}))
-    shown = [f"{len({t for t, _ in pairs})} tables, {len(pairs)} pairs of table and seed, {seconds} CPU s a method"]
+    pairs = f"{sum(map(len, complete.values()))} pairs of table and seed that all methods have run"
+    shown = [f"{len(complete)} tables, {pairs}, {seconds} CPU s a method"]
+    shown += [f"  left out of the ratios: {pair}" for pair in others]
     for method in sorted({key[2] for key in cost} - {"steelyard"}):
         if logs := cost_logs(cost, method):
-            means = np.array([np.mean(values) for values in logs.values()])
+            means = np.array(list(logs.values()))
             value, low, high = cost_interval(means)
             wins = f"no costlier on {sum(m <= 0 for m in means)} of {len(means)} tables"
             shown.append(f"  cost ratio to {method:10s} {value:.3f} (95% {low:.3f} to {high:.3f})  {wins}")

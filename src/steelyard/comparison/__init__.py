@@ -30,7 +30,7 @@ from .choice import choose_winner
 from .cluster import ExecutorPool
 from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
-from .evaluation import REFIT, CandidateRun, Evaluation, Work, blend_runs, evaluate, last_steps_seconds
+from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate, last_steps_seconds
 from .fold import FoldRunner, InProcess, Judged
 from .given import given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
@@ -41,7 +41,7 @@ from .promise import Choice, Promise, promise
 from .recommendation import recommend
 from .refit import refit, size_when_saved
 from .registry import candidates as registered
-from .registry import constants
+from .registry import constants, in_turn
 from .schedule import Unit, read_effort
 from .side_columns import read_current, read_segments
 from .views import ComparisonViews
@@ -170,7 +170,7 @@ class Comparison(ComparisonViews):
         if self.time_limit is None:
             return seconds
         judged = sum(run.candidate is not None for run in self.runs.complete())
-        last = last_steps_seconds(len(self.runs.judged.rows), judged) + REFIT * self.best.fit_seconds
+        last = last_steps_seconds(len(self.runs.judged.rows), judged) + self.best.refit_seconds
         left = self.time_limit - self.runs.cpu_seconds - last
         return min(seconds, max(left, 0.0))
 
@@ -289,6 +289,7 @@ def compare(
     data = read_data(
         X, y, costs, drop=tuple(drop), roles=roles, groups=groups, weights=sample_weight, seed=random_state
     )
+    everyone = in_turn(everyone, data)
     n_folds, folds = read_folds(cv, data)
     if folds is not None:
         data, plan = replace(data, folds=folds), replace(plan, repeats=0)

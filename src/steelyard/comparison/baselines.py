@@ -23,7 +23,9 @@ _PATIENCE = 30
 _FEWEST_ROUNDS = 5
 _MANY_CLASSES = 8  # beyond these a round, which is a tree for each class, takes larger steps: fewer rounds are needed
 _LARGEST_STEP = 2.0  # times the learning rate of the setting
+_LARGEST_RATE = 0.12  # beyond it deep trees of many classes diverge
 _MOST_LEAVES = 2_500  # of a tree of a forest
+_MOST_SHARES = 12_500_000  # of classes in all nodes of a forest: 100 MB
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
@@ -34,9 +36,14 @@ def _logistic(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 
 def _forest(kind: type, params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    """Leaves grow with the rows, so that hundreds of trees stay within the memory that a comparison may take."""
-    least = max(params["min_samples_leaf"], -(-len(rows.data.codes) // _MOST_LEAVES))
-    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least})
+    """Leaves grow with the rows, and trees are fewer with many classes, so that a forest stays within the memory that a
+    comparison may take.
+    """
+    n = len(rows.data.codes)
+    least = max(params["min_samples_leaf"], -(-n // _MOST_LEAVES))
+    most_trees = _MOST_SHARES // (2 * -(-n // least) * len(rows.data.classes))
+    trees = max(1, min(params["n_estimators"], most_trees))
+    model = kind(random_state=rows.data.seed, **{**params, "min_samples_leaf": least, "n_estimators": trees})
     return model.fit(rows.X, rows.data.codes, **fit_arguments(rows, weighted)), None
 
 
@@ -66,7 +73,8 @@ def _inner_split(rows: TrainingRows) -> tuple[NDArray[np.intp], NDArray[np.intp]
 def _with_larger_steps(params: Params, rows: TrainingRows) -> Params:
     """The setting with a learning rate for so many classes."""
     factor = min(_LARGEST_STEP, max(1.0, len(rows.data.classes) / _MANY_CLASSES))
-    return {**params, "learning_rate": params["learning_rate"] * factor}
+    rate = params["learning_rate"]
+    return {**params, "learning_rate": max(rate, min(rate * factor, _LARGEST_RATE))}
 
 
 def _lightgbm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:

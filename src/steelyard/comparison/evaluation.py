@@ -22,7 +22,8 @@ from .tuning import near
 Floats = NDArray[np.float64]
 _BATCH = 4  # random settings that are drawn at a time
 _ENOUGH_ON_A_RUNG = 3  # candidates: with fewer on the larger rows those on fewer rows are shown
-REFIT = 1.3  # times the CPU of a fold, for a fit on all rows
+_REFIT = 1.04  # times the CPU of a fold, rows being equal, for another fit
+_KNOWN_ROUNDS = 0.6  # of the CPU of a fold of boosting: another fit need not find the rounds
 _PAGE_SHARE = 0.1  # of the time limit may be kept for the page's fits of all folds; one fit is kept in any case
 _LIKELY_MEMBERS = 6  # of a blend, before one was made
 _LEAST_UNIT = 0.01  # seconds of CPU that any unit takes
@@ -74,6 +75,7 @@ class CandidateRun:
     rounds: int | None = None
     members: list[tuple[CandidateRun, float]] = field(default_factory=list)
     fit_seconds: float = 0.0
+    refit_seconds: float = 0.0  # of CPU that a fit on all rows will likely take
     predict_seconds: float = 0.0
     folds: int = 0
     rows: int | None = None
@@ -227,15 +229,17 @@ class Work:
         assert self._time_limit is not None
         if not self.results:
             return 0.0
-        taken = {key: float(np.mean([r.cpu_seconds for r in folds.values()])) for key, folds in self.results.items()}
+        rows = max(rows for _, rows, _ in self.results)
+        n_folds = self._folds(rows)
+        taken = {key: refit_seconds(list(folds.values()), n_folds) for key, folds in self.results.items()}
         fits = sorted(taken.values())
         likely = fits[len(fits) // 4 : len(fits) // 4 + _LIKELY_MEMBERS]
         if self.members:
             likely = [max(s for (c, _, _), s in taken.items() if c == member) for member in self.members]
-        rows, fit = max(rows for _, rows, _ in self.results), sum(likely)
-        page = max(fit, min(self._folds(rows) * fit, _PAGE_SHARE * self._time_limit))
-        fits_on_all = REFIT * (fit + max(likely))  # one more for the size of a single model beside the blend
-        return last_steps_seconds(rows, len({c for c, r, _ in self.results if r == rows})) + fits_on_all + page
+        on_all = sum(likely) + max(likely)  # one more for the size of a single model beside the blend
+        on_fold = sum(likely) * (n_folds - 1) / n_folds
+        page = max(on_fold, min(n_folds * on_fold, _PAGE_SHARE * self._time_limit))
+        return last_steps_seconds(rows, len({c for c, r, _ in self.results if r == rows})) + on_all + page
 
     @property
     def best_cost(self) -> float | None:
@@ -257,6 +261,12 @@ class Work:
         """Candidates that answered every fold of so many rows."""
         wanted = self._judged(rows, repeat).n_folds
         return [c for c in range(len(self.everyone)) if len(self.results.get((c, rows, repeat), {})) == wanted]
+
+
+def refit_seconds(folds: Sequence[FoldResult], n_folds: int) -> float:
+    """CPU time that a fit on all rows will likely take, after so many of the folds."""
+    known = [r.cpu_seconds * (1.0 if r.rounds is None else _KNOWN_ROUNDS) for r in folds]
+    return _REFIT * n_folds / (n_folds - 1) * float(np.mean(known))
 
 
 def last_steps_seconds(rows: int, candidates: int) -> float:
@@ -382,6 +392,7 @@ def _run_of(work: Work, c: int, rows: int, judged: Folds, labels: ComparisonData
     run.folds = len(folds)
     run.fit_seconds = float(np.mean([r.fit_seconds for r in folds.values()])) if folds else 0.0
     run.predict_seconds = float(np.mean([r.predict_seconds for r in folds.values()])) if folds else 0.0
+    run.refit_seconds = refit_seconds(list(folds.values()), part.n_folds) if folds else 0.0
     if c in work.failed:
         run.stopped = work.failed[c]
     elif not whole:
@@ -433,6 +444,7 @@ def blend_runs(runs: Sequence[CandidateRun], labels: ComparisonData) -> Candidat
     blend.judge(labels.decide(mean), labels)
     blend.rows = members[0][0].rows
     blend.fit_seconds = sum(r.fit_seconds for r, _ in members)
+    blend.refit_seconds = sum(r.refit_seconds for r, _ in members)
     blend.predict_seconds = sum(r.predict_seconds for r, _ in members)
     return blend
 

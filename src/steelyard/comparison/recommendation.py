@@ -38,7 +38,7 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
     if best.family == "constant":
         label = best.name.removeprefix("always ")
         if all(line.family == "constant" for line in lines):
-            return f"Answer {label!r} whatever the example looks like: no candidate had the time to run."
+            return f"Answer {label!r} whatever the example looks like: no candidate has finished."
         return f"Answer {label!r} whatever the example looks like: at these costs no candidate was cheaper."
     constant = next((s for s in lines if s.family == "constant" and s.tied_with_best), None)
     if constant is not None:

@@ -16,13 +16,14 @@ from .baselines import BASELINES
 from .candidates import Candidate, Kind
 from .data import ComparisonData
 from .learners import LEARNERS
+from .schedule import is_expensive
 
 MOST_CONSTANTS = 5  # the cheapest ones; of hundreds of classes nobody wants to see them all
 KINDS: dict[str, Kind] = BASELINES | LEARNERS
 
 
 @cache
-def _portfolio() -> dict[str, list[dict[str, Any]]]:
+def _portfolio() -> dict[str, list[Any]]:
     return tomllib.loads(files(__package__).joinpath("portfolio.toml").read_text(encoding="utf-8"))
 
 
@@ -69,6 +70,14 @@ def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
         if each.kind.requires is not None and not _installed(each.kind):
             require(each.kind.requires, why=f"the candidate {each.name}")
     return chosen
+
+
+def in_turn(everyone: Sequence[Candidate], data: ComparisonData) -> list[Candidate]:
+    """The order in which candidates are tried: where time may allow few of them, the strongest for their time first."""
+    if not is_expensive(len(data.codes), len(data.classes)):
+        return list(everyone)
+    first = _portfolio()["expensive"]
+    return sorted(everyone, key=lambda each: first.index(each.name) if each.name in first else len(first))
 
 
 def constants(data: ComparisonData) -> list[int]:

@@ -64,6 +64,11 @@ def count_folds(n: int, n_classes: int, cv: int) -> int:
     return cv if n * max(2, n_classes) <= 2 * _MANY_ROWS else min(cv, 3)
 
 
+def is_expensive(n: int, n_classes: int) -> bool:
+    """Whether the classes are so many that units on the rows of the first rung take long."""
+    return min(n, _MANY_ROWS) * max(2, n_classes) > 2 * _MANY_ROWS
+
+
 def rungs(n: int) -> list[int]:
     """Numbers of rows that settings are tried on, one after the other; the last is all."""
     if n <= _MANY_ROWS:

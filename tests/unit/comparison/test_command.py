@@ -327,7 +327,7 @@ def test_no_time_for_a_unit_is_no_failure(steelyard, tmp_path: Path, monkeypatch
     code, shown, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--time", "1", "--json")
     assert code == 0, errors
     assert json.loads(shown)["winner"].startswith("always ")
-    assert "no candidate had the time to run" in json.loads(shown)["recommendation"][0]
+    assert "no candidate has finished" in json.loads(shown)["recommendation"][0]
     assert (tmp_path / "out" / "model.steelyard").exists()
 
 

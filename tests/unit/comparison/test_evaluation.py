@@ -342,6 +342,19 @@ def test_trees_of_a_forest_grow_no_larger_with_the_rows(monkeypatch: pytest.Monk
     assert params["min_samples_leaf"] == 2
 
 
+@pytest.mark.parametrize(("classes", "trees"), [(2, 6), (10, 2), (50, 1)])
+def test_trees_of_a_forest_are_fewer_with_many_classes(
+    monkeypatch: pytest.MonkeyPatch, classes: int, trees: int
+) -> None:
+    """Each node of at most 2 * 300 holds a share of every class."""
+    monkeypatch.setattr(baselines, "_MOST_SHARES", 2 * 300 * 20)
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    data = read_data(X, np.arange(600) % classes, None)
+    params = {"n_estimators": 6, "min_samples_leaf": 2, "max_features": "sqrt"}
+    model, _ = Candidate("forest", baselines.BASELINES["extra_trees"], params).fit(X, data)
+    assert len(model.estimators_) == trees
+
+
 def test_ordered_categories_are_split_like_numbers() -> None:
     """Rows of two classes by the order of twelve levels: one split of numbers tells them apart."""
     level = np.arange(240) % 12

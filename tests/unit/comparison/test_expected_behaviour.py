@@ -11,7 +11,7 @@ import pytest
 
 import steelyard
 from steelyard import CSOGD2, Costs, InvalidInputError, OnlineClassifier
-from steelyard.comparison import baselines, schedule
+from steelyard.comparison import baselines, registry, schedule
 from steelyard.comparison.cache import FoldResult
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
@@ -19,7 +19,7 @@ from steelyard.comparison.evaluation import CandidateRun, Work, evaluate, last_s
 from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
 from steelyard.comparison.learners import LEARNERS
 from steelyard.comparison.promise import Choice, promise
-from steelyard.comparison.registry import candidates, portfolio
+from steelyard.comparison.registry import candidates, in_turn, portfolio
 from steelyard.comparison.schedule import Effort, read_effort
 from steelyard.models.schema import read_columns
 
@@ -112,9 +112,9 @@ def test_what_is_done_beside_the_units_counts_against_the_time() -> None:
 
 @pytest.mark.parametrize(("used", "seconds"), [(10.0, 8.1), (19.0, 0.0), (1.0, 10.0)])
 def test_the_page_fits_within_what_is_left_of_the_time(used: float, seconds: float) -> None:
-    """Of 20 s 1.3 s are for the last steps, 0.6 s for a model whose folds took 0.46 s."""
+    """Of 20 s 1.3 s are for the last steps, 0.6 s for the model."""
     result = compared(*easy(), effort=1)
-    result.best.fit_seconds = 0.6 / 1.3
+    result.best.refit_seconds = 0.6
     limited = replace(result, time_limit=20.0, runs=replace(result.runs, cpu_seconds=used))
     assert limited._page_seconds() == pytest.approx(seconds)
     assert replace(limited, time_limit=None)._page_seconds() == 10.0
@@ -157,6 +157,25 @@ def test_boosting_takes_larger_steps_with_many_classes(classes: int, factor: flo
     rows = TrainingRows(np.zeros((60, 1)), some_data(60, classes))
     found = baselines._with_larger_steps({"learning_rate": 0.05, "num_leaves": 8}, rows)
     assert found == {"learning_rate": pytest.approx(0.05 * factor), "num_leaves": 8}
+
+
+@pytest.mark.parametrize(("rate", "taken"), [(0.06, 0.12), (0.1, 0.12), (0.15, 0.15)])
+def test_larger_steps_end_where_boosting_diverges(rate: float, taken: float) -> None:
+    rows = TrainingRows(np.zeros((60, 1)), some_data(60, 20))
+    assert baselines._with_larger_steps({"learning_rate": rate}, rows) == {"learning_rate": pytest.approx(taken)}
+
+
+def test_many_classes_begin_with_what_is_strong_for_its_time() -> None:
+    few, many = (in_turn(portfolio(), some_data(6_000, classes)) for classes in (2, 20))
+    assert few == portfolio()
+    assert [c.name for c in many[:2]] == ["LightGBM, ordered categories", "LightGBM, ordered categories, 31 leaves"]
+    assert sorted(c.name for c in many) == sorted(c.name for c in few)
+    rest = [c for c in many if c.name not in registry._portfolio()["expensive"]]
+    assert rest == [c for c in few if c in rest]  # in the order that they had
+
+
+def test_every_name_of_the_expensive_order_is_of_the_portfolio() -> None:
+    assert {c.name for c in portfolio()} >= set(registry._portfolio()["expensive"])
 
 
 def test_left_over_effort_goes_into_repeats_of_members_then_random_settings() -> None:
@@ -345,7 +364,7 @@ def test_no_time_for_a_unit_gives_the_cheapest_constant_with_a_wide_promise() ->
     X, y = easy()
     cut = compared(X, y, time_limit=1e-6)
     assert cut.best.family == "constant"
-    assert "no candidate had the time to run" in cut.recommendation[0]
+    assert "no candidate has finished" in cut.recommendation[0]
     share = cut.promise.value  # of the rows is answered wrong
     assert cut.promise.high - cut.promise.low > 3 * np.sqrt(share * (1 - share) / len(y))
     assert json.loads(cut.to_json())["units"] == 0
