@@ -26,10 +26,12 @@ from steelyard import (
     load_orders,
 )
 from steelyard.reproduction.check import CheckResult, check_kept, write_checked
+from steelyard.reproduction.claims import Verdict
 from steelyard.reproduction.command import Mode, Place, decide, one_item, reproduce, run_reproduce, show_committed
 from steelyard.reproduction.recipe import find_recipes
 from steelyard.reproduction.results import FIXED, Results, Run, signed
 from steelyard.reproduction.runs import task_of
+from steelyard.reproduction.terminal import verdict_table
 
 STREAM = """
 paper = "000"
@@ -418,7 +420,9 @@ def test_after_the_last_look_nothing_is_run(paper: Path, console: Console, monke
     (paper / "table1-german.toml").write_text(STREAM.replace("runs = 2,", "runs = 20,"))
     (paper / "claims.toml").write_text(CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]'))
     reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)
-    decide("000", place=Place(resume=Path("out")), console=console)
+    made = decide("000", place=Place(resume=Path("out")), console=console)
+    last = "its runs are used up: the last look, at 40 runs, did not decide at the difference seen"
+    assert made.verdicts[0].left == last
     told = console.export_text()
     assert "asking at random is better: to 40 runs" in told
     assert "asking at random is better: to 20 runs" not in told
@@ -435,8 +439,28 @@ def test_published_orders_cannot_be_continued(paper: Path, console: Console) -> 
     hopeless = CLAIMS.replace('worse = ["asks nothing"]', 'worse = ["asks at random"]')
     (paper / "claims.toml").write_text(hopeless)
     reproduce("000", item="Table 1", place=Place(to=Path("out")), console=console)
-    decide("000", place=Place(resume=Path("out")), console=console)
+    made = decide("000", place=Place(resume=Path("out")), console=console)
+    assert made.verdicts[0].left == "its runs are used up: no more than 20 orders of table1-german were published"
     assert "asking at random is better: its runs are used up" in console.export_text()
+
+
+def test_claims_are_read_on_a_narrow_terminal(console: Console) -> None:
+    """Every comparison begins a line of its own beside both words."""
+    compared = "glass RED - FT = -0.94 [-4.2, 2.4], p = 0.29; vehicle RED - FT = -5.7 [-9.9, -1.6], p = 0.004"
+    verdict = Verdict(
+        "Table 2", "RED costs less than FT", "undecided", compared, "fails (conservative)", left="an hour"
+    )
+    console.width = 70
+    console.print(verdict_table([verdict, Verdict("Table 3", "[sic] as printed", "holds", "4 of 4 equal")]))
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert max(map(len, lines)) <= 70
+    first = next(k for k, line in enumerate(lines) if line.startswith(" undecided"))
+    begin = lines[first].index("Table 2: RED costs less than FT")
+    assert lines[first][:begin].split() == ["undecided", "fails"]
+    assert lines[first + 1][:begin].split() == ["(conservative)"]
+    starts = [line[begin:] for line in lines]
+    for beginning in ("glass RED - FT = -0.94", "vehicle RED - FT = -5.7", "to decide it: an hour", "Table 3: [sic]"):
+        assert any(start.startswith(beginning) for start in starts)
 
 
 SCRIPT = "import sys; from pathlib import Path; from steelyard.reproduction.command import Place, reproduce; "
