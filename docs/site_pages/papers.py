@@ -123,6 +123,9 @@ def paper(folder: Path, checks_of: dict[str, Row]) -> str:
         parts += [f"### {item}", "", *item_pictures(folder, item)]
         parts += folded("the numbers", cells([row for row in cells_of if row["item"] == item]))
     parts += [
+        "## What is undecided",
+        "",
+        undecided(judged),
         "## What is missing",
         "",
         missing(folder, judged),
@@ -223,6 +226,16 @@ def item_pictures(folder: Path, item: str) -> Iterable[str]:
             claim = re.search(r'^claim = "(.*)"$', text, re.MULTILINE)
             yield f"![{cell(claim[1]) if claim else path.stem}](pictures/{folder.name[:3]}-{picture.name})"
             yield ""
+
+
+def undecided(judged: list[Row]) -> str:
+    """Why each undecided claim is so: its runs are used up, the rest takes too long, or no run would help."""
+    lines = []
+    for row in judged:
+        if plain(row["verdict"]) == "undecided":
+            why = row["to decide it"] or row["because"].rpartition("; ")[2]
+            lines.append(f"- {row['item']}: {cell(row['claim'])}: {cell(why)}.")
+    return "\n".join(lines or ["Nothing."]) + "\n"
 
 
 def missing(folder: Path, judged: list[Row]) -> str:
