@@ -45,8 +45,6 @@ def verdict_table(verdicts: Sequence[Verdict]) -> Table:
 
 def _why(verdict: Verdict) -> Text:
     text = Text(f"{verdict.item}: {verdict.claim}", style="bold")
-    for part in verdict.reason.split("; "):
-        text.append(f"\n{part}", style="not bold")
-    if verdict.left:
-        text.append(f"\nto decide it: {verdict.left}", style="not bold")
+    for reason in verdict.reasons:
+        text.append(f"\n{reason}", style="not bold")
     return text
