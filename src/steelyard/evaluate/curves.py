@@ -402,6 +402,6 @@ def _turns_left(x: Floats, y: Floats, a: int, b: int, c: int) -> bool:
 
 
 def _share_at_least(values: Floats, share: Floats, limits: Floats) -> Floats:
-    order = np.argsort(values)
+    order = np.argsort(values, kind="stable")
     tail = np.append(np.cumsum(share[order][::-1])[::-1], 0.0)
     return np.asarray(tail[np.searchsorted(values[order], limits, side="left")])
