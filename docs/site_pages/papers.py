@@ -174,15 +174,8 @@ def age(folder: Path, checks_of: dict[str, Row]) -> str:
     also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
     partly = [f"`{name}` ({checks_of[name]['without']})" for name in kept if "without" in checks_of.get(name, {})]
     also += f"; without some learners: {', '.join(partly)}" if partly else ""
-    moved = {name: checks_of[name]["moved"] for name in kept if "moved" in checks_of.get(name, {})}
-    also += f"; moved by the processor within the bound of the recipe: {count_of(moved)}" if moved else ""
     done = f"{len(kept) - len(never)} of {len(kept)} recipes"
     return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
-
-
-def count_of(cells: dict[str, int]) -> str:
-    """How many cells of which recipes."""
-    return ", ".join(f"{n} of `{name}`" for name, n in cells.items())
 
 
 def date_of(folder: Path, commit: str) -> str:
