@@ -36,8 +36,12 @@ class OrderedNeighbors(NearestNeighbors):  # type: ignore[misc]
 
 
 def _nearest(distances: NDArray[np.float64], count: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    order = np.argsort(distances, axis=1, kind="stable")[:, :count]
-    return order, np.take_along_axis(distances, order, axis=1)
+    farthest = np.partition(distances, count - 1, axis=1)[:, count - 1]  # a value: no order of ties in it
+    rows, columns = np.nonzero(distances <= farthest[:, None])
+    order = np.lexsort((columns, distances[rows, columns], rows))
+    first = np.searchsorted(rows, np.arange(len(distances)))  # of each row's candidates, more than wanted with ties
+    near = columns[order][first[:, None] + np.arange(count)]
+    return near, np.take_along_axis(distances, near, axis=1)
 
 
 FIVE_NEAREST = OrderedNeighbors(n_neighbors=6)  # the first is the row itself
