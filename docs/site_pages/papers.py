@@ -123,6 +123,9 @@ def paper(folder: Path, checks_of: dict[str, Row]) -> str:
         parts += [f"### {item}", "", *item_pictures(folder, item)]
         parts += folded("the numbers", cells([row for row in cells_of if row["item"] == item]))
     parts += [
+        "## What is undecided",
+        "",
+        undecided(judged),
         "## What is missing",
         "",
         missing(folder, judged),
@@ -171,15 +174,8 @@ def age(folder: Path, checks_of: dict[str, Row]) -> str:
     also = f"; not yet: {', '.join(f'`{name}`' for name in never)}" if never else ""
     partly = [f"`{name}` ({checks_of[name]['without']})" for name in kept if "without" in checks_of.get(name, {})]
     also += f"; without some learners: {', '.join(partly)}" if partly else ""
-    moved = {name: checks_of[name]["moved"] for name in kept if "moved" in checks_of.get(name, {})}
-    also += f"; moved by the processor within the bound of the recipe: {count_of(moved)}" if moved else ""
     done = f"{len(kept) - len(never)} of {len(kept)} recipes"
     return f"Kept runs of {done} were computed again, every digit equal, on {since}{also}."
-
-
-def count_of(cells: dict[str, int]) -> str:
-    """How many cells of which recipes."""
-    return ", ".join(f"{n} of `{name}`" for name, n in cells.items())
 
 
 def date_of(folder: Path, commit: str) -> str:
@@ -230,6 +226,16 @@ def item_pictures(folder: Path, item: str) -> Iterable[str]:
             claim = re.search(r'^claim = "(.*)"$', text, re.MULTILINE)
             yield f"![{cell(claim[1]) if claim else path.stem}](pictures/{folder.name[:3]}-{picture.name})"
             yield ""
+
+
+def undecided(judged: list[Row]) -> str:
+    """Why each undecided claim is so: its runs are used up, the rest takes too long, or no run would help."""
+    lines = []
+    for row in judged:
+        if plain(row["verdict"]) == "undecided":
+            why = row["to decide it"] or row["because"].rpartition("; ")[2]
+            lines.append(f"- {row['item']}: {cell(row['claim'])}: {cell(why)}.")
+    return "\n".join(lines or ["Nothing."]) + "\n"
 
 
 def missing(folder: Path, judged: list[Row]) -> str:

@@ -125,6 +125,16 @@ def test_pages_of_papers_say_what_is_left_to_decide_and_how_often_words_are_wron
     assert left
     for row in left:
         assert f" To decide it: {row['to decide it']}." in shown["papers/004.md"]
+    claim = {
+        "item": "Table 2",
+        "claim": "A < B",
+        "verdict": "undecided",
+        "because": "ranks; more data would",
+        "to decide it": "",
+    }
+    judged = [claim, claim | {"to decide it": "its runs are used up"}, claim | {"verdict": "holds"}]
+    why = ["- Table 2: A &lt; B: more data would.", "- Table 2: A &lt; B: its runs are used up."]
+    assert papers.undecided(judged).splitlines() == why
     kept = tmp_path / "claim_words.jsonl"
     line = {"commit": "abc", "last look": 320, "way": "once", "recipes": 200, "holds": 5, "fails": 7, "undecided": 188}
     truths = [line | {"truth": "no difference", "wrong": 12}, line | {"truth": "reversed", "wrong": 5}]

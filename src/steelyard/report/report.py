@@ -18,6 +18,7 @@ from .style import STYLE
 
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _LARGEST_SVG = 500_000  # characters; a drawing with more points than that is embedded as PNG
+_LONG = 40  # characters of a cell beyond which its text is broken into lines
 
 
 class Report(HtmlFile):
@@ -155,6 +156,27 @@ class Section:
         """
         return self._add(f'<p class="note">{html.escape(text)}</p>')
 
+    def details(self, summary: str, text: str, *, mark: str = "") -> Self:
+        """A line that opens into more.
+
+        Parameters
+        ----------
+        summary : str
+            The line.
+        text : str
+            What it opens into; line breaks are kept.
+        mark : str
+            A word in bold before the line.
+
+        Returns
+        -------
+        Self
+            The section.
+        """
+        word = f"<b>{html.escape(mark)}</b> " if mark else ""
+        head = f"<summary>{word}{html.escape(summary)}</summary>"
+        return self._add(f'<details>{head}<p class="long">{html.escape(text)}</p></details>')
+
     def numbers(self, numbers: Mapping[str, Any]) -> Self:
         """Key figures as cards: {what it is: value}.
 
@@ -199,7 +221,7 @@ class Section:
         """
         heads, cells = _grid(rows, columns)
         marks = _best_cells(heads, cells, best or {})
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in heads)
+        head = "".join(_th(name, [row[k] for row in cells]) for k, name in enumerate(heads))
         body = "".join(
             f'<tr><th scope="row">{_cell(row[0])}</th>'
             + "".join(_td(value, (i, k) in marks) for k, value in enumerate(row[1:], start=1))
@@ -279,8 +301,14 @@ def _cell(value: Any) -> str:
     return html.escape("–" if value is None else str(value))
 
 
+def _th(name: str, below: Sequence[Any]) -> str:
+    """The head of a column, on the side on which its cells stand."""
+    words = ' class="words"' if any(isinstance(value, str) for value in below) else ""
+    return f'<th scope="col"{words}>{html.escape(name)}</th>'
+
+
 def _td(value: Any, is_best: bool) -> str:
-    kind = "best" if is_best else "words" if isinstance(value, str) else ""
+    kind = "best" if is_best else "" if not isinstance(value, str) else "long" if len(value) > _LONG else "words"
     return f'<td class="{kind}">{_cell(value)}</td>' if kind else f"<td>{_cell(value)}</td>"
 
 

@@ -21,7 +21,10 @@ small, caption, figcaption { color: var(--soft); font-size: .86rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .94rem; min-width: 50%; }
 caption { text-align: left; padding-bottom: .4rem; }
 th, td { padding: .38rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child, td.words { text-align: left; }
+th:first-child, td:first-child, .words, .long { text-align: left; }
+tbody th, td { vertical-align: top; }
+.long { white-space: pre-line; overflow-wrap: anywhere; }
+td.long { min-width: 14rem; }
 thead th { border-bottom: 2px solid var(--line); color: var(--soft); font-weight: 600; }
 tbody th { font-weight: 600; }
 td.best { background: var(--best); font-weight: 700; }
@@ -34,6 +37,9 @@ figure { margin: 1rem 0; }
 .figures figure { margin: 0; }
 figure svg, figure img { display: block; width: 100%; max-width: 44rem; height: auto; border-radius: .4rem; }
 @media (prefers-color-scheme: dark) { figure svg, figure img { filter: invert(.92) hue-rotate(180deg); } }
+details { border-bottom: 1px solid var(--line); padding: .5rem 0; max-width: 56rem; }
+summary { cursor: pointer; overflow-wrap: anywhere; }
+details p { margin-left: 1.1rem; color: var(--soft); font-size: .92rem; }
 pre { background: var(--card); padding: .8rem; border-radius: .5rem; overflow-x: auto; font-size: .85rem; }
 .note { border-left: 4px solid var(--accent); background: var(--card); padding: .5rem .9rem; border-radius: .3rem; }
 @media (max-width: 40rem) { tbody th { white-space: normal; min-width: 7.5rem; } th, td { padding: .34rem .45rem; } }

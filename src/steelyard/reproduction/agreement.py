@@ -161,7 +161,8 @@ def improvement(claim: Mapping[str, Any], lines: Sequence[Line]) -> ClaimResult:
         own = float(stats.t.isf(LEVEL / 2, len(gaps) - 1) * gaps.std(ddof=1)) / math.sqrt(len(gaps))
         parts.append(
             f"{data} {measure} {claim['of']} - {claim['to']} = {gaps.mean():.4g} [{gaps.mean() - own:.4g}, "
-            f"{gaps.mean() + own:.4g}] against {claim['printed']:g} printed, p = {p:.2g}"
+            f"{gaps.mean() + own:.4g}] against {claim['printed']:g} printed, "
+            f"whose {theirs} runs vary as ours do, p = {p:.2g}"
         )
         words.append(FAILS if p < LEVEL else HOLDS)
     if not words:

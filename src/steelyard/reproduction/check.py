@@ -31,26 +31,20 @@ QUICK_SECONDS = 60.0  # of learning a paper; loading, predicting and measuring c
 
 @dataclass
 class CheckResult:
-    """What a check found: cells and curve points compared, those that differ, and what was left out and why.
-
-    A recipe may name learners whose last digits depend on the processor, with a bound: what differs by less is counted
-    as moved, not as different.
-    """
+    """What a check found: cells and curve points compared, those that differ, and what was left out and why."""
 
     cells: int = 0
     points: int = 0
     different: list[str] = field(default_factory=list)
-    moved: dict[str, int] = field(default_factory=dict)  # recipe -> cells that another processor may move, and moved
     left_out: dict[str, str] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
     without: dict[str, list[str]] = field(default_factory=dict)  # recipe -> learners that were left out of it
     digests: dict[str, str] = field(default_factory=dict)  # of the recipes as they are now
 
     def __str__(self) -> str:
-        moved = sum(self.moved.values())
-        text = f"{self.cells - len(self.different) - moved:,} of {self.cells:,} cells equal"
-        text += f", {self.points:,} of them points of curves" if self.points else ""
-        return f"{text}, {moved:,} moved within what their recipes allow another processor" if moved else text
+        wrong = len(self.different)
+        text = f"{self.cells - wrong:,} of {self.cells:,} cells equal"
+        return f"{text}, {self.points:,} of them points of curves" if self.points else text
 
 
 def check_kept(
@@ -163,42 +157,34 @@ def _check_recipe(recipe: Recipe, runs: Sequence[Run], wish: Wish, result: Check
     learners = {str(spec["name"]): spec for spec in recipe.learners}
     curves = results.curves(recipe)
     before, wrong = result.cells, len(result.different)
-    result.moved[recipe.name] = 0
     for (name, r), outcome in outcomes(protocol_of(recipe), task, learners, list(kept), wish):
-        where, within = f"{recipe.name}, {name}, run {r}", recipe.machine_dependent.get(name, {}).get("within", 0.0)
+        where = f"{recipe.name}, {name}, run {r}"
         now = run_of(recipe, name, r, outcome).values
         for measure, value in kept.pop((name, r)).values.items():
             if not (recipe.timed and measure == "seconds"):
-                again = round(now.get(measure, math.nan), 10)
-                result.moved[recipe.name] += _compare(result, f"{where}, {measure}", value, again, within)
+                _compare(result, f"{where}, {measure}", value, round(now.get(measure, math.nan), 10))
         for column, values in curves.get(name, {}).get(r, {}).items():
             result.points += len(values)
-            points = [float(f"{v:.6g}") for v in outcome.curve.get(column, [])]
-            points += [math.nan] * (len(values) - len(points))
-            for at, (value, again) in enumerate(zip(values, points, strict=False)):
-                result.moved[recipe.name] += _compare(result, f"{where}, {column} at point {at}", value, again, within)
+            again = [float(f"{v:.6g}") for v in outcome.curve.get(column, [])]
+            again += [math.nan] * (len(values) - len(again))
+            for at, (value, second) in enumerate(zip(values, again, strict=False)):
+                _compare(result, f"{where}, {column} at point {at}", value, second)
     if kept:
         result.left_out[recipe.name] = f"time is up, {len(kept)} runs left"
     elif len(result.different) == wrong:
         result.passed[recipe.name] = result.cells - before
 
 
-def _compare(result: CheckResult, where: str, before: float, now: float, within: float) -> bool:
-    """Note a cell that differs; whether it does so by no more than its learner may."""
+def _compare(result: CheckResult, where: str, before: float, now: float) -> None:
     result.cells += 1
-    if before == now or (math.isnan(before) and math.isnan(now)):
-        return False
-    if abs(before - now) <= within:
-        return True
-    result.different.append(f"{where}: kept {before!r}, now {now!r}")
-    return False
+    if before != now and not (math.isnan(before) and math.isnan(now)):
+        result.different.append(f"{where}: kept {before!r}, now {now!r}")
 
 
 def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
     """Record in ``papers/CHECKED.toml`` the commit at which each recipe passed; other recipes stay as they are.
 
-    Of a recipe that passed in part the learners that were left out are named: ``without``; ``moved`` counts the cells
-    that differ within what their learner's entry under ``machine_dependent`` allows. What was recorded of a
+    Of a recipe that passed in part the learners that were left out are named: ``without``. What was recorded of a
     recipe that has changed since is dropped: its runs are others.
     """
     path = papers / "CHECKED.toml"
@@ -210,14 +196,10 @@ def write_checked(papers: Path, paper: str, result: CheckResult) -> Path:
             del mine[name]
     for name, cells in result.passed.items():
         mine[name] = {"recipe": result.digests[name], **now, "cells": cells}
-        if result.moved.get(name):
-            mine[name]["moved"] = result.moved[name]
         if result.without.get(name):
             mine[name]["without"] = ", ".join(result.without[name])
-    lines = [
-        "# The last commit at which kept runs of a recipe were computed again: all digits equal, `moved` cells aside.",
-        "# Written by: steelyard reproduce NNN --check --keep",
-    ]
+    lines = ["# The last commit at which kept runs of each recipe were computed again and every digit was equal."]
+    lines.append("# Written by: steelyard reproduce NNN --check --keep")
     for each in sorted(known):
         lines.append(f'\n["{each}"]')
         for name, entry in sorted(known[each].items()):

@@ -44,6 +44,11 @@ class Verdict:
     left: str = ""  # what it would still take to decide it
 
     @property
+    def reasons(self) -> list[str]:
+        """What the words rest on, a comparison each, and what it would still take to decide."""
+        return [*self.reason.split("; "), *([f"to decide it: {self.left}"] if self.left else [])]
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """The runs that the next looks of all undecided comparisons need."""
         return needs_of(self.pairs, self.bounded)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from ..errors import DataNotFoundError
 from ..validation.values import invalid
@@ -18,13 +17,14 @@ from .check import check_kept, write_checked
 from .claims import Evidence, Verdict, claim_key, judge, read_claims
 from .decide import Decider, about, read_plans
 from .figures import draw_figures
-from .page import cells, write_page, write_verdicts
+from .page import write_page, write_verdicts
 from .recipe import Recipe, find_recipes, papers_folder, with_learners
 from .requirements import check_requirements
 from .results import Results
 from .runs import Done, Wish, data_key, run_recipe
 from .sequential import LookSchedule
 from .tables import Line, write_summary
+from .terminal import line_table, verdict_table
 
 
 @dataclass(frozen=True)
@@ -317,27 +317,3 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
     if recipe.skip is not None:
         return recipe.skip
     return str(recipe.quick["skip"]) if quick and "skip" in recipe.quick else None
-
-
-def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:
-    """Ours beside the printed, for the terminal."""
-    table = Table(title=f"Paper {recipe.paper}, {recipe.claim}", title_justify="left")
-    for column in ("learner", "measure"):
-        table.add_column(column)
-    for column in ("ours", "+-", "runs", "printed", "+-", "difference", "equal"):
-        table.add_column(column, justify="right")
-    for line in lines:
-        table.add_row(line.learner, line.measure, *cells(line))
-    return table
-
-
-def verdict_table(verdicts: Sequence[Verdict]) -> Table:
-    """What holds, for the terminal."""
-    table = Table(title="Claims", title_justify="left")
-    for column in ("item", "claim", "in this experiment", "on other samples", "because"):
-        table.add_column(column, overflow="fold")
-    colour = {"holds": "green", "fails": "red"}
-    for v in verdicts:
-        why = f"{v.reason}; {v.left}" if v.left else v.reason
-        table.add_row(v.item, v.claim, f"[{colour.get(v.word, 'yellow')}]{v.word}[/]", v.elsewhere, why)
-    return table

@@ -53,10 +53,11 @@ class Remaining:
     soon: float  # to that look
     whole: float  # to the look that would decide at the difference seen, or else to the last one
     enough: bool = True  # whether there is a look that would decide
+    limit: str = ""  # why there is no further look
 
     def __str__(self) -> str:
         if not self.needs:
-            return "its runs are used up"
+            return f"its runs are used up: {self.limit}"
         sizes = sorted({need.runs for need in self.needs})
         at = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         if not self.soon:
@@ -114,8 +115,8 @@ class Decider:
             return None
         looked = verdict.pairs or verdict.bounded  # where the last look was taken nothing is needed any more
         needs = _merged(verdict.needs if looked else self._first_look(claim))
-        if not needs or any(need.runs > self._most(need) for need in needs):
-            return Remaining([], math.inf, math.inf)
+        if limit := self._limit(needs):
+            return Remaining([], math.inf, math.inf, limit=limit)
         enough = all(need.expected is not None for need in needs)
         soon, whole = (
             sum(self._seconds(need, n) for need, n in zip(needs, counts, strict=True))
@@ -148,8 +149,17 @@ class Decider:
     def _all(self) -> list[Evidence]:
         return list(self.evidence.values())
 
-    def _most(self, need: Need) -> float:
-        return most_runs(self.evidence[need.recipe].recipe) or math.inf
+    def _limit(self, needs: Sequence[Need]) -> str:
+        """Say why there is no further look: the last one was taken, or there are no further orders of the rows."""
+        if not needs:
+            return f"the last look, at {look_sizes()[-1]:,} runs, did not decide at the difference seen"
+        orders = {need.recipe: most_runs(self.evidence[need.recipe].recipe) for need in needs}
+        short = [
+            f"{orders[need.recipe]:,} orders of {need.recipe}"
+            for need in needs
+            if need.runs > (orders[need.recipe] or math.inf)
+        ]
+        return f"no more than {', '.join(dict.fromkeys(short))} were published" if short else ""
 
     def _seconds(self, need: Need, runs: int) -> float:
         """How long the runs that a look lacks will take, by what those at hand or committed took."""

@@ -34,8 +34,11 @@ _COSTS = {
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"get_scorer": evaluate.get_scorer, "steelyard.data.load_costs": load_costs}
 
-# What belongs to protocols; they build recipes themselves, so they are imported when they are asked for.
-_OF_PROTOCOLS = {f"{__package__}.protocols.{name}": name for name in ("BayesRule", "RandomCosts")}
+# Imported when they are asked for: protocols build recipes themselves, and oversampling needs imbalanced-learn.
+_OF_RECIPES = {
+    f"{__package__}.{module}.{name}": (f".{module}", name)
+    for module, name in (("protocols", "BayesRule"), ("protocols", "RandomCosts"), ("oversampling", "SMOTE"))
+}
 
 
 def named(name: str) -> Any:
@@ -54,8 +57,9 @@ def named(name: str) -> Any:
     known = _COSTS.get(name) or _FUNCTIONS.get(name)
     if known is not None:
         return known
-    if name in _OF_PROTOCOLS:
-        return getattr(importlib.import_module(".protocols", __package__), _OF_PROTOCOLS[name])
+    if name in _OF_RECIPES:
+        module, attribute = _OF_RECIPES[name]
+        return getattr(importlib.import_module(module, __package__), attribute)
     path, _, attribute = name.rpartition(".")
     if not path:
         found = getattr(steelyard, name, None) if name in dir(steelyard) and name.isidentifier() else None

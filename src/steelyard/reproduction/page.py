@@ -15,6 +15,7 @@ from .recipe import Recipe
 from .results import Results
 from .tables import Line, write_rows
 
+HOLDS = "The word before a claim is about this experiment: would more runs change the sign? A click shows why."
 COLUMNS = ["learner", "measure", "ours", "+-", "runs", "printed", "+- printed", "difference", "equal"]
 
 
@@ -42,18 +43,10 @@ def write_page(
         subtitle="A difference is in standard errors of the difference between our mean and the paper's.",
         footer=f"Made by: steelyard reproduce {paper}",
     )
-    claims = [
-        {
-            "item": v.item,
-            "claim": v.claim,
-            "in this experiment": v.word,
-            "on other samples": v.elsewhere,
-            "because": v.reason,
-            "to decide it": v.left,
-        }
-        for v in verdicts
-    ]
-    report.section("What holds").table(claims)
+    holds = report.section("What holds", HOLDS)
+    for v in verdicts:
+        other = f"; on other samples: {v.elsewhere}" if v.elsewhere else ""
+        holds.details(f"{v.item}: {v.claim}{other}", "\n".join(v.reasons), mark=v.word)
     for recipe, lines in found:
         section = report.section(recipe.claim)
         picture = results.path(recipe).with_suffix(".png")

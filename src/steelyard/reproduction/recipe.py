@@ -16,13 +16,12 @@ from ..errors import InvalidInputError
 from ..validation.values import invalid
 from .names import named
 
-# Changing these leaves the numbers as they are.
-_NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired", "machine_dependent")
+_NOT_HASHED = ("item", "claim", "note", "quick", "figure", "paired")  # changing these leaves the numbers as they are
 
 # What each key holds, and what the entries of lists are.
 _KINDS: dict[str, tuple[Any, Any]] = {
     **dict.fromkeys(("paper", "item", "claim", "skip", "note"), (str, None)),
-    **dict.fromkeys(("data", "protocol", "costs", "quick", "figure", "paired", "machine_dependent"), (dict, None)),
+    **dict.fromkeys(("data", "protocol", "costs", "quick", "figure", "paired"), (dict, None)),
     **dict.fromkeys(("learner", "prepare"), (list, dict)),
     "measure": (list, (str, dict)),
     "timed": (bool, None),
@@ -82,7 +81,6 @@ class Recipe:
     figure: Mapping[str, Any] | None
     paired: Mapping[str, Any] | None
     timed: bool
-    machine_dependent: Mapping[str, Mapping[str, Any]]  # learner -> how far another processor may move it, and why
     skip: str | None
     digest: str
 
@@ -124,7 +122,6 @@ def read_recipe(path: Path) -> Recipe:
         )
     for key, value in raw.items():
         _check_kind(path, key, value)
-    _check_machine_dependent(path, raw)
     hashed = json.dumps(_canonical({k: v for k, v in raw.items() if k not in _NOT_HASHED}), sort_keys=True)
     return Recipe(
         path=path,
@@ -141,7 +138,6 @@ def read_recipe(path: Path) -> Recipe:
         figure=raw.get("figure"),
         paired=raw.get("paired"),
         timed=raw.get("timed", False),
-        machine_dependent=raw.get("machine_dependent", {}),
         skip=raw.get("skip"),
         digest=hashlib.sha256(hashed.encode()).hexdigest()[:12],
     )
@@ -153,16 +149,6 @@ def _check_kind(path: Path, key: str, value: Any) -> None:
     sound = isinstance(value, kind) and (inner is None or all(isinstance(one, inner) for one in value))
     if not sound or (key == "data" and not isinstance(value.get("name"), str)):
         raise invalid(f"{key} of recipe {path}", f"be {_SAID[key if key in _SAID else kind]}", value)
-
-
-def _check_machine_dependent(path: Path, raw: Mapping[str, Any]) -> None:
-    """Raise unless each entry speaks of a learner of the recipe, bounds the difference and says where it comes from."""
-    learners = {str(one.get("name")) for one in raw.get("learner", [])}
-    for name, entry in raw.get("machine_dependent", {}).items():
-        kinds = {key: type(value) for key, value in entry.items()} if isinstance(entry, dict) else {}
-        if name not in learners or kinds != {"within": float, "why": str}:
-            rule = "name a learner of the recipe and hold {within = NUMBER, why = TEXT}"
-            raise invalid(f"machine_dependent of recipe {path}", rule, {name: entry})
 
 
 def _canonical(spec: Any) -> Any:

@@ -51,9 +51,25 @@ def section_of(report: sy.Report) -> sy.Section:
     return report.section("Part")
 
 
+def test_a_line_opens_into_more() -> None:
+    shown = section_of(sy.Report("R")).details("Table 2: A is cheaper", "glass\nvehicle", mark="holds").html("s1")
+    assert "<summary><b>holds</b> Table 2: A is cheaper</summary>" in shown
+    assert '<p class="long">glass\nvehicle</p></details>' in shown
+
+
+def test_long_texts_of_a_table_are_broken_and_heads_stand_above_their_cells() -> None:
+    """A reason of two hundred characters on one line would push every other column off the page."""
+    rows = [{"recipe": "one", "short": "yes", "why": "no data " * 25, "runs": 3}]
+    shown = section_of(sy.Report("R")).table(rows).html("s1")
+    assert '<td class="long">no data' in shown
+    assert '<td class="words">yes</td>' in shown
+    assert '<th scope="col" class="words">why</th><th scope="col">runs</th>' in shown
+
+
 def test_everything_is_escaped() -> None:
     report = sy.Report(EVIL, subtitle=EVIL, footer=EVIL)
     section = report.section(EVIL, EVIL).note(EVIL).numbers({EVIL: EVIL}).show(EVIL)
+    section.details(EVIL, EVIL, mark=EVIL)
     section.table([{EVIL: EVIL, "b": EVIL}], caption=EVIL).figure(b"png", caption=EVIL, alt=EVIL)
     section.show(sy.confusion_table([EVIL, "b"], [EVIL, "b"])).show(sy.per_class_scores([EVIL, "b"], [EVIL, "b"]))
     section.show(sy.Costs.binary(fn=1, fp=1, classes=[EVIL, "b"]))

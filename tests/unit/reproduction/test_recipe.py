@@ -1,4 +1,3 @@
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -160,13 +159,6 @@ def test_missing_and_unknown_keys_are_named(tmp_path: Path) -> None:
         read_recipe(write(tmp_path, 'colour = "red"\n' + RECIPE))
     with pytest.raises(InvalidInputError, match="is not TOML"):
         read_recipe(write(tmp_path, "= 3"))
-
-
-@pytest.mark.parametrize("entry", ["nobody = { within = 0.1, why = 'ties' }", "%s = 0.1", "%s = { within = 0.1 }"])
-def test_what_depends_on_the_machine_is_named_bounded_and_explained(tmp_path: Path, entry: str) -> None:
-    stated = entry.replace("%s", json.dumps(read_recipe(write(tmp_path, RECIPE)).learners[0]["name"]))
-    with pytest.raises(InvalidInputError, match=r"machine_dependent of recipe .* must name a learner of the recipe"):
-        read_recipe(write(tmp_path, f"machine_dependent = {{ {stated} }}\n" + RECIPE))
 
 
 def test_find_recipes_by_item_and_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
