@@ -33,6 +33,7 @@ class Candidate:
     name: str
     setup: Callable[[], Round]
     rounds: int
+    summary: Callable[[list[float]], float]
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,16 @@ class Measured:
 CANDIDATES: list[Candidate] = []
 
 
-def candidate(workload: str, name: str, *, rounds: int = 5) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
-    """Register a set-up function; an ImportError or OSError in it skips the candidate by name."""
+def candidate(
+    workload: str, name: str, *, rounds: int = 5, summary: Callable[[list[float]], float] = min
+) -> Callable[[Callable[[], Round]], Callable[[], Round]]:
+    """Register a set-up function; an ImportError or OSError in it skips the candidate by name.
+
+    ``summary``: which number stands for the seconds of all rounds.
+    """
 
     def register(setup: Callable[[], Round]) -> Callable[[], Round]:
-        CANDIDATES.append(Candidate(workload, name, setup, rounds))
+        CANDIDATES.append(Candidate(workload, name, setup, rounds, summary))
         return setup
 
     return register
@@ -107,6 +113,7 @@ def measure(topic: str, only: str | None = None) -> dict[str, dict[str, float | 
 def _measure_alternately(topic: str, entries: list[tuple[int, Candidate]]) -> dict[str, float | str]:
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     outcome: dict[str, float | str] = {}
+    taken: dict[str, list[float]] = {}
     running = []
     for index, entry in entries:
         process = subprocess.Popen(
@@ -132,7 +139,8 @@ def _measure_alternately(topic: str, entries: list[tuple[int, Candidate]]) -> di
                 if seconds is None:
                     outcome[entry.name] = "skipped: " + str(answer.get("skip", "its process ended"))
                 else:
-                    outcome[entry.name] = min(float(seconds), float(outcome.get(entry.name, seconds)))
+                    taken.setdefault(entry.name, []).append(float(seconds))
+                    outcome[entry.name] = entry.summary(taken[entry.name])
     for _, process in running:
         process.communicate()
     return outcome

@@ -22,7 +22,8 @@ from service_bench import Bench, made_up, settings_of
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.champion_model import read_champion
 from steelyard.service.checkpoints import pack_state, unpack_state
-from steelyard.service.command import run_backup, run_restore
+from steelyard.service.command_log import run_backup, run_restore
+from steelyard.service.deciding import decide
 from steelyard.service.jobs import AnswerJob
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -175,7 +176,7 @@ def test_a_flipped_bit_is_refused_or_gives_a_state_that_goes_on(plain: bytes, ha
                 continue
             with np.errstate(all="ignore"):
                 try:
-                    state.decide(10**6, [0.5, -0.5], 0)
+                    decide(state, 10**6, [0.5, -0.5], 0)
                 except (StateError, InvalidInputError):
                     continue
 

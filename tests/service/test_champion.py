@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from steelyard import AROW, AskAll, Costs, InvalidInputError, OnlineClassifier, cli, load_model
 from steelyard.service.champion_model import MOST_BYTES, read_champion
-from steelyard.service.command import run_backup, run_champion, run_restore, run_verify
+from steelyard.service.command_log import run_backup, run_restore, run_verify
+from steelyard.service.command_rows import run_champion
 from steelyard.service.events import unpack
 from steelyard.service.jobs import AnswerJob, ChampionJob, EraseJob, PromoteJob, SetJob, ShadowJob
 from steelyard.service.paired import shadow_comparisons

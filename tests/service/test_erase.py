@@ -10,7 +10,8 @@ from service_bench import Bench, HandClock, made_up, settings_of
 from service_server import ThreadedServer, call, make_service
 
 from steelyard.errors import StateError
-from steelyard.service.command import run_backup, run_erase, run_verify
+from steelyard.service.command_log import run_backup, run_verify
+from steelyard.service.command_rows import run_erase
 from steelyard.service.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
 from steelyard.service.projects import create_project, load_project, rebuilt_tables, replayed
 from steelyard.service.records import pack_cells

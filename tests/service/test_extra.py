@@ -38,7 +38,7 @@ def test_the_client_needs_the_standard_library_alone():
 def test_a_server_imports_nothing_that_only_other_commands_need():
     pytest.importorskip("apsw", reason="apsw is not installed: pip install 'steelyard[serve]'")
     code = (
-        "import sys, steelyard.service.command\n"
+        "import sys, steelyard.service.command_serve\n"
         "others = {'lightgbm', 'matplotlib', 'optuna', 'dask', 'psycopg', 'sklearn.ensemble', 'sklearn.linear_model',\n"
         "          'sklearn.model_selection', 'steelyard.comparison', 'steelyard.search', 'steelyard.boosting'}\n"
         "assert not others & set(sys.modules), others & set(sys.modules)"
@@ -52,8 +52,9 @@ def test_a_server_decides_and_learns_without_what_takes_half_of_a_start(folder):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from steelyard.cli_service import _need_serve\n"
-        "_need_serve()\n"
+        "from steelyard.cli.service import _serve_extra\n"
+        "with _serve_extra():\n"
+        "    import steelyard.service.command_serve\n"
         "others = {'pandas', 'pyarrow', 'scipy.stats', 'scipy.optimize', 'sklearn.metrics'}\n"
         "assert not others & set(sys.modules), others & set(sys.modules)\n"
         "from service_server import ThreadedServer, make_service\n"

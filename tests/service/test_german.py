@@ -8,8 +8,10 @@ import numpy as np
 
 from steelyard import Costs, load_dataset, mean_cost
 from steelyard.evaluate import estimate
-from steelyard.service.reducer import State
+from steelyard.service.answering import answer
+from steelyard.service.deciding import decide
 from steelyard.service.settings import ProjectSettings
+from steelyard.service.state import State
 from steelyard.trace import Trace
 
 ORDERS = int(os.environ.get("STEELYARD_SERVICE_ORDERS", "6"))  # 200 make the figures of the issue: 296, 204, 0.093
@@ -24,12 +26,12 @@ def asked_in_order(seed: int) -> tuple[int, float, float]:
     settings = ProjectSettings(**told, budget=300, expected_rows=len(labels), seed=seed)
     state, asked = State(settings), []
     for n, i in enumerate(np.random.default_rng(seed).permutation(len(labels)), 2):
-        made = state.decide(n, [float(value) for value in rows[i]], 0)
+        made = decide(state, n, [float(value) for value in rows[i]], 0)
         if made.ask:
-            state.answer(n, 1, int(truths[i]), n)
+            answer(state, n, 1, int(truths[i]), n)
             asked.append((made.score, made.answer, made.chance, truths[i]))
-    score, answer, chance, y = (np.array(column) for column in zip(*asked, strict=True))
-    trace = Trace(score, answer.astype(int), np.ones(len(asked), bool), chance, y.astype(int))
+    score, decided, chance, y = (np.array(column) for column in zip(*asked, strict=True))
+    trace = Trace(score, decided.astype(int), np.ones(len(asked), bool), chance, y.astype(int))
     costs = Costs.from_matrix(settings.cost_matrix(), classes=[0, 1])
     found = estimate(mean_cost, trace, rounds=state.reach, costs=costs, classes=[0, 1])
     band = found.interval()

@@ -10,7 +10,8 @@ from service_bench import THREE, HandClock, made_up, settings_of
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.clock import Clock
-from steelyard.service.command import run_new, run_verify
+from steelyard.service.command_log import run_verify
+from steelyard.service.command_project import run_new
 from steelyard.service.history import learned_from
 from steelyard.service.jobs import AnswerJob, DecideJob, RetractJob, RowToDecide, SetJob
 from steelyard.service.projects import create_project, load_project

@@ -14,7 +14,7 @@ from service_server import ThreadedServer, call, make_person, make_service, visi
 from steelyard.client import ServiceError
 from steelyard.service.access import make_token, revoke_token
 from steelyard.service.clock import Clock
-from steelyard.service.command import run_backup, run_restore, run_verify
+from steelyard.service.command_log import run_backup, run_restore, run_verify
 from steelyard.service.projects import create_project
 from steelyard.service.routes import ROUTES
 from steelyard.service.sqlite import SQLiteStore
@@ -139,6 +139,20 @@ def test_bad_rows_are_refused_and_change_nothing(served, body, status):
     assert server.client(tokens["reader"]).summary() == before
 
 
+@pytest.mark.parametrize("value", ["[1]", '{"a": 1}', "1e999", "[" * 100_000])
+def test_a_value_that_cannot_be_used_is_named_by_its_field(served, value):
+    server, tokens, _ = served
+    body = b'{"row": {"c": "a", "x": %b}}' % value.encode()
+    sent = {"token": tokens["producer"], "headers": key()}
+    status, _, said = call(server.url, "POST", "/v1/p/decide", body=body, **sent)
+    assert status == 422
+    if len(value) < 100:  # what is nested deeper than anybody can read is refused without
+        assert said["where"] == "row.x"
+        assert "'x'" in said["message"]
+        status, _, said = call(server.url, "POST", "/v1/p/decide/batch", body=b'{"rows": [%b]}' % body, **sent)
+        assert (status, said[0]["where"]) == (200, "row.x")
+
+
 def test_bad_answers_and_headers(served):
     server, tokens, _ = served
     post = lambda path, body, **more: call(server.url, "POST", f"/v1/p/{path}", body=body, **more)  # noqa: E731
@@ -160,7 +174,9 @@ def test_bad_answers_and_headers(served):
     assert post("decide", {"row": {}}, token=tokens["producer"], headers=plain)[0] == 415
     chunked = key() | {"Transfer-Encoding": "chunked"}
     assert post("decide", b"", token=tokens["producer"], headers=chunked)[0] in (400, 411)
-    assert call(server.url, "GET", "/v1/p/decide", token=tokens["producer"])[0] == 405
+    status, _, said = call(server.url, "GET", "/v1/p/decide", token=tokens["producer"])
+    assert (status, said["error"]) == (405, "wrong_method")
+    assert "got GET" in said["message"]
     assert call(server.url, "GET", "/nothing")[0] == 404
     assert call(server.url, "GET", "/health", headers={"Host": "elsewhere.example"})[0] == 421
 

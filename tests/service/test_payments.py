@@ -7,9 +7,11 @@ from collections import deque
 
 import numpy as np
 
+from steelyard.service.answering import answer
+from steelyard.service.deciding import decide
 from steelyard.service.payments import CLEAR, FRAUD, SHARE, STARTS, demo_settings, payment
 from steelyard.service.records import RecordReader, pack_cells
-from steelyard.service.reducer import State
+from steelyard.service.state import State
 
 SEEDS = int(os.environ.get("STEELYARD_SERVICE_SEEDS", "3"))
 MINUTE = 1200  # rows
@@ -55,13 +57,13 @@ def first_minute(seed: int) -> tuple[float, float, bool]:
     for n in range(MINUTE):
         made = payment(n, seed)
         frauds.append(made.fraud)
-        decided = state.decide(n + 2, [made.record[name] for name in columns], 0)
+        decided = decide(state, n + 2, [made.record[name] for name in columns], 0)
         costs.append(matrix[int(made.fraud), decided.answer])
         if decided.ask:
             waiting.append((n, made.fraud, decided))
         if waiting and waiting[0][0] <= n - ASKED_BEFORE and n >= free:
             at, fraud, asked = waiting.popleft()
-            state.answer(at + 2, 1, int(fraud), at)
+            answer(state, at + 2, 1, int(fraud), at)
             free, dear = n + BETWEEN, dear + (fraud and asked.answer == 0)
             weights.append(1 / asked.chance)
             band = band or (dear >= 6 and sum(weights) ** 2 / sum(w * w for w in weights) >= 30)

@@ -11,7 +11,8 @@ from service_server import ThreadedServer, Visitor, call, code_for, make_person,
 from steelyard.errors import InvalidInputError
 from steelyard.service.access import IDLE, LONGEST
 from steelyard.service.clock import Clock
-from steelyard.service.command import run_person, run_verify
+from steelyard.service.command_log import run_verify
+from steelyard.service.command_project import run_person
 from steelyard.service.login import TRIES, Tries, local_path
 from steelyard.service.people import LINK, add_person, first_owner, hash_password, make_link, people, set_password
 from steelyard.service.projects import create_project

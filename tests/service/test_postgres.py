@@ -20,7 +20,7 @@ from service_champion import bytes_of, crowned, fitted
 from service_server import ServerProcess, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
-from steelyard.service.command import run_backup, run_export, run_restore, run_verify
+from steelyard.service.command_log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.copies import TABLES
 from steelyard.service.jobs import (
     AdjudicateJob,

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from steelyard import cli
 from steelyard.service.access import make_token
 from steelyard.service.clock import Clock
-from steelyard.service.command import _cell, run_push
+from steelyard.service.command_rows import run_push
+from steelyard.service.guess import parse_cell
 from steelyard.service.jobs import AnswerJob
 
 ROWS = int(os.environ.get("STEELYARD_SERVICE_PUSHED", "1500"))  # 10,000 with 10 kills by hand
@@ -73,7 +74,7 @@ def test_push_under_kills(folder):
     answered = 0
     while bench.state.budget.spent < BUDGET:
         row, label = rows[answered], labels[answered]
-        (made,) = bench.decide({name: _cell(cell) for name, cell in row.items()})
+        (made,) = bench.decide({name: parse_cell(cell) for name, cell in row.items()})
         if made.ask:
             bench.run(AnswerJob("p", 2, answers=[(made.id, label, None)]))
         answered += 1

@@ -11,7 +11,7 @@ from service_bench import Bench, settings_of
 from typer.testing import CliRunner
 
 from steelyard import cli
-from steelyard.service.command import _cell
+from steelyard.service.guess import parse_cell
 from steelyard.service.jobs import AnswerJob
 
 WORDS = ["your", "parcel", "is", "held", "pay", "fee", "now", "pin", "thanks", "for", "lunch", "rent", "card", "friend"]
@@ -62,7 +62,7 @@ def test_service_and_stream_are_one(kind, folder):
     project = settings_of(columns=columns, budget=60, seed=7, pace=False, **settings)
     bench = Bench(folder, project)
     for t, (row, truth) in enumerate(zip(rows, truths, strict=True)):
-        (made,) = bench.decide({name: _cell(cell) for name, cell in row.items()})
+        (made,) = bench.decide({name: parse_cell(cell) for name, cell in row.items()})
         line = expected[t]
         assert (made.score, made.decision, made.ask) == (line["score"], line["decision"], line["queried"]), t
         assert made.chance == line["query_probability"]

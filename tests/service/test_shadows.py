@@ -16,7 +16,7 @@ from steelyard.costs import Costs
 from steelyard.models.parsing import update_rule
 from steelyard.online import NUMERICS
 from steelyard.service.checkpoints import pack_state, unpack_state
-from steelyard.service.command import run_backup, run_restore
+from steelyard.service.command_log import run_backup, run_restore
 from steelyard.service.jobs import AnswerJob, EraseJob, EventReply, PromoteJob, RetractJob, SetJob, ShadowJob
 from steelyard.service.live import LEAST_SIZE, effective_size
 from steelyard.service.paired import _shown, mean_difference, shadow_comparisons

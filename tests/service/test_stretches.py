@@ -12,7 +12,7 @@ from steelyard.service import reducer
 from steelyard.service.jobs import AnswerJob, DecideJob, DecisionReply, RefusedError, RowToDecide
 from steelyard.service.projects import create_project, replayed
 from steelyard.service.records import pack_cells
-from steelyard.service.reducer import DivergedReplayError, State
+from steelyard.service.reducer import DivergedReplayError
 from steelyard.service.sqlite import SQLiteStore
 from steelyard.service.verify import verify_project
 from steelyard.service.writer import Writer
@@ -78,15 +78,15 @@ def test_a_batch_is_its_rows_one_by_one(tmp_path, name):
 def test_replay_decides_in_stretches(tmp_path, monkeypatch):
     bench, said = filled(tmp_path / "p", settings_of(**PROJECTS["pace"]), together=100)
     sizes: list[int] = []
-    decide_many = State.decide_many
+    decide_many = reducer.decide_many
 
     def counting(state, item, payloads, times):
         made = decide_many(state, item, payloads, times)
         sizes.append(len(made))
         return made
 
-    monkeypatch.setattr(State, "decide_many", counting)
-    monkeypatch.setattr(State, "decide", None)  # no row is decided alone
+    monkeypatch.setattr(reducer, "decide_many", counting)
+    monkeypatch.setattr(reducer, "decide", None)  # no row is decided alone
     monkeypatch.setattr(reducer, "BLOCK", 64)
     state, _ = replayed(bench.store, bench.store.project("p"))
     assert state.digest() == bench.state.digest()

@@ -20,7 +20,8 @@ from steelyard.errors import InvalidInputError
 from steelyard.service import tail as tail_module
 from steelyard.service.checkpoints import pack_state, unpack_state
 from steelyard.service.clock import Clock
-from steelyard.service.command import run_serve, run_verify
+from steelyard.service.command_log import run_verify
+from steelyard.service.command_serve import run_serve
 from steelyard.service.projects import replayed
 from steelyard.service.records import RecordReader
 from steelyard.service.sqlite import SQLiteStore

@@ -119,7 +119,7 @@ PATIENCE = 120.0  # seconds till a server must have ended
 SERVE = """
 import sys
 from pathlib import Path
-from steelyard.service.command import run_serve
+from steelyard.service.command_serve import run_serve
 {extra}
 place = sys.argv[1] if "://" in sys.argv[1] else Path(sys.argv[1])
 sys.exit(run_serve(place, "127.0.0.1", int(sys.argv[2]), [], None, None))
@@ -137,7 +137,7 @@ class ServerProcess:
     def start(self) -> bool:
         """Whether it serves; False if it has ended at once."""
         self.close()
-        self._process = Forked(*self._given, modules=("steelyard.service.command",))
+        self._process = Forked(*self._given, modules=("steelyard.service.command_serve",))
         return self._process.stdout.readline().startswith("serving")
 
     def end(self) -> int:

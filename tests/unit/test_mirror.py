@@ -72,9 +72,10 @@ def imported(path: Path) -> frozenset[str]:
 
 
 def uses(test: Path, module: str) -> bool:
-    """Whether a test file, or one of a folder, imports a module, or a module that does."""
+    """Whether a test file, or one of a folder, imports a module, or a module or room that does."""
     files = sorted(test.rglob("test_*.py")) if test.is_dir() else [test]
     direct = {name for file in files for name in imported(file)}
+    direct |= {own for name in direct for own in imported(MODULES[name]) if own.startswith(f"{name}.")}  # of a room
     return module in direct or any(module in imported(MODULES[name]) for name in direct)
 
 

@@ -39,7 +39,7 @@ GOOD_OUTSIDE = """
 OUTSIDE = (NEVER | {"contender"}) - set(GOOD_OUTSIDE.split())
 # Words that a command line or a format fixes: compare's and predict's options, the service's tables and HTTP.
 HERE = {
-    ("cli.py", "typical_costs"): "the option --typical-costs of predict",
+    ("cli/tables.py", "typical_costs"): "the option --typical-costs of predict",
     ("comparison/data.py", "paid"): "what answers cost on each row, beside cost_table",
     ("evaluate/_predictions.py", "paid"): "what the answers given cost on each row",
     ("comparison/page/what_if.py", "priced"): "rows of the page at other prices",

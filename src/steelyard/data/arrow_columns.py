@@ -32,8 +32,14 @@ def is_arrow_text(kind: Any) -> bool:
     types = _pyarrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    tests = (types.is_string, types.is_large_string, types.is_date, types.is_time, types.is_timestamp)
+    tests = (is_arrow_string, types.is_date, types.is_time, types.is_timestamp)
     return any(test(kind) for test in tests)
+
+
+def is_arrow_string(kind: Any) -> bool:
+    """Whether an Arrow type is one of the three layouts of strings."""
+    types = _pyarrow().types
+    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def arrow_rows(where: str, batch: Any, names: Sequence[str], dtype: DTypeLike) -> NDArray[Any]:
@@ -52,24 +58,28 @@ def arrow_labels(where: str, name: str, cells: Any, as_nominal: bool) -> NDArray
     """Class labels: a column of small integers without gaps as it is, any other as :meth:`Column.labels` has it."""
     if _pyarrow().types.is_integer(cells.type) and cells.null_count == 0 and not as_nominal:
         found = np.asarray(cells.to_numpy(zero_copy_only=False))
-        if found.itemsize < 8 or (found.size and int(found.min()) > -EXACT and int(found.max()) < EXACT):
+        greatest = max(map(int, (found.min(), found.max())), key=abs) if found.size else 0
+        if abs(greatest) < EXACT:
             return found.astype(np.int64)
+        hint = f"Read them as text with nominal=[{name!r}]."
+        raise file_error(where, None, f"labels within 2^53 in column {name}", str(greatest), hint)
     return arrow_column(where, name, cells, as_nominal).labels()
 
 
 def arrow_column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
     """One column of a Parquet or Arrow file; dates are text, as a CSV file has them."""
     types = _pyarrow().types
-    if types.is_date(cells.type) or types.is_time(cells.type) or types.is_timestamp(cells.type):
+    as_text = (types.is_date, types.is_time, types.is_timestamp, types.is_string_view)
+    if any(test(cells.type) for test in as_text):
         cells = cells.cast("string")
     kind = cells.type
     if is_arrow_number(kind):
         if as_nominal:
             return encoded(name, [None if v is None else str(v) for v in cells.to_pylist()])
         return number_column(name, _numbers(where, name, cells))
-    if types.is_dictionary(kind) and (types.is_string(kind.value_type) or types.is_large_string(kind.value_type)):
+    if types.is_dictionary(kind) and is_arrow_string(kind.value_type):
         keys = cells
-    elif types.is_string(kind) or types.is_large_string(kind):
+    elif is_arrow_string(kind):
         keys = cells.dictionary_encode()
     else:
         hint = "Convert it, or leave it out with drop=."

@@ -8,11 +8,13 @@ Tested in ``tests/unit/data/test_table.py``.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ..errors import DataNotFoundError
 from ..validation.values import invalid
 from .arff import arff_chunks, read_arff
 from .columns import check_frame
@@ -53,6 +55,8 @@ def format_name(source: Source, format: str | None = None) -> str:
         return format
     suffix = suffix_of(source)
     found = next((name for name, kind in FORMATS.items() if suffix in kind.suffixes), None)
+    if found is None and not suffix and isinstance(source, (str, os.PathLike)) and not os.path.exists(source):
+        raise DataNotFoundError(f"{name_of(source)} does not exist. Check the path.")
     if found is None:
         endings = " ".join(suffix for kind in FORMATS.values() for suffix in kind.suffixes)
         rule = f"end in one of {endings} ({', '.join(COMPRESSED_SUFFIXES)} may follow)"

@@ -129,6 +129,8 @@ class ParquetSource:
                 done += batch.num_rows
         if names:
             self._check_rows(done, sum(self._rows))
+        # A thread that ends leaves what Arrow has freed in a heap of its own, where the next one does not find it.
+        require("pyarrow", extra="files", why="A Parquet file").default_memory_pool().release_unused()
 
     def _read(self, rows: int, names: list[str]) -> Iterator[Any]:
         """Batches as pyarrow makes them, or of the same length where that would hold too much of a row group."""
@@ -193,7 +195,7 @@ def damage_reported(where: str, place: Callable[[], str] | None = None) -> Itera
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
+        first = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         at = where if place is None else f"{where}, {place()}"
         raise file_error(at, None, "a whole Parquet or Arrow file", first) from error
 

@@ -9,7 +9,8 @@ import glob
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,27 @@ class PartFile:
 
     def open(self) -> Source:
         """The file as a source for a reader; an error if it has changed since it was listed."""
-        if self.filesystem is not None:
+        self.check_unchanged()
+        if self.filesystem is None:
+            return self.path
+        with _named(self.path):
             return io.BufferedReader(_RemoteFile(self.path, self.filesystem.open(self.path, "rb")))
-        size, modified = _status(self.path)
-        if (size, modified) != (self.size, self.modified):
+
+    def check_unchanged(self) -> None:
+        """Raise if the file is another one than was listed, as far as its filesystem tells."""
+        if self._has_changed():
             raise file_error(self.path, None, "a file as it was when the parts were listed", "a changed one")
-        return self.path
+
+    def _has_changed(self) -> bool:
+        if self.filesystem is None:
+            return _status(self.path) != (self.size, self.modified)
+        with _named(self.path):
+            size, modified = _size_and_change(self.filesystem.info(self.path))
+        if size and self.size and size != self.size:
+            return True
+        listed, now = self.modified.partition(" "), modified.partition(" ")
+        comparable = listed[0] == now[0] and now[0] in ("ETag", "mtime")  # listings may tell less, or in other words
+        return comparable and listed != now
 
 
 class _RemoteFile(io.RawIOBase):
@@ -165,13 +181,26 @@ def _part(path: str, root: str) -> PartFile:
 
 
 def _status(path: str) -> tuple[int, str]:
-    try:
+    with _named(path):
         status = os.stat(path)
+    return status.st_size, str(status.st_mtime_ns)
+
+
+def _size_and_change(info: Mapping[str, Any]) -> tuple[int, str]:
+    """The size of a file of another filesystem, and what it tells of the last change, by the name of that."""
+    change = next((f"{key} {info[key]}" for key in ("ETag", "mtime", "LastModified", "created") if key in info), "")
+    return int(info["size"] or 0), change
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors of a filesystem, with the file that they are about."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise DataNotFoundError(f"{path} does not exist. Check the path.") from error
     except OSError as error:
         raise file_error(path, None, "a readable file", error.strerror or str(error)) from error
-    return status.st_size, str(status.st_mtime_ns)
 
 
 def _keys(name: str) -> tuple[tuple[str, str | None], ...]:
@@ -199,6 +228,5 @@ def _remote(url: str) -> list[PartFile]:
     for name, info in found.items():
         short = name.removeprefix(root).lstrip("/")
         if not _is_skipped(short):
-            changed = next((str(info[key]) for key in ("ETag", "mtime", "LastModified", "created") if key in info), "")
-            parts.append(PartFile(name, short, int(info["size"] or 0), changed, _keys(short), filesystem))
+            parts.append(PartFile(name, short, *_size_and_change(info), _keys(short), filesystem))
     return parts

@@ -25,12 +25,16 @@ Kinds = dict[str, tuple[str, str]]  # column -> (number, text or empty; what to 
 
 def part_kinds(part: PartFile, format: str, options: Mapping[str, Any]) -> Kinds:
     """The kind of each column of a part, and its type as the file gives it."""
+    if part.size == 0 and part.filesystem is None and format != "jsonl":
+        hint = 'Remove it; fit_parts leaves it out with on_bad_part="skip".'
+        raise file_error(part.path, None, "the names of columns", "an empty file", hint)
     if format in ("parquet", "arrow"):
         return _arrow_kinds(part, options)
-    chunks = FORMATS[format].chunks(part.open(), HEAD, **{**options, "frame": "array"})
-    head = next(iter(chunks), None)
-    if head is None:
-        return {}
+    as_array = {**options, "frame": "array"}
+    head = next(iter(FORMATS[format].chunks(part.open(), HEAD, **as_array)), None)
+    if head is None:  # names and no rows, or in JSON not even names
+        names = () if format == "jsonl" else FORMATS[format].read(part.open(), **as_array).features
+        return dict.fromkeys(names, (EMPTY, EMPTY))
     kinds: Kinds = {}
     for j, name in enumerate(head.features):
         if name in head.nominal:
@@ -83,9 +87,13 @@ def merge_kinds(
 
 
 def _other_columns(part: PartFile, found: list[str], first: PartFile, columns: list[str]) -> DataFileError:
-    other = next((a for a, b in zip(found, columns, strict=False) if a != b), f"{len(found)} columns")
     expected = f"the {len(columns)} columns of {first.path} ({', '.join(columns[:20])})"
-    return file_error(part.path, None, expected, repr(other[:60]))
+    missing, more = ([name for name in a if name not in b] for a, b in ((columns, found), (found, columns)))
+    differences = [f"{word} {names[0][:60]!r}" for word, names in (("no", missing), ("also", more)) if names]
+    if differences:
+        return file_error(part.path, None, expected, " and ".join(differences))
+    at = next(i for i, name in enumerate(found) if name != columns[i])
+    return file_error(part.path, None, expected, f"{found[at][:60]!r} in place of {columns[at][:60]!r}")
 
 
 def _other_type(part: PartFile, name: str, got: str, before: tuple[PartFile, str, str]) -> DataFileError:

@@ -239,6 +239,7 @@ class Parts:
         """
         for chunk in FORMATS[self.format].chunks(part.open(), rows, **common):
             yield self._with_keys(chunk, part, options) if self._keys else chunk
+        part.check_unchanged()  # text that was cut while it was read may end at the end of a line
 
     def _with_keys(self, chunk: Dataset, part: PartFile, options: Mapping[str, Any]) -> Dataset:
         """The chunk with the columns that its part's folders give."""

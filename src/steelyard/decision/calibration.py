@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
 from ..evaluate.classifier_mixin import CostClassifierMixin
-from ..validation.arrays import check_scores
+from ..validation.arrays import check_probabilities, check_scores
 
 Floats = NDArray[np.float64]
 LEAST = 1e-6  # probabilities are kept this far from 0 and 1 before their logarithm is taken
@@ -199,7 +199,7 @@ class CalibratedClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities, columns as in ``classes_``."""
-        return check_scores(self.calibration_.apply(check_scores(self.classifier.predict_proba(X))))
+        return check_scores(self.calibration_.apply(check_probabilities(self.classifier, X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""

@@ -18,9 +18,9 @@ from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..validation.arrays import (
     check_base_rows,
     check_labels,
+    check_probabilities,
     check_same_length,
     check_sample_weight,
-    check_scores,
     check_takes_weight,
     unchanged_on_error,
 )
@@ -117,7 +117,7 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
         check_is_fitted(self)
         rows = check_base_rows(self, X, reset=False)
-        return check_scores(np.asarray(self.estimator_.predict_proba(rows), dtype=np.float64))
+        return check_probabilities(self.estimator_, rows)
 
     def expected_costs(self, X: MatrixLike, *, costs: CostsLike | None = None) -> Floats:
         """Expected cost of every answer, (n, K); one column more where the costs price abstaining.

@@ -23,7 +23,7 @@ from ..decision import ExpectedCostClassifier
 from ..errors import CostsWarning, SteelyardError
 from ..evaluate import Interval
 from ..evaluate.capacity import at_most
-from ..validation.arrays import check_scores, len_rows
+from ..validation.arrays import check_linear_scores, check_probabilities, len_rows
 from ..validation.docstrings import WRITTEN, documented
 from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
@@ -50,8 +50,7 @@ def decide(decider: Any, rows: Any, costs: Costs | None = None) -> Any:
     """Answers for prepared rows; costs of each row count where the decision is by expected cost."""
     if costs is not None and isinstance(decider, ExpectedCostClassifier):
         return decider.predict(rows, costs=costs)
-    if hasattr(decider, "coef_") and hasattr(decider, "decision_function"):  # the sign of an infinite sum is no answer
-        check_scores(np.asarray(decider.decision_function(rows)))
+    check_linear_scores(decider, rows)
     return decider.predict(rows)
 
 
@@ -419,7 +418,7 @@ class Model:
         if not hasattr(self.estimator, "predict_proba"):
             raise invalid("the model", "know probabilities for this", self.name, "Use predict(X).")
         with _blamed_on_rows():
-            return check_scores(np.asarray(self.estimator.predict_proba(rows), dtype=np.float64))
+            return check_probabilities(self.estimator, rows)
 
     # -- showing -----------------------------------------------------------------------------------------------------
 

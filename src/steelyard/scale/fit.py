@@ -175,7 +175,7 @@ def _find_scale(folder: WorkFolder, job: Job, executor: Executor | None) -> None
             [(os.fspath(folder), i) for i in range(len(job.files))],
             names=[about["name"] for about in job.files],
             kind="parts",
-            work=os.fspath(folder),
+            work=folder.kept,
             on_done=say_nothing,
         )
     join_sums(folder, job)
@@ -246,7 +246,7 @@ def _run_pass(folder: WorkFolder, job: Job, epoch: int, executor: Executor, prog
             [(os.fspath(folder), epoch, lane) for lane in stage],
             names=[names[lane] for lane in stage],
             kind="lanes",
-            work=os.fspath(folder),
+            work=folder.kept,
             on_done=progress.step,
             before=len(done),
             total=job.lanes,
@@ -274,7 +274,7 @@ def _folder(work: str | os.PathLike[str] | None) -> Iterator[WorkFolder]:
         yield WorkFolder(Path(work).absolute())
         return
     with tempfile.TemporaryDirectory(prefix="steelyard-") as made:
-        yield WorkFolder(made)
+        yield WorkFolder(made, temporary=True)
 
 
 def _finished(fitted: Any, found: list[str], unreadable: list[str]) -> Any:

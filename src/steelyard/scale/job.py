@@ -9,7 +9,7 @@ import os
 import platform
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from ..validation.values import require
 
 Learner = OnlineClassifier | OnlineCostClassifier
 UNREADABLE = (DataFileError, DataNotFoundError)  # what on_bad_part="skip" leaves out
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in (OnlineClassifier, OnlineCostClassifier)}
 
 
@@ -101,7 +102,7 @@ class Job:
 
     def described(self) -> dict[str, Any]:
         """The job as its file holds it."""
-        return {"kind": "steelyard job/3", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
+        return {"kind": "steelyard job/4", "versions": versions() | {"numerics": str(NUMERICS)}} | asdict(self)
 
 
 def restore_part(about: Mapping[str, Any]) -> PartFile:
@@ -132,8 +133,9 @@ def part_entry(part: PartFile) -> dict[str, Any]:
 class WorkFolder:
     """The files of a job. Every one is written under another name first, synced, and renamed: there or not there."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, temporary: bool = False) -> None:
         self.path = Path(folder)
+        self.kept = "" if temporary else os.fspath(folder)  # what a later call goes on from
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
@@ -141,19 +143,25 @@ class WorkFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """The folder for this process alone; for a second one the error names the holder."""
-        self.path.mkdir(parents=True, exist_ok=True)
         owner = self.path / "owner.json"
-        try:
-            with lock_file(self.path / "job.json"):
+        with ExitStack() as opened:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                opened.enter_context(lock_file(self.path / "job.json"))
                 read_note(owner)  # one that we did not write is refused
                 write_note(owner, {"host": socket.gethostname(), "process": os.getpid()})
-                yield
-        except StateError as error:
-            if "is in use by" not in str(error):
-                raise
-            known = read_note(owner) or {}
-            who = f"process {known.get('process', '?')} on {known.get('host', 'another machine')}"
-            raise StateError(f"{self.path} is in use by {who}. Wait for it, or give another work=.") from None
+            except StateError as error:
+                if "is in use by" not in str(error):
+                    raise
+                known = read_note(owner) or {}
+                who = f"process {known.get('process', '?')} on {known.get('host', 'another machine')}"
+                raise StateError(f"{self.path} is in use by {who}. Wait for it, or give another work=.") from None
+            except OSError as error:
+                if error.errno in NO_ROOM:
+                    raise
+                hint = "Give one that you may write to."
+                raise StateError(f"{self.path} must be a folder for files; got {error.strerror}. {hint}") from error
+            yield
 
     def begin(self, job: Job) -> None:
         """Write what is to be done, or go on where the same job stopped; another one is refused."""
@@ -175,13 +183,19 @@ class WorkFolder:
 
     def job(self) -> Job:
         """What is to be done."""
-        found = read_note(self.path / "job.json")
-        if found is None:
-            raise StateError(f"{self.path} must hold job.json; it does not.")
+        found = self.task("job.json")
         written, kind = found.pop("versions", None), found.pop("kind", None)
-        if (kind, written) != ("steelyard job/3", versions() | {"numerics": str(NUMERICS)}):
+        if (kind, written) != ("steelyard job/4", versions() | {"numerics": str(NUMERICS)}):
             raise StateError(f"{self.path} must hold a job of {versions()}; it was written by other versions.")
         return Job(**found)
+
+    def task(self, name: str) -> Any:
+        """The plain values that whoever gave a task has left for the worker that does it."""
+        found = read_note(self.path / name)
+        if found is None:
+            hint = "Give a folder that all machines see under this name."
+            raise StateError(f"{self.path} must hold {name} wherever work is done; it does not. {hint}")
+        return found
 
     def lane(self, epoch: int, lane: int) -> Path:
         """Where a lane leaves what it learned in a pass."""
@@ -193,10 +207,10 @@ class WorkFolder:
             return self.merged(epoch - 1)
         return None if lane in job.stages(0)[0] else self.lane(0, 0)
 
-    def keep_partial(self, epoch: int, lane: int, parts: int, learner: Learner, skipped: list[str]) -> None:
+    def keep_partial(self, epoch: int, lane: int, learner: Learner, about: Mapping[str, Any]) -> None:
         """Keep what a lane knows after some parts. Their number stands in the name, so the two cannot come apart."""
-        path = self.path / f"pass-{epoch:03}-lane-{lane:05}-upto-{parts:06}.steelyard"
-        self.note(path, {"parts": parts, "skipped": skipped})
+        path = self.path / f"pass-{epoch:03}-lane-{lane:05}-upto-{about['parts']:06}.steelyard"
+        self.note(path, about)
         self.save(learner, path)
         for older in self._partials(epoch, lane)[:-1]:
             older.unlink(missing_ok=True)
@@ -254,7 +268,7 @@ def read_note(path: Path) -> Any:
     """The content of a file of plain values, None if there is none; a damaged one is an error."""
     try:
         raw = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         found = json.loads(raw)
@@ -273,7 +287,7 @@ def _room_in(folder: Path, needed: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in NO_ROOM:
             raise
         hint = f"{folder} has no room for {needed:,} more bytes. Make some and run the same call again"
         raise OSError(error.errno, hint, error.filename) from error

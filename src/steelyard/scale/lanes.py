@@ -35,32 +35,33 @@ def run_lane(folder: str, epoch: int, lane: int) -> dict[str, Any]:
     noted = work.noted(done)
     if noted is not None and done.exists():
         return dict(noted)
-    learner, skipped, began = _resumed(work, job, epoch, lane)
+    learner, skipped, began, rows = _resumed(work, job, epoch, lane)
     positions, reader = job.parts_of(lane), reader_in(work)
     saved = time.monotonic()
     for at in range(began, len(positions)):
         work.say_reading(epoch, lane, job.files[positions[at]]["path"])
+        before = learner.n_rounds_
         learner, bad = learn_part(learner, job, positions[at], reader)
-        skipped += bad
+        skipped, rows = skipped + bad, rows + learner.n_rounds_ - before
         if time.monotonic() - saved > BETWEEN and at + 1 < len(positions):
-            work.keep_partial(epoch, lane, at + 1, learner, skipped)
+            work.keep_partial(epoch, lane, learner, {"parts": at + 1, "rows": rows, "skipped": skipped})
             saved = time.monotonic()
     work.save(learner, done)
-    about = {"lane": lane, "rows": learner.n_rounds_, "skipped": skipped}
+    about = {"lane": lane, "rows": rows, "skipped": skipped}
     work.note(done, about)
     return about
 
 
-def _resumed(work: WorkFolder, job: Job, epoch: int, lane: int) -> tuple[Learner, list[str], int]:
-    """The learner of a lane as its last checkpoint left it, or at its beginning."""
+def _resumed(work: WorkFolder, job: Job, epoch: int, lane: int) -> tuple[Learner, list[str], int, int]:
+    """The learner of a lane as its last checkpoint left it, or at its start; parts left out, parts and rows read."""
     partial = work.partial(epoch, lane)
     if partial is not None:
         noted = work.noted(partial)
-        return load_learner(partial), list(noted["skipped"]), int(noted["parts"])
+        return load_learner(partial), list(noted["skipped"]), int(noted["parts"]), int(noted["rows"])
     before = work.beginning(epoch, job, lane)
     if before is None:
-        return new_learner(job), [], 0
-    return begin_lane(load_learner(before), len(job.stages(epoch)[-1])), [], 0
+        return new_learner(job), [], 0, 0
+    return begin_lane(load_learner(before), len(job.stages(epoch)[-1])), [], 0, 0
 
 
 def new_learner(job: Job) -> Learner:

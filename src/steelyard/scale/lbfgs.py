@@ -77,7 +77,7 @@ class _Loss:
             [(os.fspath(self.folder), key, i) for i in range(len(self.job.files))],
             names=[about["name"] for about in self.job.files],
             kind="parts",
-            work=os.fspath(self.folder),
+            work=self.folder.kept,
             on_done=say_nothing,
         )
         penalised = _by_score(weights.copy(), self.job)

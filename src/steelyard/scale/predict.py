@@ -117,7 +117,7 @@ def predict_parts(
                 [(os.fspath(folder), i) for i in range(len(listed))],
                 names=[part.name for part in listed.files],
                 kind="parts",
-                work=os.fspath(folder),
+                work=folder.kept,
                 on_done=shown.step,
             )
         manifest = folder.path / "_manifest.json"
@@ -180,7 +180,7 @@ def reader_options(model: Any, parts: Parts) -> dict[str, Any]:
 def predict_part(folder: str, position: int) -> dict[str, Any]:
     """Decide one part, unless it has been; the task of a worker."""
     work = WorkFolder(folder)
-    about = read_note(work.path / "_job.json")
+    about = work.task("_job.json")
     entry = about["files"][position]
     out = work.path / _output_name(entry["name"], about["format"])
     note = work.path / "_done" / f"{position:06}.json"

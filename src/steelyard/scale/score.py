@@ -30,7 +30,7 @@ from ..models.storage import load_model
 from ..models.stream_state import StreamState
 from ..validation.values import check_choice, check_count, check_number, invalid
 from .curve import Histogram, ScoreCurve, score_curve
-from .job import WorkFolder, part_entry, read_note, restore_part, write_note
+from .job import WorkFolder, part_entry, restore_part, write_note
 from .lanes import ahead, chunk_labels, named_error
 from .predict import decide_rows, model_file, reader_options
 from .progress import Progress
@@ -159,7 +159,7 @@ def score_parts(
                     [(os.fspath(folder), i) for i in range(len(listed))],
                     names=[part.name for part in listed.files],
                     kind="parts",
-                    work=os.fspath(folder),
+                    work="",
                     on_done=shown.step,
                 )
             sums = join_parts(folder, len(listed))
@@ -208,7 +208,7 @@ class Sums:
 def score_part(folder: str, position: int) -> dict[str, Any]:
     """The sums of one part, left in the folder; the task of a worker."""
     work = WorkFolder(folder)
-    about = read_note(work.path / "_score.json")
+    about = work.task("_score.json")
     part, model = restore_part(about["files"][position]), load_model(Path(about["path"]))
     parts = Parts.of_files([part], about["source"])
     classes, seed = about["classes"], about["seed"]
@@ -269,7 +269,7 @@ def cells_of(truth: Sequence[Any], answers: Sequence[Any], classes: Sequence[Any
 
 def join_parts(folder: WorkFolder, parts: int) -> Sums:
     """The sums of all parts together, in their order."""
-    about = read_note(folder.path / "_score.json")
+    about = folder.task("_score.json")
     total = Sums(about["replicates"], len(about["classes"]))
     for position in range(parts):
         one = Sums(about["replicates"], len(about["classes"]))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ..errors import ClusterLost, SteelyardError
@@ -48,7 +50,7 @@ def run_tasks(
     """The results of all tasks, in their order. The first failure takes back those that have not started.
 
     ``before`` and ``total`` count the tasks of earlier stages and of all; ``detail`` tells what a task that ended its
-    workers was at.
+    workers was at. ``work`` is the folder that a second call goes on from, or empty.
     """
     places: dict[Future[Any], int] = {}
     results: list[Any] = [None] * len(arguments)
@@ -84,13 +86,27 @@ def _explained(
         return error if not isinstance(error, CancelledError) else _lost(executor, progress, work)
     if type(error).__name__ == "KilledWorker" or isinstance(error, BrokenProcessPool):
         failed = next((names[i] for future, i in places.items() if future.done() and _failed_with(future, error)), "?")
+        if isinstance(error, BrokenProcessPool) and _is_run_again():
+            return ClusterLost(
+                f"workers ended at {failed}, after {progress}: each runs this script again from its first line. Put "
+                'what starts them below `if __name__ == "__main__":`, or give a ThreadPoolExecutor as executor=.'
+            )
         return ClusterLost(
             f"workers ended at {failed}, after {progress}: it may need more memory than a worker has"
-            f"{_limit(executor)}. Give smaller rows=, or more memory to each worker; {work} holds what is done."
+            f"{_limit(executor)}. Give smaller rows=, or more memory to each worker{_holds(work)}."
         )
     if isinstance(executor, ClusterExecutor) and is_loss(error):
         return _lost(executor, progress, work)
     return error
+
+
+def _is_run_again() -> bool:
+    """Whether a process that starts anew would begin by doing all that this script does."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    try:
+        return script is not None and "__main__" not in Path(script).read_text()
+    except (OSError, ValueError):
+        return False
 
 
 def _limit(executor: Executor) -> str:
@@ -104,6 +120,8 @@ def _failed_with(future: Future[Any], error: BaseException) -> bool:
 
 def _lost(executor: Executor, progress: str, work: str) -> BaseException:
     address = getattr(executor, "address", "the executor")
-    return ClusterLost(
-        f"the cluster at {address} went away after {progress}. Run the same call again; {work} holds what is done."
-    )
+    return ClusterLost(f"the cluster at {address} went away after {progress}. Run the same call again{_holds(work)}.")
+
+
+def _holds(work: str) -> str:
+    return f"; {work} holds what is done" if work else ""

@@ -132,10 +132,13 @@ class Api:
         assert isinstance(error, HTTPException)
         if self._page_refused is not None and "text/html" in request.headers.get("accept", ""):
             return await self._page_refused(request, error)
-        status = 405 if error.status_code == 405 else 404
-        words = ("wrong_method", "the method must fit") if status == 405 else ("not_found", "the address must exist")
-        self.runtime.metrics.statuses[status] += 1
-        return problem_reply(RefusedError(status, words[0], f"{words[1]}; it does not.", ""))
+        if error.status_code == 405:
+            message = f"the method must be one of the address; got {request.method[:20]}. /openapi.json lists them."
+            refused = RefusedError(405, "wrong_method", message, "")
+        else:
+            refused = RefusedError(404, "not_found", "the address must exist; it does not.", "")
+        self.runtime.metrics.statuses[refused.status] += 1
+        return problem_reply(refused)
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -87,7 +89,7 @@ class Entrance:
         runtime = self.runtime
         grant = self._allow(scope, headers, slug, PRODUCER)
         body = await read_body(headers, receive, SINGLE_BYTES)
-        sent = decoded(_ROW, body)
+        sent = _sent_row(body)
         if slug not in runtime.writer.snapshots:
             await runtime.loaded(slug)
         row = runtime.row(slug, sent)
@@ -112,7 +114,7 @@ class Entrance:
         named = True
         for raw in sent.rows:
             try:
-                one = decoded(_ROW, raw)
+                one = _sent_row(raw)
                 named = named and one.id is not None
                 rows.append(runtime.row(slug, one))
             except RefusedError as error:
@@ -174,6 +176,32 @@ class Entrance:
 
 def _problem(error: RefusedError) -> Problem:
     return Problem(error.code, error.message, error.where)
+
+
+def _sent_row(raw: bytes | msgspec.Raw) -> SentRow:
+    """A row as it was sent; where one of its values cannot be used, the refusal names the field."""
+    try:
+        sent: SentRow = decoded(_ROW, raw)
+    except RefusedError as error:
+        name = _unusable_field(raw) if error.where == "row[...]" else None
+        if name is None:
+            raise
+        message = f"field {name[:100]!r} must be a number, a text, true, false or null; it is not."
+        raise RefusedError(error.status, error.code, message, f"row.{name[:100]}") from None
+    return sent
+
+
+def _unusable_field(raw: bytes | msgspec.Raw) -> str | None:
+    """The first field of a row whose value is nested or no finite number."""
+    try:
+        row = json.loads(bytes(raw))["row"]
+    except (ValueError, RecursionError):
+        return None
+    return next((name for name, value in row.items() if not _usable(value)), None)
+
+
+def _usable(value: object) -> bool:
+    return not isinstance(value, list | dict) and not (isinstance(value, float) and not math.isfinite(value))
 
 
 async def read_body(headers: Found, receive: Receive, limit: int) -> bytes:

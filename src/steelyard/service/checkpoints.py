@@ -21,9 +21,9 @@ from .champion import ChampionHead
 from .expected import FittedPair
 from .questions import Question, QuestionState
 from .records import Row
-from .reducer import State
 from .settings import ProjectSettings
 from .shadows import Shadow
+from .state import State
 from .training import Example, Training
 
 MOST_CELLS = 1 << 27  # that arrays may have beyond what the settings need; one rule keeps a square of its columns

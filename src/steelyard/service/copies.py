@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from .sqlite import SQLiteStore
 
 TABLES = (
@@ -43,7 +45,7 @@ def copy_tables(source: SQLiteStore, target: SQLiteStore) -> None:
             sql = f"INSERT INTO {name} ({listed}) VALUES ({marks})"
             order = ", ".join(str(n + 1) for n in range(min(3, len(columns))))
             rows = iter(source.stream(f"SELECT {listed} FROM {name}{where} ORDER BY {order}"))
-            while part := [row for row, _ in zip(rows, range(AT_ONCE), strict=False)]:
+            while part := list(islice(rows, AT_ONCE)):
                 write.executemany(sql, part)
         target.numbers_follow()
         target.commit()

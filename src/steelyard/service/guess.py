@@ -75,6 +75,15 @@ def is_number(cell: str) -> bool:
         return False
 
 
+def parse_cell(cell: str) -> Any:
+    """A cell as JSON would have it: None if it is empty, a number if it is one, else its text."""
+    if not cell:
+        return None
+    if not is_number(cell):
+        return cell
+    return float(cell) if any(c in cell for c in ".eEnN") else int(cell)
+
+
 def read_csv(source: Path | Any) -> Iterator[dict[str, str]]:
     """The rows of a CSV file with a header, as texts."""
     if not isinstance(source, Path):

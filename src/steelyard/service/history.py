@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import SteelyardError
 from ..validation.values import invalid
 from .records import RecordReader, Row
-from .reducer import State
 from .settings import ProjectSettings
+from .state import State
 
 
 def learned_from(settings: ProjectSettings, rows: Iterable[dict[str, Any]], target: str) -> tuple[State, int]:

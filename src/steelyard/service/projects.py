@@ -13,17 +13,21 @@ from .._version import __version__
 from ..errors import InvalidInputError, StateError
 from ..online import NUMERICS
 from ..validation.values import invalid
+from .answering import erase
 from .champion import ChampionNumbers
 from .champion_model import Champion, read_champion
 from .checkpoints import pack_state, unpack_state
+from .deciding import Decided, decide, decide_many, note_source
 from .events import KIND_OF, NO_CHAIN, Begin, Decide, Event, Kind, Upgrade, chain, pack, payload_digest, unpack
-from .jobs import RowToDecide
+from .fitting import fit_again
+from .jobs import Job, RowToDecide
 from .questions import Question, QuestionState
 from .records import RecordReader, Row
-from .reducer import Decided, DivergedReplayError, ErasedRowError, State, apply_all, begin
+from .reducer import DivergedReplayError, ErasedRowError, apply_all, begin
 from .settings import Learner, ProjectSettings, check_slug
 from .sqlite import SQLiteStore, question_row
-from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
+from .state import State
+from .store import Changes, ProjectHead, Refusals, StoredCheckpoint, StoredRequest
 
 SAME_FIT = 1e-9
 CHECKED = 1000  # events at the end of a log whose chain is checked at each start
@@ -59,7 +63,7 @@ class Project:
     def decide(self, row: RowToDecide, actor: int) -> tuple[int, Decided]:
         """Decide a row and log it."""
         seq = self.state.seq + 1
-        made = self.state.decide(seq, row.cells, self.at, row.weighed)
+        made = decide(self.state, seq, row.cells, self.at, row.weighed)
         self._log_decision(row, made, actor)
         return seq, made
 
@@ -81,7 +85,7 @@ class Project:
 
     def decide_many(self, rows: Sequence[RowToDecide], actors: Sequence[int]) -> list[Decided]:
         """Decide the first of some rows at once and log them; none if they must be decided one by one."""
-        made = self.state.decide_many(self.state.seq + 1, [row.payload for row in rows], [self.at] * len(rows))
+        made = decide_many(self.state, self.state.seq + 1, [row.payload for row in rows], [self.at] * len(rows))
         for row, one, actor in zip(rows, made, actors, strict=False):
             self._log_decision(row, one, actor)
         return made
@@ -101,7 +105,7 @@ class Project:
             source=row.source,
             offset=row.offset,
         )
-        self.state.note_source(row.source, row.offset)
+        note_source(self.state, row.source, row.offset)
         seq = self.state.seq + 1
         self.emit(body, item=seq, actor=actor)
         self.changes.items.append((seq, row.external, row.payload))
@@ -144,6 +148,15 @@ class Project:
             return None
         return self.store.request(self.id, actor, key)
 
+    def save_request(self, job: Job, first: int, size: int, refused: Refusals, reply: bytes | None = None) -> None:
+        """Note what was carried out under the key of a request, so that it is answered alike if it comes again."""
+        if job.key is None:
+            return
+        packed = msgspec.msgpack.encode(refused) if refused else None
+        stored = StoredRequest(job.digest, first, size, packed, reply)
+        self.changes.requests.append((job.actor, job.key, stored, self.at))
+        self.new_keys.add((job.actor, job.key))
+
     def flush(self) -> None:
         """Put what is pending into the open transaction, where it can be read."""
         self.store.add(self.changes)
@@ -164,7 +177,7 @@ class Project:
 
         Of the items in ``kept`` the row that was learned stays.
         """
-        self.state.erase(items, self.rows, kept=kept)
+        erase(self.state, items, self.rows, kept=kept)
         self.flush()
         self.store.erase(self.id, items, keep_learned=kept)
         self.store.drop_checkpoints(self.id, self.state.seq)
@@ -255,7 +268,7 @@ def load_project(store: SQLiteStore, head: ProjectHead) -> Project:
 def _kept_state(store: SQLiteStore, head: ProjectHead, kept: StoredCheckpoint) -> State:
     """The state of a checkpoint, which must be one of this log and of the event it stands at."""
     state = unpack_state(kept.body)
-    began = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    began = first_settings(store, head)
     same = [*state.settings.columns.items()] == [*began.columns.items()] and state.labels == began.labels
     if state.seq != kept.upto or not same:
         raise StateError(f"the checkpoint of {head.slug} at event {kept.upto} must be of this log; it is of another.")
@@ -287,6 +300,11 @@ def first_event(store: SQLiteStore, head: ProjectHead) -> Event:
     if first is None:
         raise StateError(f"project {head.slug} must have a log; it is empty.")
     return first
+
+
+def first_settings(store: SQLiteStore, head: ProjectHead) -> ProjectSettings:
+    """The settings that a project began with."""
+    return msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
 
 
 def log_numerics(store: SQLiteStore, head: ProjectHead) -> int:
@@ -381,7 +399,7 @@ def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[i
 
 def _check_fit(state: State, event: Event) -> None:
     """A fitted pair must be what is fitted now, up to what machines differ by."""
-    body, found = unpack(event), state.fit()
+    body, found = unpack(event), fit_again(state)
     for name, logged, now in zip(("a", "b"), (body.a, body.b), found or (None, None), strict=True):
         if now is None or not math.isclose(logged, now, rel_tol=SAME_FIT, abs_tol=SAME_FIT):
             raise DivergedReplayError(event.seq, name, logged, now)

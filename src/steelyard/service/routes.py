@@ -100,7 +100,7 @@ class LeaseReply(msgspec.Struct, frozen=True):
 
 
 class SummaryReply(msgspec.Struct, frozen=True):
-    """A project as of its last commit."""
+    """A project as of its last commit; missing cells and unknown fields are counted since the service was started."""
 
     project: str
     events: int

@@ -342,7 +342,7 @@ def body_digest(path: str, body: bytes) -> bytes:
     return blake2b(path.encode("utf-8", "replace") + b"\n" + body, digest_size=16).digest()
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes | msgspec.Raw) -> Any:
     """The body as its Struct; 400 if it is no JSON, 422 if it is not of that form."""
     try:
         return decoder.decode(body)

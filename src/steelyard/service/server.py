@@ -49,6 +49,7 @@ UVICORN: dict[str, Any] = {
     "timeout_keep_alive": KEEP_ALIVE,
     "timeout_graceful_shutdown": STOP_SECONDS,
 }
+IN_USE = 4  # exit code: another server holds the folder
 Beside = Callable[[Runtime], Coroutine[Any, Any, None]]
 
 

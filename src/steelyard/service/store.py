@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from .events import Event
 from .questions import Question
 
+Refusals = list[tuple[int, int, str, str]]  # of a request: position, status, code and place
+
 
 class ProjectHead(NamedTuple):
     """A project and how far its log goes."""

@@ -21,10 +21,10 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from ..validation.values import invalid
+from .deciding import PATH_BYTES
 from .guess import is_number
 from .jobs import DecideJob, RefusedError, RowToDecide, StoreJob
 from .records import MOST_BYTES, Cell
-from .reducer import PATH_BYTES
 from .runtime import Runtime, SentRow
 from .settings import ProjectSettings
 from .sqlite import SQLiteStore

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import msgspec
-
 from ..errors import StateError, SteelyardError
 from .champion_model import Champion, read_champion
 from .events import Decide, Kind, unpack
-from .projects import check_chain, first_event, rebuilt_tables, recomputed_before, replayed
+from .projects import check_chain, first_settings, rebuilt_tables, recomputed_before, replayed
 from .records import Cell, unpack_cells
 from .reducer import DivergedReplayError
-from .settings import ProjectSettings, changed_settings
+from .settings import changed_settings
 from .sqlite import SQLiteStore
 from .store import ProjectHead
 
+BROKEN = 3  # exit code: the log does not replay
 SAME_NUMBER = 1e-9  # what machines may differ by
 AT_ONCE = 1000  # rows that a champion is asked about
 
@@ -66,7 +65,7 @@ def check_champions(store: SQLiteStore, head: ProjectHead) -> tuple[int, int]:
     """Decisions of champions that were computed again, and that could not be; raises where one differs."""
     if not store.last_of_kind(head.id, (Kind.CHAMPION,)):
         return 0, 0
-    settings = msgspec.convert(unpack(first_event(store, head)).settings, ProjectSettings)
+    settings = first_settings(store, head)
     champion: Champion | None = None
     decides = False
     waiting: list[tuple[int, Decide, list[Cell]]] = []

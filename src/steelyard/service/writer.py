@@ -18,9 +18,10 @@ from .clock import Clock
 from .expected import FittedPair
 from .jobs import DecideJob, Job, RefusedError, StoreJob
 from .projects import Project, load_project
-from .reducer import State
 from .sqlite import SQLiteStore
-from .tasks import carry_out, decide_singles, single_and_new
+from .state import State
+from .task_decide import decide_singles, single_and_new
+from .tasks import carry_out
 
 GROUP = 512  # rows in one commit
 MOST_ROWS = 4096  # in the queue

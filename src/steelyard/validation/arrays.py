@@ -185,6 +185,21 @@ def check_scores(scores: NDArray[Any]) -> NDArray[Any]:
     return scores
 
 
+def check_linear_scores(classifier: Any, rows: Any) -> None:
+    """An error where the score of a linear classifier is no number: its sign, or a probability of 1, would hide it.
+
+    Whether a sum of such products is NaN or infinite depends on the processor, which may add without rounding first.
+    """
+    if hasattr(classifier, "coef_") and hasattr(classifier, "decision_function"):
+        check_scores(np.asarray(classifier.decision_function(rows)))
+
+
+def check_probabilities(classifier: Any, rows: Any) -> NDArray[np.float64]:
+    """Class probabilities of rows, none of which rests on numbers too large to compute with."""
+    check_linear_scores(classifier, rows)
+    return check_scores(np.asarray(classifier.predict_proba(rows), dtype=np.float64))
+
+
 def _quick_sum(values: NDArray[Any]) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.add.reduce(values, axis=None))

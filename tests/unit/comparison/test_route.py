@@ -104,6 +104,6 @@ def test_labels_are_encoded_at_the_door_and_rows_take_few_hops(
 
 
 def station(module: str) -> str:
-    """A module; the files of the page are one."""
-    page = "steelyard.comparison.page"
-    return page if module.startswith(page) else module
+    """A module; the files of the page are one, and so are those of the command line."""
+    whole = ("steelyard.comparison.page", "steelyard.cli")
+    return next((room for room in whole if module.startswith(room)), module)

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 from decimal import Decimal
 from pathlib import Path
@@ -234,6 +236,32 @@ def test_large_dictionaries_are_not_held_together(tmp_path: Path) -> None:
         return max(pa.total_allocated_bytes() - start for _ in iter_chunks(path, rows=1000, drop=["text"]))
 
     assert most(8) < 2 * most(1)
+
+
+READ_BY_A_THREAD = """
+import sys, threading
+from pathlib import Path
+from steelyard import iter_chunks
+def held():
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").open() if line.startswith("RssAnon"))
+def read(rows):
+    for _ in iter_chunks(sys.argv[1], rows=rows): pass
+read(50_000)
+before = held()
+thread = threading.Thread(target=read, args=(1000,))
+thread.start()
+thread.join()
+print(held() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell anonymous memory")
+def test_a_thread_that_has_read_a_file_leaves_its_memory_to_the_next(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).random((30, 50_000))  # distinct, so that each column has a large dictionary
+    path = saved(tmp_path, **{f"x{j}": column for j, column in enumerate(numbers)})
+    command = [sys.executable, "-c", READ_BY_A_THREAD, str(path)]
+    more = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert more < 4 << 10
 
 
 def test_max_bytes_counts_decoded_columns(tmp_path: Path) -> None:

@@ -78,8 +78,42 @@ def test_a_different_type_names_part_column_and_both_types(tmp_path: Path) -> No
     with pytest.raises(DataFileError, match=r"2.parquet: expected type int64 in column a, as in .*0.parquet; got str"):
         Parts(tmp_path).iter_chunks(target="y")
     parquet.write_table(pa.table({"b": [1], "y": ["p"]}), tmp_path / "2.parquet")
-    with pytest.raises(DataFileError, match=r"2.parquet: expected the 2 columns of .*0.parquet \(a, y\); got 'b'"):
+    expected = r"2.parquet: expected the 2 columns of .*0.parquet \(a, y\); got "
+    with pytest.raises(DataFileError, match=f"{expected}no 'a' and also 'b'"):
         Parts(tmp_path).iter_chunks(target="y")
+    for names, words in ((("a",), "no 'y'"), (("a", "y", "z"), "also 'z'"), (("y", "a"), "'y' in place of 'a'")):
+        parquet.write_table(pa.table({name: [1] for name in names}), tmp_path / "2.parquet")
+        with pytest.raises(DataFileError, match=expected + words):
+            Parts(tmp_path).iter_chunks(target="y")
+
+
+def test_parts_without_rows(tmp_path: Path) -> None:
+    written(tmp_path, p1_csv="a,y\n", p2_csv="a,y\n2,1\n", p3_csv="a,y\n")
+    assert [chunk.X.tolist() for chunk in Parts(tmp_path).iter_chunks(target="y")] == [[[2]]]
+    written(tmp_path, p3_csv="b,y\n")  # names are compared where no row is
+    with pytest.raises(DataFileError, match=r"p3.csv: expected the 2 columns of .*p1.csv \(a, y\); got no 'a'"):
+        Parts(tmp_path).iter_chunks(target="y")
+    written(tmp_path, p3_csv="")
+    with pytest.raises(DataFileError, match=r"p3.csv: expected the names of columns; got an empty file. Remove it"):
+        Parts(tmp_path).iter_chunks(target="y")
+    written(tmp_path / "json", **{"1.jsonl": "", "2.jsonl": '{"a": 2, "y": 1}\n'})
+    assert [chunk.X.tolist() for chunk in Parts(tmp_path / "json").iter_chunks(target="y")] == [[[2]]]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view"])
+def test_strings_of_any_layout_are_text(tmp_path: Path, kind: str) -> None:
+    parquet.write_table(pa.table({"t": pa.array(["u", None], kind), "y": [0, 1]}), tmp_path / "0.parquet")
+    parquet.write_table(pa.table({"t": pa.array(["v"]), "y": [0]}), tmp_path / "1.parquet")
+    assert Parts(tmp_path).schema() == {"t": "text", "y": "number"}
+    assert read_table(tmp_path, target="y").nominal == {"t": ("u", "v")}
+
+
+def test_labels_that_no_double_holds_are_refused_or_text(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "y": [2**60, -(2**61)]}), tmp_path / "0.parquet")
+    hint = r"Read them as text with nominal=\['y'\]"
+    with pytest.raises(DataFileError, match=rf"labels within 2\^53 in column y; got -{2**61}\. {hint}"):
+        Parts(tmp_path).count_labels("y")
+    assert Parts(tmp_path).count_labels("y", nominal=["y"]) == {str(-(2**61)): 1, str(2**60): 1}
 
 
 def test_a_column_that_is_empty_at_first_takes_the_kind_of_later_parts(tmp_path: Path) -> None:
@@ -195,6 +229,16 @@ def test_a_part_that_changed_or_vanished_is_named(tmp_path: Path) -> None:
         list(parts.iter_chunks())
 
 
+@pytest.mark.parametrize("length", [2 * 10_000, 2 * 40_000])
+def test_a_part_that_is_cut_at_the_end_of_a_line_while_it_is_read_is_named(tmp_path: Path, length: int) -> None:
+    written(tmp_path, p1_csv="a\n" + "1\n" * 1_000_000)  # larger than what is read ahead
+    chunks = Parts(tmp_path).iter_chunks(rows=1000)
+    next(chunks)
+    os.truncate(tmp_path / "p1.csv", length)
+    with pytest.raises(DataFileError, match=r"p1.csv: expected a file as it was when the parts were listed"):
+        list(chunks)
+
+
 def test_urls_are_read_through_fsspec() -> None:
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
@@ -208,6 +252,14 @@ def test_urls_are_read_through_fsspec() -> None:
             whole = read_table(url, target="y")
             assert (whole.X.tolist(), whole.y.tolist(), whole.features) == ([[1, 0], [2, 1]], [0, 1], ("a", "day"))
         assert len(Parts("memory://rows").fingerprint()) == 64
+        listed = Parts("memory://rows")
+        with memory.open("/rows/day=0/part.csv", "wb") as file:
+            file.write(b"a,y\n1,0\n2,0\n")
+        with pytest.raises(DataFileError, match=r"/rows/day=0/part.csv: expected a file as it was when"):
+            listed.read(target="y")
+        memory.rm("/rows/day=0/part.csv")
+        with pytest.raises(DataNotFoundError, match=r"/rows/day=0/part.csv does not exist"):
+            listed.read(target="y")
         with memory.open("/bad/part.csv", "wb") as file:
             file.write(b"a,b\n1\n")
         with pytest.raises(DataFileError, match=r"part.csv, line 2: expected 2 cells"):

@@ -47,7 +47,7 @@ def test_every_form_of_rows_gets_the_same_decisions(tmp_path) -> None:  # type: 
 
 @pytest.mark.parametrize("candidate", ["expected cost", "linear SVC", "CS-LDM"])
 def test_rows_too_large_to_compute_with_are_an_error_and_never_decided_by_nan(candidate: str) -> None:
-    """One column more, one less than every other: the sum of both is not a number, and the sign of that no answer."""
+    """One column more, one less than every other: their sum is NaN or infinite, and the sign of that no answer."""
     X = RNG.normal(size=(40, 2))
     y = np.where(X[:, 0] > X[:, 1], "bad", "good")
     learner = {

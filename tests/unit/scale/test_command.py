@@ -130,6 +130,22 @@ def test_text_scale_and_row_costs_on_the_command_line(mixed: Path, tmp_path: Pat
         run("predict", model, mixed, "--jobs", 1, "--proba", "--out", out)
 
 
+def test_a_column_of_numbers_read_as_categories(mixed: Path, tmp_path: Path) -> None:
+    for i, path in enumerate(sorted(mixed.iterdir())):
+        lines = path.read_text().splitlines()
+        path.write_text(
+            "\n".join([f"{lines[0]},shop", *(f"{line},{2**60 + (i + j) % 3}" for j, line in enumerate(lines[1:]))])
+        )
+    model, given = (
+        tmp_path / "m.steelyard",
+        ["--target", "y", "--update", "AROW", "--quiet", "--out", tmp_path / "m.steelyard"],
+    )
+    assert run("fit", mixed, *given, "--category", "shop").exit_code == 0
+    state: Any = load_model(model)
+    assert set(state.encoder.nominal) == {"town", "shop"}
+    assert run("score", model, mixed, "--target", "y", "--json", "--jobs", 1).exit_code == 0
+
+
 def test_compare_on_parts_from_the_command_line(mixed: Path, tmp_path: Path) -> None:
     given = ["--target", "y", "--costs", "fn=5,fp=1", "--sample", 100, "--effort", 6, "--folds", 3, "--no-blend"]
     candidates = ["--candidates", "logistic regression, C=1", "--candidates", "arow"]

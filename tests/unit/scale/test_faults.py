@@ -5,8 +5,10 @@ import io
 import json
 import multiprocessing
 import os
+import sys
 import threading
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,15 +27,18 @@ from steelyard import (
     InvalidInputError,
     OnlineClassifier,
     StateError,
+    mean_cost,
 )
 from steelyard.data import Parts, iter_chunks
 from steelyard.files import Node, write_container
-from steelyard.scale import fit_parts, job, lbfgs
+from steelyard.scale import fit_parts, job, lbfgs, predict_parts, score_parts
 from steelyard.scale.dask import ClusterExecutor
 from steelyard.scale.job import WorkFolder, read_note, write_note
 from steelyard.scale.lanes import run_lane
+from steelyard.scale.predict import predict_part
 from steelyard.scale.progress import Progress
 from steelyard.scale.rows import join_sums
+from steelyard.scale.score import score_part
 from steelyard.scale.tasks import run_tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore:lanes of about")  # these are short, to be quick
@@ -219,6 +224,41 @@ def fail_second(i: int) -> int:
     if i == 1:
         raise KilledWorker
     return i
+
+
+def test_a_script_that_its_processes_run_again_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("fit_parts(...)\n")
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
+    given: Any = {"names": ["part-0"], "kind": "parts", "work": "", "on_done": done}
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(ClusterLost, match=r"each runs this script again .* below `if __name__ == \"__main__\":`"):
+            run_tasks(pool, fail, [(BrokenProcessPool(),)], **given)
+        script.write_text('if __name__ == "__main__":\n    fit_parts(...)\n')
+        with pytest.raises(ClusterLost, match=r"more memory to each worker\.$"):  # nothing is kept, and none said to be
+            run_tasks(pool, fail, [(BrokenProcessPool(),)], **given)
+
+
+def test_a_folder_that_workers_do_not_see_or_nobody_may_write_to(tmp_path: Path) -> None:
+    words = r"must hold {} wherever work is done; it does not\. Give a folder that all machines see"
+    tasks = {"job.json": (run_lane, 0, 0), "_job.json": (predict_part, 0), "_score.json": (score_part, 0)}
+    for name, (task, *given) in tasks.items():
+        with pytest.raises(StateError, match=words.format(name)):
+            task(str(tmp_path), *given)
+    folder, no_folder = parquet(tmp_path / "p"), tmp_path / "file"
+    no_folder.write_text("")
+    learner: Any = OnlineClassifier(AROW()).start(3, [0, 1])
+    with ThreadPoolExecutor(1) as pool:
+        for place in (no_folder, no_folder / "w"):
+            unusable = pytest.raises(
+                StateError, match=rf"{place} must be a folder for files; got .*\. Give one that you"
+            )
+            with unusable:
+                fit_parts(learner, folder, target="y", work=place, executor=pool)
+            with unusable:
+                predict_parts(learner, folder, place, target="y", executor=pool)
+            with unusable:
+                score_parts(learner, folder, [mean_cost], target="y", work=place, executor=pool)
 
 
 def test_an_interrupt_takes_back_what_has_not_begun() -> None:

@@ -143,6 +143,8 @@ def test_short_lanes_are_not_quiet(folder: Path, monkeypatch: pytest.MonkeyPatch
         given: Any = {"target": "y", "lanes": 4, "executor": pool, "progress": False}
         with pytest.warns(UserWarning, match=r"lanes of about 57 rows are short: below 5,000 .* Use lanes=1 here"):
             fit_parts(OnlineClassifier(AROW()), folder, **given)
+        with pytest.warns(UserWarning, match=r"lanes of about 115 rows are short"):  # each row counts once
+            fit_parts(OnlineClassifier(AROW()), folder, **given | {"lanes": 2})
         monkeypatch.setattr(fit_module, "LONG", 57)
         fit_parts(OnlineClassifier(AROW()), folder, **given)
 

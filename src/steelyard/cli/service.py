@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .cli_options import MOST_SEED, Overwrite, complete_column
-from .deferred import deferred
-from .validation.values import invalid, require
+from ..deferred import deferred
+from ..validation.values import invalid, require
+from .options import MOST_SEED, Overwrite, complete_column
 
 service_app = typer.Typer(
     name="service", help="Projects of `steelyard serve`.", no_args_is_help=True, rich_markup_mode=None
@@ -49,8 +51,8 @@ def serve(
     Exit codes: 0 stopped, 3 the log does not replay, 4 another server holds the folder, 70 a commit failed: start it
     again, it goes on from the log.
     """
-    _need_serve()
-    from .service.command import run_demo, run_serve
+    with _serve_extra():
+        from ..service.command_serve import run_demo, run_serve
 
     if (tail is None) != (project is None) or (demo and tail is not None):
         raise invalid(
@@ -64,15 +66,17 @@ def serve(
     raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy, followed))
 
 
-def _need_serve() -> None:
+@contextmanager
+def _serve_extra() -> Iterator[None]:
+    """Import modules of the service in this block: the extra must be there, and what no command uses waits."""
     for module in ("msgspec", "apsw", "starlette", "uvicorn", "prometheus_client", "argon2"):
         require(module, why="steelyard serve", extra="serve")
     with deferred(*UNUSED):
-        from .service import command  # noqa: F401  (for the commands, which import what they need of it)
+        yield
 
 
 def _place(data: Path, database: str | None) -> Any:
-    from .service.places import place_of
+    from ..service.places import place_of
 
     return place_of(data, database)
 
@@ -107,8 +111,8 @@ def _service_new(
     as_json: Annotated[bool, typer.Option("--json", help="Print the tokens as JSON.")] = False,
 ) -> None:
     """Make a project and print a token for each role, this once."""
-    _need_serve()
-    from .service.command import run_new, settings_from
+    with _serve_extra():
+        from ..service.command_project import run_new, settings_from
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
@@ -138,10 +142,10 @@ def _service_push(
     overwrite: Overwrite = False,
 ) -> None:
     """Send rows and write their decisions; sent again, a file goes on where it stopped."""
-    _need_serve()
-    from .files import check_new, check_paths, write_atomically
-    from .models.outputs import holds_decisions
-    from .service.command import run_push
+    with _serve_extra():
+        from ..service.command_rows import run_push
+    from ..files import check_new, check_paths, write_atomically
+    from ..models.outputs import holds_decisions
 
     sent: dict[str, Any] = {"url": url, "token": token, "project": project, "id_column": id}
     sent |= {"texts": text or [], "patience": patience}
@@ -166,8 +170,8 @@ def _service_token(
     revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
 ) -> None:
     """Make a token of one project and one role, or revoke one; also while the service runs."""
-    _need_serve()
-    from .service.command import run_token
+    with _serve_extra():
+        from ..service.command_project import run_token
 
     run_token(_place(data, database), project, role, days, revoke)
 
@@ -184,8 +188,8 @@ def _service_person(
     url: Annotated[str, typer.Option(help="Address of the service, for the link.")] = "http://127.0.0.1:8321",
 ) -> None:
     """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
-    _need_serve()
-    from .service.command import run_person
+    with _serve_extra():
+        from ..service.command_project import run_person
 
     run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
 
@@ -198,8 +202,8 @@ def _service_verify(
     head: Annotated[str | None, typer.Option(help="A head SEQ:CHAIN that was noted elsewhere.")] = None,
 ) -> None:
     """Compute every decision and table again from the log alone; exit code 0 if all agrees, else 3."""
-    _need_serve()
-    from .service.command import run_verify
+    with _serve_extra():
+        from ..service.command_log import run_verify
 
     raise typer.Exit(run_verify(_place(data, database), project, head))
 
@@ -215,8 +219,8 @@ def _service_erase(
     token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
 ) -> None:
     """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
-    _need_serve()
-    from .service.command import run_erase
+    with _serve_extra():
+        from ..service.command_rows import run_erase
 
     raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
@@ -232,8 +236,8 @@ def _service_champion(
     token: Annotated[str | None, typer.Option(help="An owner's token for --url; also STEELYARD_TOKEN.")] = None,
 ) -> None:
     """Have a frozen model decide, while the learner goes on learning from the labels."""
-    _need_serve()
-    from .service.command import run_champion
+    with _serve_extra():
+        from ..service.command_rows import run_champion
 
     raise typer.Exit(run_champion(_place(data, database), project, file, url=url, token=token, end=end))
 
@@ -245,8 +249,8 @@ def _service_backup(
     database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Copy the database, also while the service runs, and verify the copy."""
-    _need_serve()
-    from .service.command import run_backup
+    with _serve_extra():
+        from ..service.command_log import run_backup
 
     raise typer.Exit(run_backup(_place(data, database), file))
 
@@ -258,8 +262,8 @@ def _service_restore(
     database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Put a backup into an empty folder, and verify it."""
-    _need_serve()
-    from .service.command import run_restore
+    with _serve_extra():
+        from ..service.command_log import run_restore
 
     raise typer.Exit(run_restore(file, _place(data, database)))
 
@@ -271,8 +275,8 @@ def _service_export(
     database: Annotated[str | None, _DATABASE] = None,
 ) -> None:
     """Write every decision with its row and label as JSON lines."""
-    _need_serve()
-    from .service.command import run_export
+    with _serve_extra():
+        from ..service.command_log import run_export
 
     run_export(_place(data, database), project, sys.stdout)
 
@@ -284,7 +288,7 @@ def _service_unit(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port.")] = 8321,
 ) -> None:
     """Print a systemd unit that restarts the service whenever it ends."""
-    _need_serve()
-    from .service.command import unit_text
+    with _serve_extra():
+        from ..service.command_serve import unit_text
 
     typer.echo(unit_text(_place(data, database), port))

@@ -15,7 +15,7 @@ MOST_SEED = 2**32 - 1
 
 def complete_column(incomplete: str) -> list[str]:
     """Names of columns of the file that the line names before; none where it cannot be read."""
-    from .data import iter_chunks
+    from ..data import iter_chunks
 
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
@@ -33,6 +33,9 @@ def complete_column(incomplete: str) -> list[str]:
 
 Target = Annotated[
     str | None, typer.Option(help="The column of labels; not needed for LIBSVM.", autocompletion=complete_column)
+]
+Category = Annotated[
+    list[str] | None, typer.Option(help="A column of categories; may be repeated.", autocompletion=complete_column)
 ]
 Drop = Annotated[
     list[str] | None, typer.Option(help="A column to leave out; may be repeated.", autocompletion=complete_column)
@@ -60,3 +63,11 @@ Format = Annotated[
     str | None, typer.Option(help="csv, tsv, whitespace, jsonl, libsvm, arff, parquet or arrow; else from the name.")
 ]
 Cluster = Annotated[str | None, typer.Option(help="A Dask scheduler, e.g. tcp://127.0.0.1:8786.")]
+
+
+def check_reachable(cluster: str | None) -> None:
+    """A wrong address is said before what a command needs is loaded and its files are read, which takes longer."""
+    if cluster is not None:
+        from ..executors import check_address
+
+        check_address(cluster)

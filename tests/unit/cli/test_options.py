@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from forked import Forked
 
-from steelyard.cli_options import MOST_SEED
+from steelyard.cli.options import MOST_SEED
 
 
 @pytest.fixture(autouse=True)

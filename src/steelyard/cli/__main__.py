@@ -1,0 +1,5 @@
+"""``python -m steelyard.cli``."""
+
+from . import main
+
+main()
