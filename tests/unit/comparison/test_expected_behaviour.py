@@ -15,7 +15,7 @@ from steelyard.comparison import baselines, registry, schedule
 from steelyard.comparison.cache import FoldResult
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
-from steelyard.comparison.evaluation import CandidateRun, Work, evaluate, last_steps_seconds
+from steelyard.comparison.evaluation import CandidateRun, Work, evaluate, last_steps_seconds, refit_seconds
 from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
 from steelyard.comparison.learners import LEARNERS
 from steelyard.comparison.promise import Choice, promise
@@ -118,6 +118,15 @@ def test_the_page_fits_within_what_is_left_of_the_time(used: float, seconds: flo
     limited = replace(result, time_limit=20.0, runs=replace(result.runs, cpu_seconds=used))
     assert limited._page_seconds() == pytest.approx(seconds)
     assert replace(limited, time_limit=None)._page_seconds() == 10.0
+
+
+def test_a_fit_with_known_rounds_is_kept_back_for_by_less() -> None:
+    """All rows are 5/4 of a fold's, and boosting found its rounds before: three quarters of the time will do."""
+    proba = np.zeros((1, 2), dtype=np.float32)
+    plain, boosted = (FoldResult(proba, rounds, 4.0, 4.0, 0.0) for rounds in (None, 100))
+    assert refit_seconds([plain], 5) == pytest.approx(1.3 * 4.0)
+    assert refit_seconds([boosted, boosted], 5) == pytest.approx(0.75 * 1.3 * 4.0)
+    assert refit_seconds([plain], 3) > refit_seconds([plain], 5)
 
 
 def test_the_units_of_a_time_are_the_same_units_of_an_effort() -> None:
