@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string_view>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define STEELYARD_HAS_WIDE 1
@@ -29,8 +31,18 @@ inline Isa detected_isa() {
   return Isa::portable;
 }
 
+// STEELYARD_ISA=avx2 or portable keeps to narrower vectors, so that two machines give the same bits.
+inline Isa chosen_isa() {
+  const Isa found = detected_isa();
+  const char *asked = std::getenv("STEELYARD_ISA");
+  const std::string_view most = asked == nullptr ? "" : asked;
+  if (most == "portable")
+    return Isa::portable;
+  return most == "avx2" && found == Isa::avx512 ? Isa::avx2 : found;
+}
+
 inline Isa isa() {
-  static const Isa found = detected_isa();
+  static const Isa found = chosen_isa();
   return found;
 }
 

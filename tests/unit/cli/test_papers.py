@@ -1,0 +1,48 @@
+"""Kept digits are those of AVX2: `reproduce` keeps to it on processors with wider vectors."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli import papers
+
+NAMES = ("STEELYARD_ISA", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES")
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"), [("fpu avx2 avx512f avx512dq", True), ("fpu avx2 fma", False), (None, False)]
+)
+def test_wider_vectors_are_left_alone_unless_asked_for(
+    flags: str | None, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if flags is not None:
+        (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags} \n")
+    monkeypatch.setattr(papers, "_CPU", tmp_path / "cpuinfo")
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "SkylakeX")
+    papers._keep_to_avx2()
+    assert os.environ["OPENBLAS_CORETYPE"] == "SkylakeX"
+    assert ("STEELYARD_ISA" in os.environ) == ("NPY_DISABLE_CPU_FEATURES" in os.environ) == kept
+
+
+def test_solvers_keep_to_the_vectors_they_are_told() -> None:
+    """The answers of all widths agree as far as the solver goes."""
+    code = (
+        "import numpy as np, steelyard as sy\n"
+        "X = np.random.default_rng(0).normal(size=(80, 5)); y = X[:, 0] * X[:, 1] > 0\n"
+        "model = sy.CSSVMClassifier(C=10.0, gamma=0.2, tol=1e-8, dtype='float64').fit(X, y)\n"
+        "print(*map(repr, model.decision_function(X[:20]).tolist()))"
+    )
+    found = []
+    for isa in ("portable", "avx2", "widest"):
+        environment = os.environ | {"STEELYARD_ISA": isa}
+        shown = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        found.append([float(word) for word in shown.stdout.split()])
+    for other in found[1:]:
+        assert other == pytest.approx(found[0], abs=1e-6)
