@@ -379,7 +379,7 @@ def test_two_of_four_workers_killed_in_mid_lane(running: Cluster, folder: Path, 
 
 
 class KilledAfter:
-    """Kills processes as soon as the first lane is done."""
+    """Kills processes as soon as the first lane is noted as done."""
 
     def __init__(self, processes: list[Any], work: Path) -> None:
         self.processes, self.work = processes, work
@@ -393,7 +393,7 @@ class KilledAfter:
 
     def run(self) -> None:
         until = time.monotonic() + 300
-        while time.monotonic() < until and not list(self.work.glob("pass-000-lane-*.steelyard")):
+        while time.monotonic() < until and not list(self.work.glob("pass-000-lane-*.json")):
             time.sleep(0.002)
         for process in self.processes:
             end(process)

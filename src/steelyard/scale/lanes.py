@@ -140,13 +140,13 @@ def readable_parts(parts: Parts, options: dict[str, Any]) -> tuple[Parts, list[s
 
 def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardError:
     """The usual sentence about rows of a chunk, which begins at row ``start`` of a part, about those of the part."""
-    told = re.sub(r"\brow (\d+)\b", lambda found: f"row {start + int(found[1])}", str(error), count=1)
-    told = f"{told} Rows are those of {part.path}, counted from 0."
+    message = re.sub(r"\brow (\d+)\b", lambda found: f"row {start + int(found[1])}", str(error), count=1)
+    message = f"{message} Rows are those of {part.path}, counted from 0."
     kind = type(error)
     try:
-        return kind(told)
+        return kind(message)
     except TypeError:
-        return InvalidInputError(told)
+        return InvalidInputError(message)
 
 
 def chunk_labels(chunk: Dataset, classes: Sequence[Any]) -> NDArray[Any]:
