@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 # Kernels of NumPy, its BLAS and our solvers are chosen by the width of the processor's vectors, and their last bits
-# with them, which decide where two parameters are equally good. Kept runs are those of AVX2, which all machines have.
+# with them, which decide where two parameters are equally good; so does the number of threads that share a product.
+# Kept runs are those of AVX2, which all machines have, and of one thread a run.
 _AVX2 = {
     "STEELYARD_ISA": "avx2",
     "OPENBLAS_CORETYPE": "Haswell",
@@ -21,8 +22,9 @@ _AVX2 = {
 _CPU = Path("/proc/cpuinfo")
 
 
-def _keep_to_avx2() -> None:
-    """Have what is imported from now on use no wider vectors, unless the caller's environment says otherwise."""
+def _same_arithmetic() -> None:
+    """Have what is imported from now on use AVX2 and one thread, unless the caller's environment says otherwise."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if _CPU.exists() and " avx512f " in _CPU.read_text():
         for name, value in _AVX2.items():
             os.environ.setdefault(name, value)
@@ -58,7 +60,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Run a paper's tables and figures, print ours beside the printed and say what holds."""
-    _keep_to_avx2()
+    _same_arithmetic()
     from ..reproduction.command import Mode, one_item, run_reproduce
 
     papers = ("000", "001", "002", "003", "004") if paper == "all" else (paper,)

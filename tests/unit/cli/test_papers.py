@@ -9,8 +9,6 @@ import pytest
 
 from steelyard.cli import papers
 
-NAMES = ("STEELYARD_ISA", "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES")
-
 
 @pytest.mark.parametrize(
     ("flags", "kept"), [("fpu avx2 avx512f avx512dq", True), ("fpu avx2 fma", False), (None, False)]
@@ -20,13 +18,14 @@ def test_wider_vectors_are_left_alone_unless_asked_for(
 ) -> None:
     if flags is not None:
         (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags} \n")
-    monkeypatch.setattr(papers, "_CPU", tmp_path / "cpuinfo")
-    for name in NAMES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "SkylakeX")
-    papers._keep_to_avx2()
-    assert os.environ["OPENBLAS_CORETYPE"] == "SkylakeX"
-    assert ("STEELYARD_ISA" in os.environ) == ("NPY_DISABLE_CPU_FEATURES" in os.environ) == kept
+    environment = {"OPENBLAS_CORETYPE": "SkylakeX"}
+    with monkeypatch.context() as patch:
+        patch.setattr(papers, "_CPU", tmp_path / "cpuinfo")
+        patch.setattr(os, "environ", environment)
+        papers._same_arithmetic()
+    assert environment["OPENBLAS_CORETYPE"] == "SkylakeX"
+    assert environment["OPENBLAS_NUM_THREADS"] == "1"
+    assert ("STEELYARD_ISA" in environment) == ("NPY_DISABLE_CPU_FEATURES" in environment) == kept
 
 
 def test_solvers_keep_to_the_vectors_they_are_told() -> None:
