@@ -13,7 +13,7 @@ import typer
 
 # Kernels of NumPy, its BLAS and our solvers are chosen by the width of the processor's vectors, and their last bits
 # with them, which decide where two parameters are equally good; so does the number of threads that share a product.
-# Kept runs are those of AVX2, which all machines have, and of one thread a run.
+# Kept runs are those of AVX2, which nearly all have, and of one thread a run.
 _AVX2 = {
     "STEELYARD_ISA": "avx2",
     "OPENBLAS_CORETYPE": "Haswell",
