@@ -1,6 +1,8 @@
-"""For every test, and every example in a docstring: none is timed, and what it drew is closed."""
+"""For every test, and every example in a docstring: none is timed, what it drew is closed, what it set is unset."""
 
+import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -14,3 +16,15 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:  # None: a test that hides it
         pyplot.close("all")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Give the environment back: `reproduce` sets which instructions NumPy uses, and processes begun later inherit it."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        if dict(os.environ) != before:
+            os.environ.clear()
+            os.environ.update(before)
