@@ -8,7 +8,7 @@ import pytest
 from service_bench import settings_of
 from service_server import ThreadedServer, call, make_service
 
-from steelyard.service.routes import ROUTES
+from steelyard.service.http.routes import ROUTES
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from service_bench import THREE, Bench, settings_of
 from sklearn.base import clone
 
-from steelyard.service.jobs import (
+from steelyard.service.replay.questions import QuestionState
+from steelyard.service.writer.jobs import (
     AdjudicateJob,
     AnswerJob,
     AnswersReply,
@@ -32,8 +33,7 @@ from steelyard.service.jobs import (
     SettingsReply,
     ShadowJob,
 )
-from steelyard.service.projects import rebuilt_tables, replayed
-from steelyard.service.questions import QuestionState
+from steelyard.service.writer.projects import rebuilt_tables, replayed
 
 STEPS = int(os.environ.get("STEELYARD_SERVICE_STEPS", "2000"))
 KINDS = (
