@@ -17,8 +17,8 @@ from ..database.sqlite import DATABASE, SQLiteStore, make_schema, open_backup, o
 from ..log.events import Kind, unpack
 from ..log.records import RecordReader
 from ..people.access import SERVICE
-from ..writer.projects import first_settings
 from ..writer.verify import BROKEN, check_noted, verify_project, verify_service
+from .reading import read_project
 
 
 def run_verify(data: Place, project: str | None, noted: str | None) -> int:
@@ -126,12 +126,7 @@ def _restore_into_database(source: Path, url: str) -> int:
 
 def run_export(data: Place, project: str, out: TextIO) -> None:
     """Every decision of a project as JSON lines, from the folder itself."""
-    store = open_existing(data, readonly=True)
-    try:
-        head = store.project(project)
-        if head is None:
-            raise invalid("--project", "exist", project)
-        settings = first_settings(store, head)
+    with read_project(data, project) as (store, head, settings):
         labels, reader = settings.labels, RecordReader(settings)
         known = {item: label for item, state, _, _, label, _ in store.tables(head.id)["question"] if state == 1}
         for event, payload in store.history(head.id, 0):
@@ -142,5 +137,3 @@ def run_export(data: Place, project: str, out: TextIO) -> None:
                 line |= {"score": made.score, "chance": made.chance, "ask": made.ask, "model": made.model}
                 line |= {"label": None if label is None else labels[label], "row": reader.record(payload)}
                 out.write(json.dumps(line) + "\n")
-    finally:
-        store.close()

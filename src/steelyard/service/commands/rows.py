@@ -19,8 +19,8 @@ from ..server.server import IN_USE, FolderInUseError, hold
 from ..writer.champion_model import read_champion
 from ..writer.clock import Clock
 from ..writer.jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
-from ..writer.projects import first_settings
 from ..writer.writer import Writer, wait_for
+from .reading import read_project
 
 
 def run_push(
@@ -143,15 +143,8 @@ def _champion_job(data: Place, project: str, file: Path | None, raw: bytes) -> C
     """The job, once the model was held against the project."""
     if file is None:
         return ChampionJob(project, 0)
-    store = open_existing(data, readonly=True)
-    try:
-        head = store.project(project)
-        if head is None:
-            raise invalid("--project", "exist", project)
-        settings = first_settings(store, head)
-    finally:
-        store.close()
-    read_champion(raw, settings)
+    with read_project(data, project) as found:
+        read_champion(raw, found.settings)
     return ChampionJob(project, 0, sha256=sha256(raw).digest(), name=file.name[:100], body=raw)
 
 
