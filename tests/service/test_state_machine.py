@@ -224,6 +224,5 @@ TestServiceMachine = pytest.mark.filterwarnings("ignore::hypothesis.errors.NonIn
 TestServiceMachine.settings = settings(
     max_examples=max(1, STEPS // 40),
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
