@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -394,7 +396,20 @@ def _apply_all(store: SQLiteStore, head: ProjectHead, state: State, rows: dict[i
         if event.kind == Kind.FIT:
             _check_fit(state, event)
 
-    apply_all(state, store.history(head.id, state.seq, head.head), rows.__getitem__, look)
+    with _uncollected():
+        apply_all(state, store.history(head.id, state.seq, head.head), rows.__getitem__, look)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """A replay makes a few objects an event and no cycles: to look for cycles takes up to half of its time."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def _check_fit(state: State, event: Event) -> None:
