@@ -20,7 +20,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Give the environment back: `reproduce` sets which instructions NumPy uses, and processes begun later inherit it."""
+    """Give the environment back: `reproduce` sets which instructions NumPy uses, and later processes inherit it."""
     before = dict(os.environ)
     try:
         yield

@@ -28,7 +28,7 @@ import numpy as np
 from steelyard import Trace, estimate, mean_cost
 from steelyard.costs import Costs
 from steelyard.evaluate import Estimate, Interval, f_score, savings_score
-from steelyard.service.live import saved_interval
+from steelyard.service.numbers.live import saved_interval
 
 RESULTS = Path(__file__).parent / "results" / "cost_intervals.jsonl"
 LEAST_SIZE, LEAST_MISTAKES = 30, 6  # below, the service shows no number

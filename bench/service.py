@@ -235,8 +235,8 @@ def _():
 
 @candidate(WORK, "steelyard replay, an event", rounds=ROUNDS, summary=median)
 def _():
-    from steelyard.service.projects import replayed
-    from steelyard.service.sqlite import SQLiteStore
+    from steelyard.service.database.sqlite import SQLiteStore
+    from steelyard.service.writer.projects import replayed
 
     server, tokens, folder = service(NUMBERS)
     source = random.Random(0)

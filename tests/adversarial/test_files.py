@@ -42,7 +42,7 @@ from steelyard.streaming.session import Session
 
 MAX_BYTES = 1 << 20
 EXAMPLES = int(os.environ.get("STEELYARD_EXAMPLES", "60"))
-QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
 
 def outcome(read: Callable[[], Any]) -> Any:

@@ -20,11 +20,11 @@ from safetensors.numpy import load, save
 from service_bench import Bench, made_up, settings_of
 
 from steelyard.errors import InvalidInputError, StateError
-from steelyard.service.champion_model import read_champion
-from steelyard.service.checkpoints import pack_state, unpack_state
-from steelyard.service.command_log import run_backup, run_restore
-from steelyard.service.deciding import decide
-from steelyard.service.jobs import AnswerJob
+from steelyard.service.commands.log import run_backup, run_restore
+from steelyard.service.database.checkpoints import pack_state, unpack_state
+from steelyard.service.replay.deciding import decide
+from steelyard.service.writer.champion_model import read_champion
+from steelyard.service.writer.jobs import AnswerJob
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 SPARE = 200 << 20

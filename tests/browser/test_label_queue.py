@@ -22,9 +22,9 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "too
 from service_bench import settings_of  # noqa: E402
 from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
 
-from steelyard.service.events import Kind, unpack  # noqa: E402
-from steelyard.service.sqlite import SQLiteStore  # noqa: E402
-from steelyard.service.verify import verify_project  # noqa: E402
+from steelyard.service.database.sqlite import SQLiteStore  # noqa: E402
+from steelyard.service.log.events import Kind, unpack  # noqa: E402
+from steelyard.service.writer.verify import verify_project  # noqa: E402
 
 
 def asking(budget: int) -> Any:

@@ -20,9 +20,9 @@ from service_bench import Bench, made_up, settings_of  # noqa: E402
 from service_champion import bytes_of, fitted  # noqa: E402
 from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
 
-from steelyard.service.clock import Clock  # noqa: E402
-from steelyard.service.jobs import AnswerJob  # noqa: E402
-from steelyard.service.sqlite import SQLiteStore  # noqa: E402
+from steelyard.service.database.sqlite import SQLiteStore  # noqa: E402
+from steelyard.service.writer.clock import Clock  # noqa: E402
+from steelyard.service.writer.jobs import AnswerJob  # noqa: E402
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 LIVE = "document.getElementById('state').textContent === 'live'"

@@ -20,10 +20,10 @@ from service_bench import settings_of
 from service_server import ThreadedServer, call, code_for, make_person, make_service, visit
 
 from steelyard.client import Client
-from steelyard.service.clock import Clock
-from steelyard.service.people import add_person
-from steelyard.service.projects import create_project
-from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.people.people import add_person
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.projects import create_project
 
 Visits = Callable[[Any], list[dict[str, Any]]]
 STRINGS: list[str] = json.loads((Path(__file__).parent / "hostile_strings.json").read_text(encoding="utf-8"))

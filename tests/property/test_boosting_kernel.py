@@ -32,7 +32,7 @@ def data(seed: int, classes: int, missing: bool) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.__name__)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**31 - 1),
     st.lists(st.floats(0.05, 20), min_size=3, max_size=3),
@@ -60,7 +60,7 @@ def test_native_rounds_equal_the_template_bit_for_bit(variant, seed, costs, miss
     np.testing.assert_array_equal(native.decision_function(X), general.decision_function(X))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**31 - 1), hnp.arrays(np.float64, (120, 3), elements=st.floats(0, 5)))
 def test_costs_per_example_take_the_same_path(seed, rows):
     X, y = data(seed, 3, missing=False)
@@ -84,7 +84,7 @@ def test_four_hundred_rounds_with_weights_that_underflow():
         assert np.isfinite(model.predict_proba(X)).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**31 - 1), st.lists(st.floats(0.05, 1), min_size=3, max_size=3), st.booleans(), st.booleans())
 def test_a_population_answers_like_the_estimator_fitted_to_the_training_rows(seed, costs, missing, unpruned):
     X, y = data(seed, 3, missing)

@@ -12,7 +12,7 @@ import steelyard
 from steelyard import AdaBoostM1Classifier, AdaC2Classifier, AdaC2M1Classifier
 from steelyard.boosting import rules
 
-QUICK = settings(max_examples=15, deadline=None)
+QUICK = settings(max_examples=15)
 SEED = st.integers(0, 2**31 - 1)
 
 

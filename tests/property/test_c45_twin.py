@@ -293,7 +293,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problems(), OPTIONS)
 def test_same_tree_and_same_probabilities(problem: Any, options: dict[str, Any]) -> None:
     X, y, weight, nominal = problem

@@ -9,7 +9,7 @@ from sklearn import metrics
 import steelyard as sy
 from steelyard.evaluate._measure_forms import MEASURES
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 COST = st.floats(0.1, 50)
 
 

@@ -39,7 +39,7 @@ def written(rows: list[list[str]], quoting: int) -> bytes:
 
 
 @pytest.mark.parametrize("library", list(engines.ENGINES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(numbers, texts, odd_numbers).map(list), min_size=1, max_size=6),
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),

@@ -71,7 +71,7 @@ def close(value, expected, scale, tol=1e-6):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), POWERS, POWERS, POWERS, st.sampled_from([0.0, 0.5]), st.sampled_from(["linear", "rbf", "poly"]))
 def test_kernel_optimum_equals_an_independent_solver(problem, C, lambda1, lambda2, rho, kernel):
     X, examples = problem
@@ -82,7 +82,7 @@ def test_kernel_optimum_equals_an_independent_solver(problem, C, lambda1, lambda
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), POWERS, POWERS, POWERS, st.sampled_from([0.0, 0.5]), st.booleans())
 def test_linear_optimum_equals_an_independent_solver(problem, C, lambda1, lambda2, rho, as_sparse):
     X, examples = problem
@@ -118,7 +118,7 @@ def test_coordinate_solvers_reach_the_same_optimum(lambda1, lambda2):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), st.floats(0.01, 10.0))
 def test_greedy_equals_its_plain_twin(problem, C):
     X, examples = problem
@@ -141,7 +141,7 @@ def test_greedy_equals_its_plain_twin(problem, C):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), st.floats(0.01, 10.0))
 def test_algorithm1_equals_the_paper_line_by_line(problem, C):
     X, examples = problem
@@ -172,7 +172,7 @@ def test_algorithm1_equals_the_paper_line_by_line(problem, C):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems())
 def test_coordinate_passes_equal_their_plain_twins(problem):
     X, examples = problem
@@ -196,7 +196,7 @@ def test_coordinate_passes_equal_their_plain_twins(problem):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), st.floats(0.05, 2.0))
 def test_sdca_pass_solves_each_row_exactly(problem, stiffness):
     """After a row's step its tau is pull (gamma - centre), and nu is at the bound its margin asks for."""
@@ -226,7 +226,7 @@ def test_sdca_pass_solves_each_row_exactly(problem, stiffness):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), st.floats(0.01, 2.0))
 def test_smooth_hinge_equals_its_formula(problem, smooth):
     X, examples = problem
@@ -251,7 +251,7 @@ def test_smooth_hinge_equals_its_formula(problem, smooth):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(problems(), st.sampled_from([np.int32, np.int64]), st.integers(0, 3))
 def test_parts_of_sparse_rows_equal_those_rows_alone(problem, index, seed):
     X, examples = problem
@@ -292,7 +292,7 @@ def algorithm2(X, y, theta, slopes, i_of, j_of, eta0, average_from):
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     problems(), st.floats(0.001, 0.3), st.integers(0, 30), st.booleans(), st.sampled_from([0.05, 40.0]), st.booleans()
 )
@@ -343,7 +343,7 @@ def test_shuffle_equals_fisher_and_yates(count, seed):
     assert sorted(places) == list(range(count))
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(2, 40), st.booleans(), st.integers(0, 5))
 def test_pairs_are_drawn_independently_and_by_weight(count, weighted, seed):
     rng = np.random.default_rng(seed)

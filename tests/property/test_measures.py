@@ -16,7 +16,7 @@ FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
 imblearn_metrics = pytest.importorskip("imblearn.metrics")
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 NAMES = np.array(["ant", "bee", "cow", "dog"])
 
 

@@ -33,7 +33,7 @@ from steelyard import (
 )
 
 pytestmark = pytest.mark.kernel
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -40,7 +40,7 @@ from steelyard.rules import Rule
 
 pytestmark = pytest.mark.kernel
 updates, queries = public_rules.drawn(UpdateRule), public_rules.drawn(QueryRule)
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -107,7 +107,7 @@ def noisy_problem(seed: int, n_classes: int, rows_per_x: int = 7) -> tuple[Any, 
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from(["random", "balanced"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_a_filter_tree_of_exact_learners_is_the_bayes_rule(seed: int, n_classes: int, tournament: str) -> None:
     X, y, table, expected = noisy_problem(seed, n_classes)
     model = FilterTreeClassifier(DecisionTreeClassifier(), tournament=tournament, random_state=seed % 97)
@@ -116,7 +116,7 @@ def test_a_filter_tree_of_exact_learners_is_the_bayes_rule(seed: int, n_classes:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_all_pairs_of_exact_learners(seed: int, n_classes: int) -> None:
     X, y, table, expected = noisy_problem(seed, n_classes)
     at = np.arange(6.0)[:, None]
@@ -128,7 +128,7 @@ def test_all_pairs_of_exact_learners(seed: int, n_classes: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_cost_regression_with_exact_means_is_the_bayes_rule(seed: int, n_classes: int) -> None:
     X, y, table, expected = noisy_problem(seed, n_classes)
     # Classes that are never (or always) cheapest get a constant, so ask where every class is cheapest now and then.
@@ -147,7 +147,7 @@ def blobs(seed: int, n_classes: int = 3, n: int = 36) -> tuple[NDArray[np.float6
 @pytest.mark.kernel
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 1.0, 30.0]), st.integers(2, 4))
 @example(1797900, 30.0, 4)  # an example that is free in three machines at once: its three best classes are equal
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_one_vs_all_is_one_sided_regression_of_insensitive_costs(seed: int, lam: float, n_classes: int) -> None:
     """Paper 002, sec. 4: c[k] = 2 [y != k] - 1, here scaled to [0, 1]: half the loss, a quarter of |w|^2, so 2 lam."""
     X, y = blobs(seed, n_classes)
@@ -166,7 +166,7 @@ def test_one_vs_all_is_one_sided_regression_of_insensitive_costs(seed: int, lam:
 
 @pytest.mark.kernel
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 1.0, 30.0]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_raw_insensitive_costs_give_the_very_same_machines(seed: int, lam: float) -> None:
     X, y = blobs(seed)
     insensitive = 2.0 * (1 - np.eye(3))[y] - 1
@@ -196,7 +196,7 @@ def test_raw_insensitive_costs_give_the_very_same_machines(seed: int, lam: float
     ],
 )
 @given(seed=st.integers(0, 2**16))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_names_of_classes_do_not_matter(cls: Any, extra: dict[str, Any], seed: int) -> None:
     X, y = blobs(seed, 4, 40)
     matrix = random_costs(y, seed).matrix
@@ -214,7 +214,7 @@ def test_names_of_classes_do_not_matter(cls: Any, extra: dict[str, Any], seed: i
 
 @pytest.mark.parametrize("cls", [OneSidedClassifier, FilterTreeClassifier, AllPairsClassifier, SECOCClassifier])
 @given(seed=st.integers(0, 2**16), factor=st.sampled_from([0.5, 8.0]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_dearer_costs_are_a_weaker_regulariser(cls: Any, seed: int, factor: float) -> None:
     """Weights and lam count by their ratio; for scaled regression labels the unit of cost does not count at all."""
     X, y = blobs(seed)
@@ -238,7 +238,7 @@ def test_dearer_costs_are_a_weaker_regulariser(cls: Any, seed: int, factor: floa
     ],
 )
 @given(seed=st.integers(0, 2**32 - 1), lam=st.sampled_from([0.1, 1.0, 30.0]), kinds=st.integers(1, 3))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_repeated_examples_give_the_machines_of_all_rows(make: Any, seed: int, lam: float, kinds: int) -> None:
     """Rows occur often, with one or several cost rows each; a given kernel matrix is never merged."""
     rng = np.random.default_rng(seed)

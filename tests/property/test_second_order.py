@@ -28,7 +28,7 @@ from steelyard import (
 )
 
 pytestmark = pytest.mark.kernel
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 RULES: list[SecondOrderRule] = [AROW(0.7), SCW1(0.8, 0.8), SCW2(0.8, 0.8), ACOG(0.5, 0.9), ACOG(0.5, 0.9, "I")]
 
 

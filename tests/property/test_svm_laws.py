@@ -49,7 +49,7 @@ def problems(draw):
     return K, SVMProblem.classification(np.arange(n), side, upper)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.sampled_from([0.1, 1.0, 30.0]))
 def test_the_solver_finds_what_its_plain_twin_finds(given_problem, lam) -> None:
     K, problem = given_problem
@@ -68,7 +68,7 @@ def test_the_solver_finds_what_its_plain_twin_finds(given_problem, lam) -> None:
     assert -1e-9 * scale <= point.duality_gap <= 2 * tol * scale
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems())
 def test_certificates_bound_the_truth_even_when_stopped_early(given_problem) -> None:
     K, problem = given_problem
@@ -83,7 +83,7 @@ def test_certificates_bound_the_truth_even_when_stopped_early(given_problem) -> 
         assert point.primal_objective >= -least - slack
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems(), st.lists(st.sampled_from([0.01, 0.3, 1.0, 7.0, 1e4]), min_size=2, max_size=4))
 def test_every_point_of_a_path_is_optimal(given_problem, lambdas) -> None:
     K, problem = given_problem
@@ -94,7 +94,7 @@ def test_every_point_of_a_path_is_optimal(given_problem, lambdas) -> None:
         assert 0 <= point.duality_gap + 1e-8 <= 1e-4 * (1 + problem.upper.sum() / lam)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(), st.lists(st.sampled_from([0.1, 1.0, 30.0, 1e4, 1e7]), min_size=1, max_size=3))
 def test_the_violation_is_a_share_of_the_decisions_spread(given_problem, lambdas) -> None:
     K, problem = given_problem
@@ -117,7 +117,7 @@ def test_a_machine_that_decides_nothing_ends_after_a_slice_of_work() -> None:
     assert np.ptp(np.outer(x, x) @ point.coef) < 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 40), st.integers(0, 2**32 - 1))
 def test_kernel_matrices_do_not_depend_on_where_rows_stand(n, m, d, seed) -> None:
     rng = np.random.default_rng(seed)

@@ -15,16 +15,16 @@ from service_server import ThreadedServer, call, make_person, make_service, visi
 from typer.testing import CliRunner
 
 from steelyard import AROW, AskAll, Costs, InvalidInputError, OnlineClassifier, cli, load_model
-from steelyard.service.champion_model import MOST_BYTES, read_champion
-from steelyard.service.command_log import run_backup, run_restore, run_verify
-from steelyard.service.command_rows import run_champion
-from steelyard.service.events import unpack
-from steelyard.service.jobs import AnswerJob, ChampionJob, EraseJob, PromoteJob, SetJob, ShadowJob
-from steelyard.service.paired import shadow_comparisons
-from steelyard.service.projects import replayed
-from steelyard.service.reducer import DivergedReplayError
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import check_champions, verify_project
+from steelyard.service.commands.log import run_backup, run_restore, run_verify
+from steelyard.service.commands.rows import run_champion
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.events import unpack
+from steelyard.service.numbers.paired import shadow_comparisons
+from steelyard.service.replay.reducer import DivergedReplayError
+from steelyard.service.writer.champion_model import MOST_BYTES, read_champion
+from steelyard.service.writer.jobs import AnswerJob, ChampionJob, EraseJob, PromoteJob, SetJob, ShadowJob
+from steelyard.service.writer.projects import replayed
+from steelyard.service.writer.verify import check_champions, verify_project
 
 MIXED = {"columns": {"x": "number", "y": "number", "c": "category", "note": "shown"}, "hash_bits": 8}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from service_bench import Bench, settings_of
 
-from steelyard.service import copies
-from steelyard.service.jobs import AnswerJob
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.database import copies
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.writer.jobs import AnswerJob
+from steelyard.service.writer.verify import verify_project
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40, 10_000])

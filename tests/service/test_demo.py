@@ -8,10 +8,10 @@ import pytest
 from service_server import ThreadedServer, call, visit
 
 from steelyard.errors import InvalidInputError
-from steelyard.service import demo as demo_module
-from steelyard.service.clock import Clock
-from steelyard.service.demo import PERSON, VISITOR, Demo, prepare, source_of
-from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.sources import demo as demo_module
+from steelyard.service.sources.demo import PERSON, VISITOR, Demo, prepare, source_of
+from steelyard.service.writer.clock import Clock
 
 
 @pytest.fixture(autouse=True)

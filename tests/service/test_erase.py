@@ -10,14 +10,14 @@ from service_bench import Bench, HandClock, made_up, settings_of
 from service_server import ThreadedServer, call, make_service
 
 from steelyard.errors import StateError
-from steelyard.service.command_log import run_backup, run_verify
-from steelyard.service.command_rows import run_erase
-from steelyard.service.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
-from steelyard.service.projects import create_project, load_project, rebuilt_tables, replayed
-from steelyard.service.records import pack_cells
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
-from steelyard.service.writer import Writer
+from steelyard.service.commands.log import run_backup, run_verify
+from steelyard.service.commands.rows import run_erase
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.records import pack_cells
+from steelyard.service.writer.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
+from steelyard.service.writer.projects import create_project, load_project, rebuilt_tables, replayed
+from steelyard.service.writer.verify import verify_project
+from steelyard.service.writer.writer import Writer
 
 COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "text"}
 DAY = 86400

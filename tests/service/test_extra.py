@@ -38,7 +38,7 @@ def test_the_client_needs_the_standard_library_alone():
 def test_a_server_imports_nothing_that_only_other_commands_need():
     pytest.importorskip("apsw", reason="apsw is not installed: pip install 'steelyard[serve]'")
     code = (
-        "import sys, steelyard.service.command_serve\n"
+        "import sys, steelyard.service.commands.serve\n"
         "others = {'lightgbm', 'matplotlib', 'optuna', 'dask', 'psycopg', 'sklearn.ensemble', 'sklearn.linear_model',\n"
         "          'sklearn.model_selection', 'steelyard.comparison', 'steelyard.search', 'steelyard.boosting'}\n"
         "assert not others & set(sys.modules), others & set(sys.modules)"
@@ -54,7 +54,7 @@ def test_a_server_decides_and_learns_without_what_takes_half_of_a_start(folder):
         "from pathlib import Path\n"
         "from steelyard.cli.service import _serve_extra\n"
         "with _serve_extra():\n"
-        "    import steelyard.service.command_serve\n"
+        "    import steelyard.service.commands.serve\n"
         "others = {'pandas', 'pyarrow', 'scipy.stats', 'scipy.optimize', 'sklearn.metrics'}\n"
         "assert not others & set(sys.modules), others & set(sys.modules)\n"
         "from service_server import ThreadedServer, make_service\n"

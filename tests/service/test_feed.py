@@ -9,10 +9,10 @@ import time
 from service_bench import settings_of
 from service_server import ThreadedServer, call, make_service
 
-from steelyard.service import feed
-from steelyard.service.access import revoke_token
-from steelyard.service.clock import Clock
-from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.api import feed
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.people.access import revoke_token
+from steelyard.service.writer.clock import Clock
 
 LIMIT = 60  # seconds: hang protection
 

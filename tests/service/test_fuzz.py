@@ -8,7 +8,7 @@ import pytest
 from service_bench import settings_of
 from service_server import ThreadedServer, call, make_service
 
-from steelyard.service.routes import ROUTES
+from steelyard.service.http.routes import ROUTES
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 from hypothesis import HealthCheck, Phase, given, settings  # noqa: E402
@@ -45,7 +45,7 @@ def fuzz(operation, server, tokens, count):
     def state():
         return {name: value for name, value in reader.summary().items() if name not in refusals}
 
-    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @settings(max_examples=count, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
     @given(data=st.data(), role=st.sampled_from(ROLES), here=st.sampled_from([True] * 5 + [False]))
     def run(data, role, here):
         case = data.draw(operation.as_strategy())

@@ -8,10 +8,10 @@ import numpy as np
 
 from steelyard import Costs, load_dataset, mean_cost
 from steelyard.evaluate import estimate
-from steelyard.service.answering import answer
-from steelyard.service.deciding import decide
-from steelyard.service.settings import ProjectSettings
-from steelyard.service.state import State
+from steelyard.service.log.settings import ProjectSettings
+from steelyard.service.replay.answering import answer
+from steelyard.service.replay.deciding import decide
+from steelyard.service.replay.state import State
 from steelyard.trace import Trace
 
 ORDERS = int(os.environ.get("STEELYARD_SERVICE_ORDERS", "6"))  # 200 make the figures of the issue: 296, 204, 0.093

@@ -9,16 +9,16 @@ import pytest
 from service_bench import THREE, HandClock, made_up, settings_of
 
 from steelyard.errors import InvalidInputError, StateError
-from steelyard.service.clock import Clock
-from steelyard.service.command_log import run_verify
-from steelyard.service.command_project import run_new
-from steelyard.service.history import learned_from
-from steelyard.service.jobs import AnswerJob, DecideJob, RetractJob, RowToDecide, SetJob
-from steelyard.service.projects import create_project, load_project
-from steelyard.service.records import RecordReader, pack_cells
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.tasks import carry_out
-from steelyard.service.verify import verify_project
+from steelyard.service.commands.log import run_verify
+from steelyard.service.commands.project import run_new
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.records import RecordReader, pack_cells
+from steelyard.service.replay.history import learned_from
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import AnswerJob, DecideJob, RetractJob, RowToDecide, SetJob
+from steelyard.service.writer.projects import create_project, load_project
+from steelyard.service.writer.tasks.carry_out import carry_out
+from steelyard.service.writer.verify import verify_project
 
 CASES = {
     "numbers": settings_of(),
@@ -105,7 +105,7 @@ def test_a_changed_start_is_noticed(folder):
     store = SQLiteStore(folder)
     create_project(store, "p", settings, at=1, start=learned_from(settings, history(settings, 50), "label")[0])
     other = learned_from(settings, history(settings, 50, seed=9), "label")[0]
-    from steelyard.service.checkpoints import pack_state
+    from steelyard.service.database.checkpoints import pack_state
 
     other.seq = 1
     store.begin()

@@ -12,13 +12,13 @@ from service_bench import made_up, settings_of
 from service_server import ThreadedServer, call, make_person, make_service, visit
 
 from steelyard.client import ServiceError
-from steelyard.service.access import make_token, revoke_token
-from steelyard.service.clock import Clock
-from steelyard.service.command_log import run_backup, run_restore, run_verify
-from steelyard.service.projects import create_project
-from steelyard.service.routes import ROUTES
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.commands.log import run_backup, run_restore, run_verify
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.http.routes import ROUTES
+from steelyard.service.people.access import make_token, revoke_token
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.projects import create_project
+from steelyard.service.writer.verify import verify_project
 
 COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "shown", "skip": "ignored"}
 

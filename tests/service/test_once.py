@@ -12,9 +12,9 @@ import threading
 from service_bench import made_up, settings_of
 from service_server import ThreadedServer, make_service
 
-from steelyard.service.events import Kind, unpack
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.events import Kind, unpack
+from steelyard.service.writer.verify import verify_project
 
 REQUESTS = int(os.environ.get("STEELYARD_SERVICE_REQUESTS", "2000"))
 THREADS = 8

@@ -10,11 +10,11 @@ import pytest
 from service_bench import Bench, made_up, settings_of, snapshot_of
 
 from steelyard import Estimate, Trace, f_score, mean_cost, savings_score
-from steelyard.service import live
-from steelyard.service.jobs import AnswerJob
-from steelyard.service.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
-from steelyard.service.overview import costliest_kind, duration, lasts_till, overview
-from steelyard.service.records import cell_text
+from steelyard.service.log.records import cell_text
+from steelyard.service.numbers import live
+from steelyard.service.numbers.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
+from steelyard.service.numbers.overview import costliest_kind, duration, lasts_till, overview
+from steelyard.service.writer.jobs import AnswerJob
 
 
 def run(bench: Bench, rows: int, *, answered: bool = True, seed: int = 0) -> None:

@@ -10,9 +10,9 @@ from service_bench import settings_of
 from service_server import ThreadedServer, make_person, make_service, visit
 
 from steelyard.active import draw
-from steelyard.service.events import Decide
-from steelyard.service.owner import moment, why_asked
-from steelyard.service.pages import static_files
+from steelyard.service.log.events import Decide
+from steelyard.service.pages.owner import moment, why_asked
+from steelyard.service.pages.page import static_files
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 COLUMNS = {"x": "number", "note": "text"}

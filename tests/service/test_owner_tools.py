@@ -12,15 +12,15 @@ from service_bench import THREE, Bench, made_up, settings_of, snapshot_of
 from service_server import ThreadedServer, call, make_service
 
 from steelyard.evaluate.drift import stability_index
-from steelyard.service.drift import RECENT, REFERENCE, drift
-from steelyard.service.events import Fit, Kind, unpack
-from steelyard.service.expected import FittedPair, expected_costs, fit_pair
-from steelyard.service.jobs import AnswerJob, SetJob
-from steelyard.service.live import estimates
-from steelyard.service.projects import replayed
-from steelyard.service.reducer import DivergedReplayError
-from steelyard.service.verify import verify_project
-from steelyard.service.what_if import what_if
+from steelyard.service.log.events import Fit, Kind, unpack
+from steelyard.service.numbers.drift import RECENT, REFERENCE, drift
+from steelyard.service.numbers.live import estimates
+from steelyard.service.numbers.what_if import what_if
+from steelyard.service.replay.expected import FittedPair, expected_costs, fit_pair
+from steelyard.service.replay.reducer import DivergedReplayError
+from steelyard.service.writer.jobs import AnswerJob, SetJob
+from steelyard.service.writer.projects import replayed
+from steelyard.service.writer.verify import verify_project
 
 
 def labelled_rows(bench, count, seed=0, answered=True):

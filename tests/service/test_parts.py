@@ -13,10 +13,16 @@ from service_server import make_service
 from steelyard import load_dataset
 from steelyard.active import AskAsymmetric, AskAtLeast, QueryInput
 from steelyard.errors import InvalidInputError, StateError
-from steelyard.service import leases as leases_module
-from steelyard.service.budget_ledger import BudgetLedger
-from steelyard.service.clock import Clock
-from steelyard.service.jobs import (
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.records import BadRecordError, RecordReader, RowEncoder, pack_cells
+from steelyard.service.log.settings import read_settings
+from steelyard.service.numbers.live import estimates
+from steelyard.service.people import leases as leases_module
+from steelyard.service.people.leases import Leases
+from steelyard.service.replay.budget_ledger import BudgetLedger
+from steelyard.service.replay.pace import scaled_rule
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import (
     AnswerJob,
     CloseJob,
     DecideJob,
@@ -26,15 +32,9 @@ from steelyard.service.jobs import (
     RowToDecide,
     SetJob,
 )
-from steelyard.service.leases import Leases
-from steelyard.service.live import estimates
-from steelyard.service.pace import scaled_rule
-from steelyard.service.projects import create_project, load_project, replayed
-from steelyard.service.records import BadRecordError, RecordReader, RowEncoder, pack_cells
-from steelyard.service.settings import read_settings
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
-from steelyard.service.writer import Writer, wait_for
+from steelyard.service.writer.projects import create_project, load_project, replayed
+from steelyard.service.writer.verify import verify_project
+from steelyard.service.writer.writer import Writer, wait_for
 
 # -- estimates -------------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from collections import deque
 
 import numpy as np
 
-from steelyard.service.answering import answer
-from steelyard.service.deciding import decide
-from steelyard.service.payments import CLEAR, FRAUD, SHARE, STARTS, demo_settings, payment
-from steelyard.service.records import RecordReader, pack_cells
-from steelyard.service.state import State
+from steelyard.service.log.records import RecordReader, pack_cells
+from steelyard.service.replay.answering import answer
+from steelyard.service.replay.deciding import decide
+from steelyard.service.replay.state import State
+from steelyard.service.sources.payments import CLEAR, FRAUD, SHARE, STARTS, demo_settings, payment
 
 SEEDS = int(os.environ.get("STEELYARD_SERVICE_SEEDS", "3"))
 MINUTE = 1200  # rows

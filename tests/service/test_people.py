@@ -9,14 +9,22 @@ from service_bench import settings_of
 from service_server import ThreadedServer, Visitor, call, code_for, make_person, make_service, visit
 
 from steelyard.errors import InvalidInputError
-from steelyard.service.access import IDLE, LONGEST
-from steelyard.service.clock import Clock
-from steelyard.service.command_log import run_verify
-from steelyard.service.command_project import run_person
-from steelyard.service.login import TRIES, Tries, local_path
-from steelyard.service.people import LINK, add_person, first_owner, hash_password, make_link, people, set_password
-from steelyard.service.projects import create_project
-from steelyard.service.sqlite import SCHEMA, SQLiteStore, open_database
+from steelyard.service.commands.log import run_verify
+from steelyard.service.commands.project import run_person
+from steelyard.service.database.sqlite import SCHEMA, SQLiteStore, open_database
+from steelyard.service.pages.login import TRIES, Tries, local_path
+from steelyard.service.people.access import IDLE, LONGEST
+from steelyard.service.people.people import (
+    LINK,
+    add_person,
+    first_owner,
+    hash_password,
+    make_link,
+    people,
+    set_password,
+)
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.projects import create_project
 
 PASSWORD = "a long enough password"
 
@@ -194,7 +202,7 @@ def test_pages_have_their_headers_and_files_are_kept(served):
     packed = call(served.url, "GET", path, headers={"Accept-Encoding": "gzip"})
     assert (packed[1]["content-encoding"], len(packed[2]) < len(plain)) == ("gzip", True)
     assert call(served.url, "GET", "/static/0000000000000000/page.css")[0] == 404
-    assert call(served.url, "GET", path.replace("tokens.css", "..%2Fpages.py"))[0] == 404
+    assert call(served.url, "GET", path.replace("tokens.css", "..%2Fpage.py"))[0] == 404
     status, headers, _ = call(served.url, "GET", "/p/p/label?x=1", headers={"Accept": "text/html"})
     assert status in (303, 404)
 

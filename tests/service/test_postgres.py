@@ -20,9 +20,14 @@ from service_champion import bytes_of, crowned, fitted
 from service_server import ServerProcess, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
-from steelyard.service.command_log import run_backup, run_export, run_restore, run_verify
-from steelyard.service.copies import TABLES
-from steelyard.service.jobs import (
+from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
+from steelyard.service.database.copies import TABLES
+from steelyard.service.database.places import open_place, place_of, shown_place
+from steelyard.service.database.sqlite import SCHEMA, SQLiteStore
+from steelyard.service.numbers.overview import overview
+from steelyard.service.numbers.paired import shadow_comparisons
+from steelyard.service.people.people import add_person, give_role, make_link, people, set_active
+from steelyard.service.writer.jobs import (
     AdjudicateJob,
     AnswerJob,
     EraseJob,
@@ -32,19 +37,14 @@ from steelyard.service.jobs import (
     SetJob,
     ShadowJob,
 )
-from steelyard.service.overview import overview
-from steelyard.service.paired import shadow_comparisons
-from steelyard.service.people import add_person, give_role, make_link, people, set_active
-from steelyard.service.places import open_place, place_of, shown_place
-from steelyard.service.sqlite import SCHEMA, SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.writer.verify import verify_project
 
 MISSING = [name for name, found in (("PostgreSQL", programs()), ("psycopg", find_spec("psycopg"))) if found is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 KILLS = int(os.environ.get("STEELYARD_SERVICE_LEADER_KILLS", "3"))
 RESTARTS = int(os.environ.get("STEELYARD_SERVICE_RESTARTS", "2"))
 SILENCE = 3.0
-EXTRA = f"import steelyard.service.standby\nsteelyard.service.standby.SILENCE = {SILENCE}"
+EXTRA = f"import steelyard.service.server.standby\nsteelyard.service.standby.SILENCE = {SILENCE}"
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ from power_cut import CutVFS, Disk
 from service_bench import Bench, HandClock, made_up, settings_of
 from service_server import ServerProcess, ThreadedServer, call, free_port, make_service
 
-from steelyard.service.clock import Clock
-from steelyard.service.events import Kind, unpack
-from steelyard.service.jobs import AnswerJob
-from steelyard.service.projects import create_project, load_project
-from steelyard.service.sqlite import DATABASE, SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.database.sqlite import DATABASE, SQLiteStore
+from steelyard.service.log.events import Kind, unpack
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import AnswerJob
+from steelyard.service.writer.projects import create_project, load_project
+from steelyard.service.writer.verify import verify_project
 
 CUTS = int(os.environ.get("STEELYARD_SERVICE_CUTS", "50"))
 
@@ -101,7 +101,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 """
 BROKEN_SYNC = """
 import apsw
-from steelyard.service import sqlite
+from steelyard.service.database import sqlite
 class File(apsw.VFSFile):
     def __init__(self, name, flags):
         self.wal = (name.filename() if isinstance(name, apsw.URIFilename) else str(name)).endswith("-wal")

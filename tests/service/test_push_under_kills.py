@@ -16,11 +16,11 @@ from service_server import ServerProcess, free_port
 from typer.testing import CliRunner
 
 from steelyard import cli
-from steelyard.service.access import make_token
-from steelyard.service.clock import Clock
-from steelyard.service.command_rows import run_push
-from steelyard.service.guess import parse_cell
-from steelyard.service.jobs import AnswerJob
+from steelyard.service.commands.rows import run_push
+from steelyard.service.log.guess import parse_cell
+from steelyard.service.people.access import make_token
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import AnswerJob
 
 ROWS = int(os.environ.get("STEELYARD_SERVICE_PUSHED", "1500"))  # 10,000 with 10 kills by hand
 KILLS = int(os.environ.get("STEELYARD_SERVICE_PUSH_KILLS", "3"))

@@ -11,8 +11,8 @@ from service_bench import Bench, settings_of
 from typer.testing import CliRunner
 
 from steelyard import cli
-from steelyard.service.guess import parse_cell
-from steelyard.service.jobs import AnswerJob
+from steelyard.service.log.guess import parse_cell
+from steelyard.service.writer.jobs import AnswerJob
 
 WORDS = ["your", "parcel", "is", "held", "pay", "fee", "now", "pin", "thanks", "for", "lunch", "rent", "card", "friend"]
 KINDS = {

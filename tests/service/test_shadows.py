@@ -15,14 +15,14 @@ from steelyard import AskAll, OnlineClassifier, OnlineCostClassifier, QueryRule
 from steelyard.costs import Costs
 from steelyard.models.parsing import update_rule
 from steelyard.online import NUMERICS
-from steelyard.service.checkpoints import pack_state, unpack_state
-from steelyard.service.command_log import run_backup, run_restore
-from steelyard.service.jobs import AnswerJob, EraseJob, EventReply, PromoteJob, RetractJob, SetJob, ShadowJob
-from steelyard.service.live import LEAST_SIZE, effective_size
-from steelyard.service.paired import _shown, mean_difference, shadow_comparisons
-from steelyard.service.projects import replayed
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
+from steelyard.service.commands.log import run_backup, run_restore
+from steelyard.service.database.checkpoints import pack_state, unpack_state
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.numbers.live import LEAST_SIZE, effective_size
+from steelyard.service.numbers.paired import _shown, mean_difference, shadow_comparisons
+from steelyard.service.writer.jobs import AnswerJob, EraseJob, EventReply, PromoteJob, RetractJob, SetJob, ShadowJob
+from steelyard.service.writer.projects import replayed
+from steelyard.service.writer.verify import verify_project
 from steelyard.trace import Trace
 
 MIXED = {"columns": {"x": "number", "y": "number", "c": "category"}, "hash_bits": 8}

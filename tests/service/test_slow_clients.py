@@ -11,7 +11,7 @@ import pytest
 from service_bench import settings_of
 from service_server import ThreadedServer, call, make_service
 
-from steelyard.service.deadline import DeadlineProtocol
+from steelyard.service.http.deadline import DeadlineProtocol
 
 SLOW = int(os.environ.get("STEELYARD_SERVICE_SLOW", "60"))
 

@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from service_bench import THREE, Bench, settings_of
 from sklearn.base import clone
 
-from steelyard.service.jobs import (
+from steelyard.service.replay.questions import QuestionState
+from steelyard.service.writer.jobs import (
     AdjudicateJob,
     AnswerJob,
     AnswersReply,
@@ -32,8 +33,7 @@ from steelyard.service.jobs import (
     SettingsReply,
     ShadowJob,
 )
-from steelyard.service.projects import rebuilt_tables, replayed
-from steelyard.service.questions import QuestionState
+from steelyard.service.writer.projects import rebuilt_tables, replayed
 
 STEPS = int(os.environ.get("STEELYARD_SERVICE_STEPS", "2000"))
 KINDS = (
@@ -224,6 +224,5 @@ TestServiceMachine = pytest.mark.filterwarnings("ignore::hypothesis.errors.NonIn
 TestServiceMachine.settings = settings(
     max_examples=max(1, STEPS // 40),
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )

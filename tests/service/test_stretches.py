@@ -8,14 +8,14 @@ import random
 import pytest
 from service_bench import THREE, Bench, HandClock, settings_of
 
-from steelyard.service import reducer
-from steelyard.service.jobs import AnswerJob, DecideJob, DecisionReply, RefusedError, RowToDecide
-from steelyard.service.projects import create_project, replayed
-from steelyard.service.records import pack_cells
-from steelyard.service.reducer import DivergedReplayError
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.verify import verify_project
-from steelyard.service.writer import Writer
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.records import pack_cells
+from steelyard.service.replay import reducer
+from steelyard.service.replay.reducer import DivergedReplayError
+from steelyard.service.writer.jobs import AnswerJob, DecideJob, DecisionReply, RefusedError, RowToDecide
+from steelyard.service.writer.projects import create_project, replayed
+from steelyard.service.writer.verify import verify_project
+from steelyard.service.writer.writer import Writer
 
 COLUMNS = {"x": "number", "y": "number"}
 PROJECTS = {

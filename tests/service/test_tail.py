@@ -17,15 +17,15 @@ from service_server import ServerProcess, ThreadedServer, call, free_port, make_
 
 from steelyard import cli
 from steelyard.errors import InvalidInputError
-from steelyard.service import tail as tail_module
-from steelyard.service.checkpoints import pack_state, unpack_state
-from steelyard.service.clock import Clock
-from steelyard.service.command_log import run_verify
-from steelyard.service.command_serve import run_serve
-from steelyard.service.projects import replayed
-from steelyard.service.records import RecordReader
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.tail import CHUNK, HEAD, FollowedFile, Tail
+from steelyard.service.commands.log import run_verify
+from steelyard.service.commands.serve import run_serve
+from steelyard.service.database.checkpoints import pack_state, unpack_state
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.records import RecordReader
+from steelyard.service.sources import tail as tail_module
+from steelyard.service.sources.tail import CHUNK, HEAD, FollowedFile, Tail
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.projects import replayed
 
 KILLS = int(os.environ.get("STEELYARD_SERVICE_TAIL_KILLS", "8"))
 KINDS = {"n": "number", "c": "category", "note": "shown"}
@@ -289,7 +289,7 @@ def test_kills_neither_lose_nor_repeat_a_row(folder, tmp_path):
     path = tmp_path / "rows.jsonl"
     make_service(folder, settings=settings_of(columns=KINDS, hash_bits=6, budget=5000, expected_rows=100_000))
     extra = (
-        "import functools; import steelyard.service.tail as tail; tail.LOOK_EVERY, tail.GRACE = 0.02, 0.1;"
+        "import functools; import steelyard.service.sources.tail as tail; tail.LOOK_EVERY, tail.GRACE = 0.02, 0.1;"
         f" run_serve = functools.partial(run_serve, tail=(Path({str(path)!r}), 'p'))"
     )
     server, source = ServerProcess(folder, free_port(), extra=extra), random.Random(0)

@@ -10,12 +10,12 @@ from service_server import ThreadedServer, call, make_service
 
 from steelyard.client import ServiceError
 from steelyard.errors import InvalidInputError
-from steelyard.service.agreement import krippendorff_alpha
-from steelyard.service.jobs import AdjudicateJob, AnswerJob, CloseJob, RenewJob, RetractJob, SetJob
-from steelyard.service.live import labelled
-from steelyard.service.overview import overview
-from steelyard.service.projects import rebuilt_tables, replayed
-from steelyard.service.questions import QuestionState
+from steelyard.service.numbers.agreement import krippendorff_alpha
+from steelyard.service.numbers.live import labelled
+from steelyard.service.numbers.overview import overview
+from steelyard.service.replay.questions import QuestionState
+from steelyard.service.writer.jobs import AdjudicateJob, AnswerJob, CloseJob, RenewJob, RetractJob, SetJob
+from steelyard.service.writer.projects import rebuilt_tables, replayed
 
 DAY = 86400
 ASK_ALL = {"pace": False, "query": "AskAll()", "budget": 40}

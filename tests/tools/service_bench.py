@@ -6,16 +6,16 @@ import os
 import random
 from pathlib import Path
 
-from steelyard.service.clock import Clock
-from steelyard.service.events import Kind, unpack
-from steelyard.service.jobs import DecideJob, RefusedError, RowToDecide
-from steelyard.service.projects import create_project, load_project
-from steelyard.service.records import BadRecordError, pack_cells
-from steelyard.service.settings import ProjectSettings
-from steelyard.service.sqlite import SQLiteStore
-from steelyard.service.tasks import carry_out
-from steelyard.service.verify import verify_project
-from steelyard.service.writer import Snapshot, shadow_heads
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.events import Kind, unpack
+from steelyard.service.log.records import BadRecordError, pack_cells
+from steelyard.service.log.settings import ProjectSettings
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import DecideJob, RefusedError, RowToDecide
+from steelyard.service.writer.projects import create_project, load_project
+from steelyard.service.writer.tasks.carry_out import carry_out
+from steelyard.service.writer.verify import verify_project
+from steelyard.service.writer.writer import Snapshot, shadow_heads
 
 TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
 THREE = {"classes": ["a", "b", "c"], "costs": [[0, 1, 5], [2, 0, 1], [3, 1, 0]], "update": "CSOGD1(eta=0.2)"}

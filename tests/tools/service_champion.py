@@ -13,7 +13,7 @@ from steelyard import Costs, ExpectedCostClassifier
 from steelyard.models.model import Model
 from steelyard.models.schema import read_columns
 from steelyard.models.training import summarize
-from steelyard.service.jobs import ChampionJob
+from steelyard.service.writer.jobs import ChampionJob
 
 
 def fitted(classes=("good", "fraud"), *, fn=10, fp=1, names=("x", "y"), category=False):

@@ -15,14 +15,14 @@ from forked import Forked
 from service_bench import settings_of
 
 from steelyard.client import Client
-from steelyard.service.access import ROLES, make_token
-from steelyard.service.clock import Clock
-from steelyard.service.people import add_person, give_role, make_link
-from steelyard.service.places import open_place
-from steelyard.service.projects import create_project
-from steelyard.service.server import Service, bind
-from steelyard.service.settings import ProjectSettings
-from steelyard.service.sqlite import SQLiteStore
+from steelyard.service.database.places import open_place
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.settings import ProjectSettings
+from steelyard.service.people.access import ROLES, make_token
+from steelyard.service.people.people import add_person, give_role, make_link
+from steelyard.service.server.server import Service, bind
+from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.projects import create_project
 
 
 def make_service(folder: Path | str, slug: str = "p", settings: ProjectSettings | None = None) -> dict[str, str]:
@@ -119,7 +119,7 @@ PATIENCE = 120.0  # seconds till a server must have ended
 SERVE = """
 import sys
 from pathlib import Path
-from steelyard.service.command_serve import run_serve
+from steelyard.service.commands.serve import run_serve
 {extra}
 place = sys.argv[1] if "://" in sys.argv[1] else Path(sys.argv[1])
 sys.exit(run_serve(place, "127.0.0.1", int(sys.argv[2]), [], None, None))
@@ -137,7 +137,7 @@ class ServerProcess:
     def start(self) -> bool:
         """Whether it serves; False if it has ended at once."""
         self.close()
-        self._process = Forked(*self._given, modules=("steelyard.service.command_serve",))
+        self._process = Forked(*self._given, modules=("steelyard.service.commands.serve",))
         return self._process.stdout.readline().startswith("serving")
 
     def end(self) -> int:

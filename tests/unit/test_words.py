@@ -53,10 +53,10 @@ HERE = {
     ("reduction/deduplication.py", "found"): "a function inside another",
     ("report/report.py", "table"): "a table of a report",
     ("reduction/scheme.py", "constant"): "the answer that ignores the row",
-    ("service/jobs.py", "Problem"): "problem details of HTTP (RFC 9457)",
-    ("service/jobs.py", "jobs"): "jobs of the writer",
-    ("service/pace.py", "pace"): "the setting of a project, as the HTTP interface has it",
-    ("service/records.py", "read"): "the method of a reader",
+    ("service/writer/jobs.py", "Problem"): "problem details of HTTP (RFC 9457)",
+    ("service/writer/jobs.py", "jobs"): "jobs of the writer",
+    ("service/replay/pace.py", "pace"): "the setting of a project, as the HTTP interface has it",
+    ("service/log/records.py", "read"): "the method of a reader",
 }
 # Words that stand in no name, comment, message, template or script of what is shipped, nor on the site.
 UNSAID = re.compile(r"(?<![A-Za-z])(teach(es|er|ing)?|taught|told|dear(er|est)?|begun)(?![A-Za-z])", re.IGNORECASE)

@@ -52,7 +52,7 @@ def serve(
     again, it goes on from the log.
     """
     with _serve_extra():
-        from ..service.command_serve import run_demo, run_serve
+        from ..service.commands.serve import run_demo, run_serve
 
     if (tail is None) != (project is None) or (demo and tail is not None):
         raise invalid(
@@ -76,7 +76,7 @@ def _serve_extra() -> Iterator[None]:
 
 
 def _place(data: Path, database: str | None) -> Any:
-    from ..service.places import place_of
+    from ..service.database.places import place_of
 
     return place_of(data, database)
 
@@ -112,7 +112,7 @@ def _service_new(
 ) -> None:
     """Make a project and print a token for each role, this once."""
     with _serve_extra():
-        from ..service.command_project import run_new, settings_from
+        from ..service.commands.project import run_new, settings_from
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
@@ -143,7 +143,7 @@ def _service_push(
 ) -> None:
     """Send rows and write their decisions; sent again, a file goes on where it stopped."""
     with _serve_extra():
-        from ..service.command_rows import run_push
+        from ..service.commands.rows import run_push
     from ..files import check_new, check_paths, write_atomically
     from ..models.outputs import holds_decisions
 
@@ -171,7 +171,7 @@ def _service_token(
 ) -> None:
     """Make a token of one project and one role, or revoke one; also while the service runs."""
     with _serve_extra():
-        from ..service.command_project import run_token
+        from ..service.commands.project import run_token
 
     run_token(_place(data, database), project, role, days, revoke)
 
@@ -189,7 +189,7 @@ def _service_person(
 ) -> None:
     """Add a person or change what they may do, and print a link that logs in once; also while the service runs."""
     with _serve_extra():
-        from ..service.command_project import run_person
+        from ..service.commands.project import run_person
 
     run_person(_place(data, database), name, project, role, take=take, active=active, url=url)
 
@@ -203,7 +203,7 @@ def _service_verify(
 ) -> None:
     """Compute every decision and table again from the log alone; exit code 0 if all agrees, else 3."""
     with _serve_extra():
-        from ..service.command_log import run_verify
+        from ..service.commands.log import run_verify
 
     raise typer.Exit(run_verify(_place(data, database), project, head))
 
@@ -220,7 +220,7 @@ def _service_erase(
 ) -> None:
     """Erase rows for good: no file of the folder holds them then, and the model is learned again without them."""
     with _serve_extra():
-        from ..service.command_rows import run_erase
+        from ..service.commands.rows import run_erase
 
     raise typer.Exit(run_erase(_place(data, database), project, items or [], name or [], url=url, token=token))
 
@@ -237,7 +237,7 @@ def _service_champion(
 ) -> None:
     """Have a frozen model decide, while the learner goes on learning from the labels."""
     with _serve_extra():
-        from ..service.command_rows import run_champion
+        from ..service.commands.rows import run_champion
 
     raise typer.Exit(run_champion(_place(data, database), project, file, url=url, token=token, end=end))
 
@@ -250,7 +250,7 @@ def _service_backup(
 ) -> None:
     """Copy the database, also while the service runs, and verify the copy."""
     with _serve_extra():
-        from ..service.command_log import run_backup
+        from ..service.commands.log import run_backup
 
     raise typer.Exit(run_backup(_place(data, database), file))
 
@@ -263,7 +263,7 @@ def _service_restore(
 ) -> None:
     """Put a backup into an empty folder, and verify it."""
     with _serve_extra():
-        from ..service.command_log import run_restore
+        from ..service.commands.log import run_restore
 
     raise typer.Exit(run_restore(file, _place(data, database)))
 
@@ -276,7 +276,7 @@ def _service_export(
 ) -> None:
     """Write every decision with its row and label as JSON lines."""
     with _serve_extra():
-        from ..service.command_log import run_export
+        from ..service.commands.log import run_export
 
     run_export(_place(data, database), project, sys.stdout)
 
@@ -289,6 +289,6 @@ def _service_unit(
 ) -> None:
     """Print a systemd unit that restarts the service whenever it ends."""
     with _serve_extra():
-        from ..service.command_serve import unit_text
+        from ..service.commands.serve import unit_text
 
     typer.echo(unit_text(_place(data, database), port))

@@ -29,7 +29,7 @@ def test_on_both_sides_it_is_gradient_boosting_of_least_squares() -> None:
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(-5, 5), st.sampled_from([-1.0, 0.0, 1.0])), min_size=1, max_size=8))
 def test_no_other_constant_pays_less(rows: list[tuple[float, float]]) -> None:
     target, sides = np.array(rows).T

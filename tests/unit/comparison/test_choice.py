@@ -61,7 +61,7 @@ def test_a_constant_wins_a_tie() -> None:
     assert choose_winner([run("single", np.full(100, 9.0))], [ALWAYS], None) is ALWAYS
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
 def test_clearly_cheaper_is_cheaper_and_counts_are_repetitions(seed: int, members: int) -> None:
     rng = np.random.default_rng(seed)

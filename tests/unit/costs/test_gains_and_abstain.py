@@ -43,7 +43,7 @@ def test_learners_take_gains_and_decide_as_with_the_regret(estimator) -> None:  
     assert first.tolist() == second.fit(X, y, costs=gains.regret()).predict(X).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CELL, CELL, CELL, CELL, st.floats(0.001, 0.999))
 def test_the_threshold_is_where_the_decision_turns(fn, fp, tp, tn, p) -> None:  # type: ignore[no-untyped-def]
     if not any((fn, fp, tp, tn)):
@@ -69,7 +69,7 @@ def test_no_single_threshold_is_an_error_that_says_why() -> None:
         Costs.zero_one([1, 2, 3]).threshold()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 5)), min_size=1, max_size=9))
 def test_abstaining_is_chosen_exactly_where_it_is_cheapest(rows) -> None:  # type: ignore[no-untyped-def]
     p, price = np.array(rows).T

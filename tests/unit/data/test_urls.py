@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from steelyard import InvalidInputError, make_urls
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 300), st.floats(0.01, 0.99), st.floats(0.0, 1.0), st.integers(0, 2**32))
 def test_every_address_is_on_a_reserved_name(n: int, rate: float, drift: float, seed: int) -> None:
     urls, y = make_urls(n, rate, drift, seed)

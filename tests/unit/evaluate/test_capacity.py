@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import steelyard as sy
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(*[st.integers(-9, 9)] * 3), min_size=1, max_size=6), st.integers(0, 7), st.integers(0, 2))
 def test_no_choice_of_so_many_rows_costs_less(rows, n, action) -> None:  # type: ignore[no-untyped-def]
     expected = np.array(rows, dtype=float)

@@ -14,7 +14,7 @@ from steelyard.evaluate._measure_forms import MEASURES
 OURS = list(MEASURES.values())
 FORMS = [*OURS, accuracy_score, balanced_accuracy_score]
 
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 
 
 def make_trace(y, prediction, queried) -> sy.Trace:  # type: ignore[no-untyped-def]

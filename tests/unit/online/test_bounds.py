@@ -75,7 +75,7 @@ def test_regret_is_the_loss_written_out() -> None:
     assert found.printed == pytest.approx(losses.sum() + np.linalg.norm(u) * squares**0.5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.booleans(), st.booleans(), st.floats(0.1, 30.0))
 def test_the_bounds_hold_at_every_round(seed: int, eta: float, shift: bool, fit_intercept: bool, ratio: float) -> None:
     X, y = random_rows(seed)
@@ -126,7 +126,7 @@ def test_weighted_mistakes_are_those_of_algorithm_1() -> None:
     assert found.measured == pytest.approx(mistakes)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.floats(0.01, 2.0), st.floats(0.01, 2.0), st.sampled_from([None, 5, 20]))
 def test_expected_mistakes_keep_the_bound(seed: int, c_pos: float, c_neg: float, budget: int | None) -> None:
     X, y = random_rows(seed)

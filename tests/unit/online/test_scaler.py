@@ -25,7 +25,7 @@ def test_fit_gives_mean_and_deviation() -> None:
 
 
 @pytest.mark.kernel
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.floats(0, 0.5))
 def test_the_kernel_is_welfords_recurrence_to_the_last_bit(seed: int, holes: float) -> None:
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def test_every_row_is_scaled_by_the_rows_before_it(unit_norm: bool) -> None:
         np.testing.assert_allclose(out[i], expected, rtol=1e-6, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 60), st.integers(0, 60), st.booleans())
 def test_the_future_does_not_leak_and_no_cut_shows(cut: int, other: int, by_state: bool) -> None:
     whole = StreamScaler(unit_norm=True).run(X)

@@ -36,7 +36,7 @@ def stream(seed: int, n: int = 150) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10_000),
     first_order(),

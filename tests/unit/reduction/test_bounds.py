@@ -19,7 +19,7 @@ def rows(n: int = 45) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, 2)) + 0.7 * np.eye(3)[y][:, :2], y
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     arrays(float, (5, 4), elements=st.integers(0, 4).map(float)), arrays(float, (5, 4), elements=st.floats(-3.0, 6.0))
 )

@@ -1,0 +1,228 @@
+"""The ASGI entrance: Host, limits and headers for every request; deciding and answering without a framework."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from ..http.deadline import STATUS_LINE, WHOLE
+from ..http.runtime import (
+    BATCH_BYTES,
+    MOST_ANSWERS,
+    MOST_ROWS,
+    SINGLE_BYTES,
+    Runtime,
+    SentAnswer,
+    SentRow,
+    body_digest,
+    checked_key,
+    decoded,
+)
+from ..people.access import Grant
+from ..writer.jobs import AnswerJob, DecideJob, Problem, RefusedError, RowToDecide
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Found = dict[bytes, bytes]  # the headers of a request by their names
+Said = tuple[Any, bool]  # the reply, and whether it was given before
+
+PRODUCER = ("producer", "owner")
+ANNOTATOR = ("annotator", "owner")
+
+
+class SentRows(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows to decide; each is read by itself, so that an unusable one does not harm the others."""
+
+    rows: list[msgspec.Raw]
+
+
+_ROW = msgspec.json.Decoder(SentRow)
+_ROWS = msgspec.json.Decoder(SentRows)
+_ANSWERS = msgspec.json.Decoder(list[SentAnswer])
+_ENCODER = msgspec.json.Encoder()
+_FIXED = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+_OK = STATUS_LINE[200] + b"".join(b"%b: %b\r\n" % one for one in _FIXED) + b"content-length: %d\r\n"
+
+
+class Entrance:
+    """Answers the three hot routes itself and hands everything else to ``rest``."""
+
+    def __init__(self, runtime: Runtime, rest: App) -> None:
+        self.runtime, self.rest = runtime, rest
+        self._routes = {"decide": self._decide, "decide/batch": self._decide_batch, "answers": self._answers}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return None
+        headers = dict(reversed(scope["headers"]))  # the first of each name
+        try:
+            if headers.get(b"host") not in self.runtime.hosts:
+                message = "Host must be a name of this service; it is not."
+                raise RefusedError(421, "wrong_host", message, "Host")
+            _, *parts = scope["path"].split("/", 3)
+            route = self._routes.get(parts[2]) if len(parts) == 3 and parts[0] == "v1" else None
+            if route is None or scope["method"] != "POST":
+                return await self.rest(scope, receive, send)
+            status, reply, replayed = 200, *await route(scope, headers, parts[1], receive)
+        except RefusedError as error:
+            status, reply, replayed = error.status, _problem(error), False
+        body = _ENCODER.encode(reply)
+        if status == 200 and not replayed and "extensions" in scope:
+            whole = scope["extensions"].get(WHOLE)
+            if whole is not None and whole(_OK % len(body), body):
+                self.runtime.metrics.statuses[200] += 1
+                return None
+        return await self.reply(scope, send, status, body, replayed)
+
+    async def _decide(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
+        runtime = self.runtime
+        grant = self._allow(scope, headers, slug, PRODUCER)
+        body = await read_body(headers, receive, SINGLE_BYTES)
+        sent = _sent_row(body)
+        if slug not in runtime.writer.snapshots:
+            await runtime.loaded(slug)
+        row = runtime.row(slug, sent)
+        if runtime.writer.snapshots[slug].champion is not None:
+            await runtime.weigh(slug, [row])
+        key = checked_key(headers.get(b"idempotency-key"), needed=sent.id is None)
+        digest = body_digest(scope["path"], body) if key is not None else b""
+        job = DecideJob(slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
+        (reply,) = await runtime.run(job)
+        return reply, job.replayed
+
+    async def _decide_batch(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
+        runtime = self.runtime
+        grant = self._allow(scope, headers, slug, PRODUCER)
+        body = await read_body(headers, receive, BATCH_BYTES)
+        sent = decoded(_ROWS, body)
+        if not 1 <= len(sent.rows) <= MOST_ROWS:
+            message = f"rows must be 1 to {MOST_ROWS}; got {len(sent.rows)}."
+            raise RefusedError(422, "bad_body", message, "rows")
+        await runtime.loaded(slug)
+        rows: list[RowToDecide | RefusedError] = []
+        named = True
+        for raw in sent.rows:
+            try:
+                one = _sent_row(raw)
+                named = named and one.id is not None
+                rows.append(runtime.row(slug, one))
+            except RefusedError as error:
+                rows.append(RefusedError(422, error.code, error.message, error.where))
+        await runtime.weigh(slug, rows)
+        key = checked_key(headers.get(b"idempotency-key"), needed=not named)
+        job = DecideJob(slug, grant.person, key, body_digest(scope["path"], body), rows=rows)
+        job.size, job.weight = len(rows), len(body)
+        made = await runtime.run(job)
+        return [_problem(reply) if isinstance(reply, RefusedError) else reply for reply in made], job.replayed
+
+    async def _answers(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
+        runtime = self.runtime
+        grant = self._allow(scope, headers, slug, ANNOTATOR)
+        body = await read_body(headers, receive, SINGLE_BYTES)
+        sent = decoded(_ANSWERS, body)
+        if not 1 <= len(sent) <= MOST_ANSWERS:
+            raise RefusedError(422, "bad_body", f"answers must be 1 to {MOST_ANSWERS}; got {len(sent)}.", "")
+        for position, one in enumerate(sent):
+            if not 0 < one.item < 2**62 or (one.seconds is not None and not 0 <= one.seconds <= 1e9):
+                where = f"[{position}]"
+                raise RefusedError(422, "bad_body", "item must be positive and seconds 0 to 1e9; they are not.", where)
+        if slug not in runtime.writer.snapshots:
+            await runtime.loaded(slug)
+        key = checked_key(headers.get(b"idempotency-key"))
+        job = AnswerJob(slug, grant.person, key, body_digest(scope["path"], body), size=len(sent), weight=len(body))
+        job.answers = [(one.item, one.label, one.seconds) for one in sent]
+        if any(one.label is None for one in sent):  # only a skip asks who else could answer
+            job.present = runtime.leases.present(slug) | {grant.person}
+        made = await runtime.run(job)
+        for one in sent:
+            runtime.leases.drop(slug, one.item)
+        return made, job.replayed
+
+    def _allow(self, scope: Scope, headers: Found, slug: str, roles: tuple[str, ...]) -> Grant:
+        token = headers.get(b"authorization")
+        if token is not None:
+            return self.runtime.allow_token(token, slug, roles)
+        return self.runtime.allow(scope["headers"], slug, roles)
+
+    async def reply(self, scope: Scope, send: Send, status: int, body: bytes, replayed: bool) -> None:
+        """Send an answer; the first time and again it is the same but for one header."""
+        self.runtime.metrics.statuses[status] += 1
+        headers = [*_FIXED, (b"content-length", b"%d" % len(body))]
+        if replayed:
+            headers.append((b"replayed", b"true"))
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if status in (429, 503):
+            headers.append((b"retry-after", b"1"))
+        whole = scope["extensions"].get(WHOLE) if "extensions" in scope else None
+        if whole is not None:
+            head = b"".join([STATUS_LINE[status], *[b"%b: %b\r\n" % one for one in headers]])
+            if whole(head, body):
+                return
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _problem(error: RefusedError) -> Problem:
+    return Problem(error.code, error.message, error.where)
+
+
+def _sent_row(raw: bytes | msgspec.Raw) -> SentRow:
+    """A row as it was sent; where one of its values cannot be used, the refusal names the field."""
+    try:
+        sent: SentRow = decoded(_ROW, raw)
+    except RefusedError as error:
+        name = _unusable_field(raw) if error.where == "row[...]" else None
+        if name is None:
+            raise
+        message = f"field {name[:100]!r} must be a number, a text, true, false or null; it is not."
+        raise RefusedError(error.status, error.code, message, f"row.{name[:100]}") from None
+    return sent
+
+
+def _unusable_field(raw: bytes | msgspec.Raw) -> str | None:
+    """The first field of a row whose value is nested or no finite number."""
+    try:
+        row = json.loads(bytes(raw))["row"]
+    except (ValueError, RecursionError):
+        return None
+    return next((name for name, value in row.items() if not _usable(value)), None)
+
+
+def _usable(value: object) -> bool:
+    return not isinstance(value, list | dict) and not (isinstance(value, float) and not math.isfinite(value))
+
+
+async def read_body(headers: Found, receive: Receive, limit: int) -> bytes:
+    """The body of a request; refused before it is read if it is too long, of unknown length or no JSON."""
+    kind = headers.get(b"content-type", b"")
+    if kind != b"application/json" and kind.partition(b";")[0].strip().lower() != b"application/json":
+        message = "the body must be JSON. Send: Content-Type: application/json"
+        raise RefusedError(415, "no_json", message, "Content-Type")
+    length = headers.get(b"content-length")
+    if length is None or not length.isdigit():
+        raise RefusedError(411, "no_length", "the request must say its length. Send: Content-Length", "Content-Length")
+    if int(length) > limit:
+        raise RefusedError(413, "too_large", f"the body must have at most {limit} bytes; got {int(length)}.", "")
+    part = await receive()
+    body: bytes = part.get("body", b"")
+    if not part.get("more_body", False):
+        return body
+    parts = [body]
+    while part.get("more_body", False):
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            raise RefusedError(400, "cut", "the whole body must come; the connection was cut.", "")
+        parts.append(part.get("body", b""))
+    return b"".join(parts)

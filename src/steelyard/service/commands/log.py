@@ -1,0 +1,139 @@
+"""What `steelyard service verify`, `backup`, `restore` and `export` do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import apsw
+
+from ...errors import StateError
+from ...validation.values import invalid
+from ..database.copies import copy_tables
+from ..database.places import Place, open_existing, open_place, shown_place
+from ..database.sqlite import DATABASE, SQLiteStore, make_schema, open_backup, open_database
+from ..log.events import Kind, unpack
+from ..log.records import RecordReader
+from ..people.access import SERVICE
+from ..writer.verify import BROKEN, check_noted, verify_project, verify_service
+from .reading import read_project
+
+
+def run_verify(data: Place, project: str | None, noted: str | None) -> int:
+    """Compute everything again from the log alone; exit code 0 if all agrees, else 3."""
+    store = open_existing(data, readonly=True)
+    store.connection.execute("BEGIN")
+    try:
+        heads = [head for head in store.projects() if project in (None, head.slug)]
+        if project not in (None, SERVICE) and not heads:
+            raise invalid("--project", "exist", project)
+        verified = [verify_service(store)]
+        for head in heads:
+            if noted is not None:
+                check_noted(store, head, noted)
+            verified.append(verify_project(store, head))
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    finally:
+        store.close()
+    for found in verified:
+        print(
+            f"{found.slug}  events {found.events}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok"
+        )
+        if found.gap is not None:
+            first, last = found.gap
+            print(f"{found.slug}  events {first} to {last} were not computed again: {found.why}")
+        if found.weighed or found.not_weighed:
+            said = f"{found.slug}  decisions of champions: {found.weighed} computed again"
+            print(f"{said}, {found.not_weighed} not (model or row not held)" if found.not_weighed else said)
+    return 0
+
+
+def run_backup(data: Place, target: Path) -> int:
+    """Copy the database while it may be in use, then verify the copy; of PostgreSQL the copy is an SQLite file, too."""
+    if target.exists():
+        raise invalid("the backup", "be a new file", str(target))
+    source = open_existing(data, readonly=isinstance(data, str))
+    if isinstance(data, str):
+        copied = SQLiteStore.__new__(SQLiteStore)
+        copied.path, copied.connection = target, open_database(target)
+        make_schema(copied.connection)
+        copy_tables(source, copied)
+        copied.connection.pragma("journal_mode", "delete")
+        copied.close()
+        source.close()
+        return _verify_file(target)
+    copy = apsw.Connection(str(target))
+    with copy.backup("main", source.connection, "main") as backup:
+        backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
+    copy.pragma("journal_mode", "delete")
+    copy.close()
+    source.close()
+    return _verify_file(target)
+
+
+def _verify_file(path: Path) -> int:
+    store = SQLiteStore.__new__(SQLiteStore)
+    store.path, store.connection = path, open_database(path, readonly=True)
+    try:
+        for head in store.projects():
+            found = verify_project(store, head)
+            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest}  ok")
+    except (StateError, apsw.Error) as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    finally:
+        store.close()
+    return 0
+
+
+def run_restore(source: Path, data: Place) -> int:
+    """Put a backup into an empty place."""
+    if isinstance(data, str):
+        return _restore_into_database(source, data)
+    if data.exists() and any(data.iterdir()):
+        raise invalid("--data", "be an empty folder", str(data))
+    if not source.is_file():
+        raise invalid("the backup", "be a file", str(source))
+    kept = open_backup(source)
+    data.mkdir(parents=True, exist_ok=True)
+    copy = open_database(data / DATABASE)
+    with copy.backup("main", kept, "main") as backup:
+        backup.step()
+    kept.close()
+    copy.close()
+    return _verify_file(data / DATABASE)
+
+
+def _restore_into_database(source: Path, url: str) -> int:
+    if not source.is_file():
+        raise invalid("the backup", "be a file", str(source))
+    kept = SQLiteStore.__new__(SQLiteStore)
+    kept.path, kept.connection = source, open_backup(source)
+    store = open_place(url)
+    try:
+        if store.project_by_id(1) is not None:
+            raise invalid("--database", "be an empty database", shown_place(url))
+        copy_tables(kept, store)
+    finally:
+        kept.close()
+        store.close()
+    return run_verify(url, None, None)
+
+
+def run_export(data: Place, project: str, out: TextIO) -> None:
+    """Every decision of a project as JSON lines, from the folder itself."""
+    with read_project(data, project) as (store, head, settings):
+        labels, reader = settings.labels, RecordReader(settings)
+        known = {item: label for item, state, _, _, label, _ in store.tables(head.id)["question"] if state == 1}
+        for event, payload in store.history(head.id, 0):
+            if event.kind == Kind.DECIDE:
+                made = unpack(event)
+                label = known.get(event.seq)
+                line = {"id": event.seq, "at": event.at, "t": made.t, "decision": labels[made.answer]}
+                line |= {"score": made.score, "chance": made.chance, "ask": made.ask, "model": made.model}
+                line |= {"label": None if label is None else labels[label], "row": reader.record(payload)}
+                out.write(json.dumps(line) + "\n")

@@ -1,0 +1,123 @@
+"""What `steelyard service new`, `token` and `person` do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...costs.spec import CostSpec
+from ...validation.values import invalid
+from ..database.places import Place, open_existing, open_place, shown_place
+from ..log.guess import guess_columns, parse_cell, read_csv
+from ..log.settings import ProjectSettings, read_settings
+from ..people.access import ROLES, make_token, revoke_token
+from ..people.people import add_person, give_role, make_link, people, set_active
+from ..replay.history import learned_from
+from ..writer.clock import Clock
+from ..writer.projects import create_project
+
+DAY = 86400 * 1_000_000
+_NEEDED = {"classes": "good,fraud", "budget": "300", "expected_rows": "3000"}
+
+
+def run_new(
+    data: Place,
+    slug: str,
+    settings: ProjectSettings,
+    as_json: bool,
+    history: Path | None = None,
+    target: str | None = None,
+) -> None:
+    """Make a project, and a token for each role; a history is learned first."""
+    start = None
+    if history is not None:
+        if target is None:
+            raise invalid("--target", "name the column of the labels in the history", None)
+        rows = (
+            {name: cell if name == target else parse_cell(cell) for name, cell in row.items()}
+            for row in read_csv(history)
+        )
+        start, learned = learned_from(settings, rows, target)
+        print(f"{learned} labelled rows learned", file=sys.stderr)
+    if isinstance(data, Path):
+        data.mkdir(parents=True, exist_ok=True)
+    store, at = open_place(data), Clock().now()
+    try:
+        create_project(store, slug, settings, at=at, start=start)
+        tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
+    finally:
+        store.close()
+    if as_json:
+        print(json.dumps({"project": slug, "tokens": tokens}))
+        return
+    print(f"project {slug} in {shown_place(data)}. Its tokens are shown this once:")
+    for role, token in tokens.items():
+        print(f"{role:>10}  {token}")
+
+
+def settings_from(
+    path: Path | None, sample: Path | None, ignored: list[str], shown: list[str], given: dict[str, Any]
+) -> ProjectSettings:
+    """Settings from a JSON file, or from a sample of rows and the options of the command."""
+    if path is not None:
+        return read_settings(path.read_bytes())
+    if sample is None:
+        raise invalid("--settings", "name a JSON file, unless --sample names a CSV file", None)
+    columns = guess_columns(sample, ignored=set(ignored)) | dict.fromkeys(shown, "shown")
+    plain = {"columns": columns} | {name: value for name, value in given.items() if value is not None}
+    for name, example in _NEEDED.items():
+        if name not in plain:
+            option = f"--{name.replace('_', '-')}"
+            raise invalid(option, "be given with --sample", None, f"For example: {option} {example}")
+    if isinstance(plain.get("classes"), str):
+        plain["classes"] = [label.strip() for label in plain["classes"].split(",")]
+    if isinstance(plain.get("costs"), str):
+        table = CostSpec.parse(plain["costs"]).costs().matrix
+        assert table is not None
+        plain["costs"] = {"fn": float(table[1, 0]), "fp": float(table[0, 1])}
+    return read_settings(msgspec.json.encode(plain))
+
+
+def run_token(data: Place, project: str, role: str, days: int | None, revoke: str | None) -> None:
+    """Make a token and print it, or revoke one; also while the service runs."""
+    store, now = open_existing(data), Clock().now()
+    try:
+        if revoke is not None:
+            revoke_token(store, revoke, at=now)
+            print(f"token {revoke} is revoked")
+            return
+        print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
+    finally:
+        store.close()
+
+
+def run_person(
+    data: Place, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
+) -> None:
+    """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
+    store, now = open_existing(data), Clock().now()
+    try:
+        if name is None:
+            for one in people(store):
+                held = ", ".join(f"{role} of {slug}" for slug, roles in one.roles.items() for role in roles)
+                print(f"{one.name}  {held or 'no role'}{'' if one.active else '  may not log in'}")
+            return
+        with store.transaction():
+            known = {one.name: one.id for one in people(store)}
+            person = known[name] if name in known else add_person(store, name, at=now)
+            if (project is None) != (role is None):
+                raise invalid("--project and --role", "be given together", project or role)
+            if project is not None and role is not None:
+                give_role(store, person, project, role, given=not take, at=now)
+            if active is not None:
+                set_active(store, person, active, at=now)
+            code = None if take or active is False else make_link(store, person, at=now)
+    finally:
+        store.close()
+    if code is not None:
+        print(f"{url.rstrip('/')}/login#{code}")
+        print(f"logs {name} in once, within 15 minutes", file=sys.stderr)

@@ -1,0 +1,156 @@
+"""What `steelyard service push`, `erase` and `champion` do: through a running service, or in the folder itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TextIO
+
+from ...client import Client, ServiceError
+from ...validation.values import invalid
+from ..database.places import Place, open_existing
+from ..database.sqlite import SQLiteStore
+from ..log.guess import parse_cell, read_csv
+from ..server.server import IN_USE, FolderInUseError, hold
+from ..writer.champion_model import read_champion
+from ..writer.clock import Clock
+from ..writer.jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
+from ..writer.writer import Writer, wait_for
+from .reading import read_project
+
+
+def run_push(
+    source: str,
+    *,
+    url: str,
+    token: str | None,
+    project: str,
+    id_column: str | None,
+    texts: list[str],
+    out: TextIO,
+    patience: float,
+) -> int:
+    """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
+    token = given_token(token)
+    piped = source == "-"
+    key = None if piped else _file_digest(Path(source))
+    rows = read_csv(sys.stdin if piped else Path(source))
+    names: list[str] = []
+
+    def records() -> Iterator[dict[str, Any]]:
+        for row in rows:
+            if id_column is not None:
+                if id_column not in row:
+                    raise invalid("--id", "be a column of the file", id_column)
+                names.append(row.pop(id_column))
+            yield {name: (cell or None) if name in texts else parse_cell(cell) for name, cell in row.items()}
+
+    refused = decided = 0
+    with Client(url, token, project, patience=patience) as client:
+        ids = None if id_column is None else _following(names)
+        for reply in client.decide_many(records(), ids=ids, key=key):
+            refused += "error" in reply
+            decided += "error" not in reply
+            out.write(json.dumps(reply) + "\n")
+    print(f"{decided} rows decided, {refused} refused", file=sys.stderr)
+    return 0 if not refused else 2
+
+
+def _following(names: list[str]) -> Iterator[str]:
+    while names:
+        yield names.pop(0)
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as handle:
+        total = sha256()
+        while block := handle.read(1 << 20):
+            total.update(block)
+    return total.hexdigest()[:32]
+
+
+def run_erase(
+    data: Place, project: str, items: list[int], ids: list[str], *, url: str | None, token: str | None
+) -> int:
+    """Erase rows, through the service at ``url`` or, while none runs, in the folder itself; the exit code."""
+    if not items and not ids:
+        raise invalid("ITEM", "name the rows to erase, or --id", None)
+    try:
+        erased = _erased_by_service(url, token, project, items, ids) if url else _erased_here(data, project, items, ids)
+    except FolderInUseError as error:
+        hint = "Erase through the running service: --url http://127.0.0.1:8321 --token OWNER"
+        print(f"steelyard: {error} {hint}", file=sys.stderr)
+        return IN_USE
+    except (ServiceError, RefusedError) as error:
+        raise invalid("ITEM", "be rows that can be erased", str(error)) from None
+    print(f"erased: {', '.join(map(str, erased))}. Backups that were made before still hold these rows: see to them.")
+    return 0
+
+
+def _erased_by_service(url: str, token: str | None, project: str, items: list[int], ids: list[str]) -> list[int]:
+    with Client(url, given_token(token), project) as client:
+        return list(client.erase(items=items, ids=ids)["items"])
+
+
+def _erased_here(data: Place, project: str, items: list[int], ids: list[str]) -> list[int]:
+    done: EraseReply = _carried_out_here(data, EraseJob(project, 0, items=tuple(items), ids=tuple(ids)))
+    return done.items
+
+
+def _carried_out_here(data: Place, job: Job) -> Any:
+    """What a request does to a folder that nobody serves."""
+    open_existing(data).close()
+    if isinstance(data, str):
+        raise invalid("--url", "be given with --database: the leader does it", None)
+    with hold(data):
+        store = SQLiteStore(data)
+        writer = Writer(store, Clock())
+        writer.start()
+        try:
+            return wait_for(writer, job)
+        finally:
+            writer.stop()
+            if store.unclean:
+                store.clean()
+            store.close()
+
+
+def run_champion(data: Place, project: str, file: Path | None, *, url: str | None, token: str | None, end: bool) -> int:
+    """Have a model decide, or the learner again, through the service at ``url`` or in the folder; the exit code."""
+    if (file is None) != end:
+        raise invalid("FILE", "name a .steelyard file, unless --end is given", None if file is None else str(file))
+    raw = b"" if file is None else file.read_bytes()
+    try:
+        if url:
+            with Client(url, given_token(token), project) as client:
+                seq = (client.end_champion() if file is None else client.set_champion(raw, name=file.name))["event"]
+        else:
+            seq = _carried_out_here(data, _champion_job(data, project, file, raw)).event
+    except FolderInUseError as error:
+        print(f"steelyard: {error} Do it through the service: --url http://127.0.0.1:8321", file=sys.stderr)
+        return IN_USE
+    except (ServiceError, RefusedError) as error:
+        raise invalid("FILE", "be a model that can decide the rows of the project", str(error)) from None
+    print(f"{'the learner' if file is None else file.name} decides from event {seq} on")
+    return 0
+
+
+def _champion_job(data: Place, project: str, file: Path | None, raw: bytes) -> ChampionJob:
+    """The job, once the model was held against the project."""
+    if file is None:
+        return ChampionJob(project, 0)
+    with read_project(data, project) as found:
+        read_champion(raw, found.settings)
+    return ChampionJob(project, 0, sha256=sha256(raw).digest(), name=file.name[:100], body=raw)
+
+
+def given_token(token: str | None) -> str:
+    """The token that was given, or stands in the environment."""
+    token = token or os.environ.get("STEELYARD_TOKEN")
+    if not token:
+        raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    return token

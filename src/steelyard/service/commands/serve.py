@@ -1,0 +1,201 @@
+"""What `steelyard serve` does, and the unit that keeps it running."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import shlex
+import socket
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...errors import StateError
+from ...validation.values import invalid
+from ..database.places import Place, open_place, shown_place
+from ..database.sqlite import SQLiteStore
+from ..people.access import SERVICE
+from ..people.people import first_owner
+from ..server.server import IN_USE, Beside, FolderInUseError, Service, bind, hold
+from ..sources.demo import Demo, prepare, source_of, state_in_words
+from ..sources.tail import Tail
+from ..writer.clock import Clock
+from ..writer.verify import BROKEN
+
+GARBAGE = 20_000  # new objects after which the collector looks for cycles
+
+
+def run_serve(
+    place: Place,
+    address: str,
+    port: int,
+    names: list[str],
+    tls: tuple[str, str] | None,
+    proxy: str | None,
+    tail: tuple[Path, str] | None = None,
+) -> int:
+    """Serve a folder until it is stopped, perhaps following a file for a project; the exit code."""
+    if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
+        hint = "Add --tls CERT KEY, or --behind-proxy https://name."
+        raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
+    known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
+    reached: dict[str, Any] = {
+        "names": tuple(known),
+        "secure": tls is not None or proxy is not None,
+        "proxied": proxy is not None,
+    }
+
+    def serve() -> None:
+        if isinstance(place, str):
+            _serve_database(place, bind(address, port), tls, proxy, reached, tail)
+            return
+        place.mkdir(parents=True, exist_ok=True)
+        with hold(place):
+            _check_tailed(place, tail)
+            beside = None if tail is None else Tail(*tail).run
+            _serve_now(Service(place, bind(address, port), **reached), tls, proxy, beside)
+
+    return _exit_code(serve)
+
+
+def _exit_code(serve: Callable[[], None]) -> int:
+    """0 once it was stopped, or why it could not serve."""
+    try:
+        serve()
+    except FolderInUseError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return IN_USE
+    except StateError as error:
+        print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    return 0
+
+
+def _check_tailed(place: Place, tail: tuple[Path, str] | None) -> None:
+    """Raise unless the project that a file is followed for exists."""
+    if tail is not None:
+        store = open_place(place)
+        try:
+            if tail[1] == SERVICE or store.project(tail[1]) is None:
+                raise invalid("--project", "exist", tail[1], "Make it with: steelyard service new")
+        finally:
+            store.close()
+
+
+def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None, beside: Beside | None = None) -> None:
+    shown = service.url if proxy is None else proxy.rstrip("/")
+    _spare_collector()
+    service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown), beside=beside)
+
+
+def _serve_database(
+    url: str,
+    sock: socket.socket,
+    tls: tuple[str, str] | None,
+    proxy: str | None,
+    reached: dict[str, Any],
+    tail: tuple[Path, str] | None,
+) -> None:
+    """Wait as standby until this process leads, then serve."""
+    from ..server.standby import Standby
+
+    address = Service(url, sock, **reached).url if proxy is None else proxy.rstrip("/")
+    standby = Standby(url, address)
+
+    def say_waiting() -> None:
+        print(f"standby for {shown_place(url)} at {address}; the leader is at {standby.leader}", flush=True)
+
+    sock.listen(2048)
+    store = asyncio.run(standby.wait(sock, say_waiting))
+    if store is None:
+        return
+    _check_tailed(url, tail)
+    beside = None if tail is None else Tail(*tail).run
+    _serve_now(Service(url, sock, store=store, **reached), tls, proxy, beside)
+
+
+def _spare_collector() -> None:
+    """Look for cycles less often and not among what was imported; that took a quarter of the time of a batch."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
+
+
+def run_demo(name: str, keep: Path | None, port: int) -> int:
+    """Serve made-up rows with a simulated person who answers; the exit code. The folder stays for the next start."""
+    source = source_of(name)
+    folder = Path(tempfile.mkdtemp(prefix="steelyard-demo-")) if keep is None else keep
+    folder.mkdir(parents=True, exist_ok=True)
+    which = "" if name == "payments" else f" {name}"
+    demo = Demo(source, f"steelyard serve --demo{which} --keep {shlex.quote(str(folder))}")
+
+    def serve() -> None:
+        with hold(folder):
+            store = SQLiteStore(folder)
+            code = prepare(store, source, at=Clock().now())
+            store.close()
+            service = Service(folder, bind("127.0.0.1", port))
+            link = f"{service.url}/login?next=/p/{source.slug}#{code}"
+            service.run(ready=lambda: _show_link(link), beside=demo.run)
+            assert service.runtime is not None
+            print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
+            print(f"it goes on at the same bit with: {demo.command}", flush=True)
+
+    return _exit_code(serve)
+
+
+def _show_link(link: str) -> None:
+    """Print a link, and open it where there is a screen."""
+    print(f"open {link}", flush=True)
+    screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.stdout.isatty() and screen:
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
+def _say_ready(data: Place, url: str, place: str) -> None:
+    """Where it is reached; and as long as nobody can log in as its owner, a link that does so once."""
+    print(f"serving {shown_place(data)} at {url}", flush=True)
+    store = open_place(data)
+    try:
+        with store.transaction():
+            code = first_owner(store, at=Clock().now())
+    finally:
+        store.close()
+    if code is not None:
+        print(f"the first owner's link (once, within 15 minutes): {place}/login#{code}", flush=True)
+
+
+def unit_text(data: Place, port: int) -> str:
+    """A systemd unit that restarts the service whenever it ends."""
+    folder = data.resolve() if isinstance(data, Path) else None
+    place = f"--data {folder}" if folder is not None else '--database "$STEELYARD_DATABASE"'
+    more = f"ReadWritePaths={folder}" if folder is not None else "EnvironmentFile=/etc/steelyard/database"
+    return f"""[Unit]
+Description=Steelyard service
+After=network.target
+
+[Service]
+ExecStart={sys.executable} -m steelyard.cli serve {place} --port {port}
+Restart=always
+RestartSec=1
+DynamicUser=yes
+StateDirectory=steelyard
+{more}
+NoNewPrivileges=yes
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+MemoryDenyWriteExecute=no
+LimitNOFILE=4096
+
+[Install]
+WantedBy=multi-user.target
+"""

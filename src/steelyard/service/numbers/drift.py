@@ -1,0 +1,127 @@
+"""Whether rows, scores, asking and costs are still what they were: read beside the writer, never replayed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ...errors import NotEstimableError
+from ...evaluate import Estimate, mean_cost
+from ...evaluate.drift import stability_index
+from ...trace import Trace
+from ..database.sqlite import SQLiteStore
+from ..log.events import Decide, Event, unpack
+from ..log.records import RecordReader
+from ..writer.writer import Snapshot
+from .live import LEAST_SIZE, effective_size, estimated, labelled
+
+REFERENCE = 2000  # rows
+RECENT = 1000
+LOOK, ACT = 0.1, 0.25  # of the stability index
+LOOK_Z, ACT_Z = 2.0, 3.0
+LAST_PART = 0.25  # of the labels whose cost is held against that of the others
+ADVICE = {
+    "inputs": "Look at the column in the latest rows: has its source changed?",
+    "scores": "Decisions may have shifted: look at the latest ones, and at the inputs.",
+    "asking": "Another share of rows is asked about: see whether the budget lasts as long as you want.",
+    "cost": "The latest rows cost something else: look at their labels, and at prices and threshold.",
+}
+
+
+class LightReply(msgspec.Struct, frozen=True):
+    """One light: calm, look or act, or unknown with the reason. ``value``: a stability index, for costs a z-value."""
+
+    name: str
+    light: str
+    value: float | None
+    what: str
+    hint: str
+
+
+class DriftReply(msgspec.Struct, frozen=True):
+    """The last rows held against the first; ``columns``: the stability index of each column."""
+
+    reference: int
+    recent: int
+    lights: list[LightReply]
+    columns: dict[str, float]
+
+
+def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
+    """The lights of a project, as of a commit."""
+    first = _rows(store, project, f"ORDER BY e.seq LIMIT {REFERENCE}", snapshot)
+    last = _rows(
+        store, project, f"ORDER BY e.seq DESC LIMIT {min(RECENT, max(0, snapshot.rounds - REFERENCE))}", snapshot
+    )
+    cost = _cost_light(store, project, snapshot)
+    if len(first) < REFERENCE or len(last) < RECENT:
+        needed = REFERENCE + RECENT
+        why = (
+            f"needs {needed:,} rows; {snapshot.rounds:,} have come"
+            if snapshot.rounds < needed
+            else "the first rows were erased"
+        )
+        lights = [LightReply(name, "unknown", None, why, "") for name in ("inputs", "scores", "asking")]
+        return DriftReply(len(first), len(last), [*lights, cost], {})
+    columns = {
+        name: stability_index([record[name] for record, _ in first], [record[name] for record, _ in last])
+        for name in RecordReader(snapshot.settings).columns
+    }
+    worst = max(columns, key=lambda name: columns[name])
+    scores = stability_index([made.score for _, made in first], [made.score for _, made in last])
+    asking = stability_index([str(made.ask) for _, made in first], [str(made.ask) for _, made in last])
+    asked = (
+        f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
+    )
+    lights = [
+        _light("inputs", columns[worst], f"most in {worst}"),
+        _light("scores", scores, f"last {RECENT:,} rows against the first {REFERENCE:,}"),
+        _light("asking", asking, asked),
+    ]
+    return DriftReply(len(first), len(last), [*lights, cost], columns)
+
+
+def _rows(store: SQLiteStore, project: int, part: str, snapshot: Snapshot) -> list[tuple[dict[str, Any], Decide]]:
+    sql = (
+        "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.payload FROM event e"
+        " JOIN item i ON i.project = e.project AND i.id = e.seq"
+        f" WHERE e.project = ? AND e.kind = 3 AND e.seq <= ? {part}"
+    )
+    reader, found = RecordReader(snapshot.settings), []
+    for *event, payload in store.connection.execute(sql, (project, snapshot.seq)):
+        record = reader.record(payload)
+        if record is not None:
+            found.append((record, unpack(Event(*event))))
+    return found
+
+
+def _light(name: str, value: float, what: str, look: float = LOOK, act: float = ACT) -> LightReply:
+    light = "act" if abs(value) >= act else "look" if abs(value) >= look else "calm"
+    return LightReply(name, light, value, what, "" if light == "calm" else ADVICE[name])
+
+
+def _cost_light(store: SQLiteStore, project: int, snapshot: Snapshot) -> LightReply:
+    """The cost of the last quarter of the labels against that of the others, in standard errors."""
+    found, matrix = labelled(store, project, snapshot), snapshot.settings.cost_matrix()
+    labels = len(found.trace.y)
+    cut = labels - int(labels * LAST_PART)
+    if 0 < cut < labels:
+        rounds = int(found.reach[cut - 1])
+        parts = [(slice(None, cut), rounds), (slice(cut, None), found.rounds - rounds)]
+        traces = [(Trace(*(np.asarray(column)[part] for column in found.trace)), n) for part, n in parts]
+        if min(effective_size(trace) for trace, _ in traces) >= LEAST_SIZE:
+            try:
+                return _compared(*(estimated(mean_cost, trace, n, matrix, "push") for trace, n in traces))
+            except NotEstimableError as error:
+                return LightReply("cost", "unknown", None, str(error), "")
+    return LightReply("cost", "unknown", None, "too few labels to say", "")
+
+
+def _compared(before: Estimate, now: Estimate) -> LightReply:
+    error = float(np.hypot(before.standard_error, now.standard_error))
+    if error == 0:  # every row was labelled, or no label differs
+        return LightReply("cost", "unknown", None, "nothing to tell the difference by", "")
+    what = f"{now.value:.3g} a row lately, {before.value:.3g} before"
+    return _light("cost", (now.value - before.value) / error, what, LOOK_Z, ACT_Z)

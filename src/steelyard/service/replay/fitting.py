@@ -1,0 +1,43 @@
+"""Fitting what scores mean, from the labels that stand. Pure: see :mod:`steelyard.service.replay.state`."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
+from .questions import QuestionState
+from .state import State
+
+
+def fit_due(state: State) -> bool:
+    """Whether labels have grown enough for another pair."""
+    if len(state.settings.classes) != 2 or state.champion is not None:
+        return False
+    labels, last = state.budget.spent - state.fit_after[1], state.fits[-1].labels if state.fits else 0
+    return labels >= max(LEAST_LABELS, GROWTH * last)
+
+
+def fit_again(state: State) -> tuple[float, float] | None:
+    """The pair of the last labels; None if too few stand."""
+    asked = (state.questions[example.item] for example in reversed(state.training.examples))
+    first = state.fit_after[0]
+    standing = (q for q in asked if q.state is QuestionState.SETTLED and q.item > first)
+    used = list(itertools.islice(standing, MOST_LABELS))
+    if len(used) < LEAST_LABELS:
+        return None
+    scores, chances = np.array([q.score for q in used]), np.array([q.chance for q in used])
+    return fit_pair(scores, np.array([q.label == 1 for q in used]), chances)
+
+
+def note_fit(state: State, seq: int, a: float, b: float, labels: int) -> None:
+    """A pair holds from an event on."""
+    state.fits.append(FittedPair(seq, a, b, labels, state.settings.cost_matrix().tolist()))
+
+
+def forget_fit(state: State, seq: int) -> None:
+    """The scores from here on are those of another model: what they mean is not known yet."""
+    state.fit_after = (seq, state.budget.spent)
+    if state.fits:
+        state.fits.append(FittedPair(seq, None, 0.0, 0, []))

@@ -1,0 +1,98 @@
+"""What was learned, in order, and learning it again without what was taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, cast
+
+from ..log.records import Row
+from ..log.settings import Learner
+
+EVERY = 32  # training examples between two copies of the learner
+
+
+class Example(NamedTuple):
+    """A label the model learned from: the item, its label (None: taken back), and the round it was learned at."""
+
+    item: int
+    label: int | None
+    round: int
+
+
+class Training:
+    """The training examples in the order of learning, and the learners of 32 to 64 of them ago, by slot.
+
+    An undo goes back to those learners and learns at most 63 examples again; anything older is learned again from the
+    beginning, with rows that the caller brings. Slot 0 is the learner, the others are its shadows.
+    """
+
+    def __init__(self) -> None:
+        self.examples: list[Example] = []
+        self._recent: dict[int, Row] = {}  # rows of the examples behind the older copy, by item
+        self._copies: list[tuple[int, dict[int, Learner]]] = []  # examples learned, learners: older and newer one
+        self.start: Learner | None = None  # what was learned before the first row; None: nothing
+
+    def add(self, item: int, label: int, row: Row, learners: Mapping[int, Learner], t: int) -> int:
+        """Note an example that the learners of all slots have just learned; its number."""
+        self.examples.append(Example(item, label, t))
+        self._recent[item] = row
+        if len(self.examples) % EVERY == 0:
+            self._copies.append((len(self.examples), {slot: one.changed() for slot, one in learners.items()}))
+            del self._copies[:-2]
+            first = self._copies[0][0] if len(self._copies) == 2 else 0
+            self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
+        return len(self.examples) - 1
+
+    def relabelled(self, n: int, label: int | None) -> Training:
+        """The same with another label of example ``n`` (None: taken back), and no copy of a learner that knows it."""
+        made = self.without_copies()
+        made.examples[n] = made.examples[n]._replace(label=label)
+        made._copies = [(count, learners) for count, learners in self._copies if count <= n]
+        return made
+
+    def without_rows(self, numbers: Iterable[int]) -> Training:
+        """The same without these examples, whose rows are erased; nothing that knows them is kept."""
+        made = self.without_copies()
+        for n in numbers:
+            made.examples[n] = made.examples[n]._replace(label=None)
+            made._recent.pop(made.examples[n].item, None)
+        return made
+
+    def without_copies(self) -> Training:
+        """The same examples, to be learned again from the beginning."""
+        made = Training()
+        made.examples, made._recent, made.start = list(self.examples), dict(self._recent), self.start
+        return made
+
+    def kept_row(self, item: int) -> Row | None:
+        """The row of an example, if it is in memory."""
+        return self._recent.get(item)
+
+    def forget(self, slot: int) -> None:
+        """Drop the copies of the learner of a slot, which is another one from here on."""
+        for _, learners in self._copies:
+            learners.pop(slot, None)
+
+    def swap(self, slot: int) -> None:
+        """The learner and the shadow of a slot have changed places."""
+        self._copies = [
+            (count, {{0: slot, slot: 0}.get(place, place): one for place, one in learners.items()})
+            for count, learners in self._copies
+        ]
+
+    def _base(self, slot: int) -> tuple[int, Learner | None]:
+        for count, learners in reversed(self._copies):
+            if slot in learners:
+                return count, learners[slot]
+        return 0, self.start if slot == 0 else None
+
+    def _since(self, count: int) -> Iterator[Example]:
+        return (e for e in self.examples[count:] if e.label is not None)
+
+    def relearned(self, learner: Learner, rows: Callable[[int], Row], slot: int = 0) -> Learner:
+        """The learner of a slot after the examples as they stand now; ``rows`` brings the rows that are not kept."""
+        count, base = self._base(slot)
+        examples = list(self._since(count))
+        taken = (self._recent[e.item] if e.item in self._recent else rows(e.item) for e in examples)
+        labels, rounds = [cast(int, e.label) for e in examples], [e.round for e in examples]
+        return learner.relearned(taken, labels, rounds, start=base)

@@ -1,0 +1,62 @@
+"""Erasing rows, by an owner's wish or because they were kept long enough."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...log.events import Close, Erase
+from ...log.settings import DAY
+from ...replay.answering import close
+from ...replay.state import SECOND
+from ..jobs import EraseJob, EraseReply, RefusedError
+from ..projects import Project
+
+
+def erase_rows(project: Project, job: EraseJob) -> EraseReply:
+    """Erase rows; open questions about them are closed first."""
+    project.flush()
+    items = sorted({*job.items, *(_item_named(project, name) for name in job.ids)})
+    stored = project.store.payloads(project.id, items)
+    for item in items:
+        if item not in stored:
+            raise RefusedError(409, "unknown_item", f"item {item} must be one that was decided; it was not.", "items")
+        if stored[item] is None:
+            raise RefusedError(409, "erased", f"item {item} must still have its row; it was erased.", "items")
+    for item in items:
+        question = project.state.questions.get(item)
+        if question is not None and question.waits:
+            close(project.state, item)
+            project.emit(Close(reason="erased"), item=item, actor=job.actor)
+            project.touch(item)
+    for item in items:
+        project.emit(Erase(reason="owner"), item=item, actor=job.actor)
+    project.erase(items, set())
+    reply = EraseReply(items, project.state.seq)
+    project.save_request(job, reply.event, 1, [], msgspec.msgpack.encode(reply))
+    return reply
+
+
+def _item_named(project: Project, name: str) -> int:
+    item = project.store.item_of(project.id, name)
+    if item is None:
+        raise RefusedError(409, "unknown_item", f"id {name[:100]!r} must be one that was sent; it was not.", "ids")
+    return item
+
+
+def retain(project: Project) -> int:
+    """Erase what was kept as long as the settings say, by whole days, so one event a day does; how many rows."""
+    settings, today = project.state.settings, project.at - project.at % (DAY * SECOND)
+    upto, training = (
+        0
+        if (seconds := settings.kept_seconds(name)) is None
+        else project.store.last_decision(project.id, project.state.seq, today - seconds * SECOND)
+        for name in ("keep_payloads", "keep_training_rows")
+    )
+    if not upto and not training:
+        return 0
+    project.flush()
+    found = project.store.erasable(project.id, upto, training)
+    if found:
+        project.emit(Erase(reason="age", upto=upto, training=training), item=None, actor=0)
+        project.erase([item for item, _ in found], {item for item, learned in found if learned and item > training})
+    return len(found)
