@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.joi
 KILLS = int(os.environ.get("STEELYARD_SERVICE_LEADER_KILLS", "3"))
 RESTARTS = int(os.environ.get("STEELYARD_SERVICE_RESTARTS", "2"))
 SILENCE = 3.0
-EXTRA = f"import steelyard.service.server.standby\nsteelyard.service.standby.SILENCE = {SILENCE}"
+EXTRA = f"import steelyard.service.server.standby\nsteelyard.service.server.standby.SILENCE = {SILENCE}"
 
 
 @pytest.fixture(scope="module")
