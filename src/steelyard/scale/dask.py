@@ -1,4 +1,4 @@
-"""A Dask cluster as an executor: thin over distributed's own, with errors that say what happened and what to do."""
+"""A Dask cluster as an executor: thin over distributed's client, with errors that say what happened and what to do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from ..errors import ClusterLost, StateError
 from ..executors import PATIENCE, check_address
@@ -16,12 +17,17 @@ from .job import versions
 
 
 class ClusterExecutor(Executor):
-    """The executor of a cluster, which knows its address."""
+    """The executor of a cluster, which knows its address.
+
+    Not distributed's own, whose futures stay without an answer for ever where the scheduler goes away just as a result
+    is fetched: here every future of a task that has ended gets its result or its error.
+    """
 
     def __init__(self, client: Any, retries: int) -> None:
         self.client = client
         self.address = str(client.scheduler.address if client.scheduler is not None else client)
-        self._executor = client.get_executor(retries=retries, pure=False)
+        self._retries = retries
+        self._tasks: WeakSet[Any] = WeakSet()
         workers = client.scheduler_info()["workers"].values()
         self.memory_limit = min((w["memory_limit"] for w in workers if w.get("memory_limit")), default=0)
 
@@ -43,11 +49,32 @@ class ClusterExecutor(Executor):
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Hand a task to the cluster."""
-        return self._executor.submit(task, *arguments, **named)  # type: ignore[no-any-return]
+        there = self.client.submit(task, *arguments, **named, retries=self._retries, pure=False)
+        here: Future[Any] = Future()
+        here.add_done_callback(lambda future: there.cancel() if future.cancelled() else None)
+        there.add_done_callback(lambda ended: pass_on(ended, here))
+        self._tasks.add(there)
+        return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take back what has not started; the cluster itself stays."""
-        self._executor.shutdown(wait=wait)
+        """Take back what has not started, unless it is waited for; the cluster itself stays."""
+        tasks = list(self._tasks)
+        if wait and not cancel_futures:
+            require("distributed", extra="scale", why="A Dask cluster").wait(tasks)
+        else:
+            self.client.cancel(tasks)
+
+
+def pass_on(there: Any, here: Future[Any]) -> None:
+    """What came of a task that has ended there, or what kept it from coming, to the future that is waited for."""
+    if there.cancelled():
+        here.cancel()
+    if not here.set_running_or_notify_cancel():
+        return
+    try:
+        here.set_result(there.result())
+    except BaseException as error:
+        here.set_exception(error)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import deadly_part
 import numpy as np
@@ -32,7 +33,7 @@ from steelyard import (
 from steelyard.data import Parts, iter_chunks
 from steelyard.files import Node, write_container
 from steelyard.scale import fit_parts, job, lbfgs, predict_parts, score_parts
-from steelyard.scale.dask import ClusterExecutor
+from steelyard.scale.dask import ClusterExecutor, pass_on
 from steelyard.scale.job import WorkFolder, read_note, write_note
 from steelyard.scale.lanes import run_lane
 from steelyard.scale.predict import predict_part
@@ -181,7 +182,12 @@ class Cluster(ClusterExecutor):
     address = "tcp://10.0.0.1:8786"
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1)
+        self.pool = ThreadPoolExecutor(1)
+        self.client = SimpleNamespace(submit=lambda task, *given, retries, pure: self.pool.submit(task, *given))
+        self._retries, self._tasks = 0, WeakSet()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 def fail(error: Exception) -> None:
@@ -201,6 +207,36 @@ def test_what_is_wrong_with_a_disk_is_not_taken_for_a_lost_cluster(error: Except
     given: Any = {"names": ["lane 0"], "kind": "lanes", "work": "w", "on_done": done}
     with Cluster() as executor, pytest.raises((OSError, ClusterLost), match=words):
         run_tasks(executor, fail, [(error,)], **given)
+
+
+class Unfetched(Future[None]):
+    """Of a task that has ended, on a cluster that goes away as its result is fetched."""
+
+    def result(self, timeout: float | None = None) -> None:
+        raise OSError("in <TCP (closed)>: ConnectionResetError")
+
+
+def test_a_cluster_that_goes_away_as_a_result_is_fetched_is_an_error_and_no_wait() -> None:
+    ended = Unfetched()
+    ended.set_result(None)
+    given: Any = {"names": ["lane 0"], "kind": "lanes", "work": "w", "on_done": done}
+    with Cluster() as executor:
+        executor.client.submit = lambda task, *given, retries, pure: ended
+        with pytest.raises(ClusterLost, match=r"tcp://10\.0\.0\.1:8786 went away after 0 of 1 lanes"):
+            run_tasks(executor, fail, [(OSError(),)], **given)
+
+
+def test_a_task_that_was_taken_back_on_either_side_is_taken_back_on_the_other() -> None:
+    there: Future[None] = Future()
+    here: Future[None] = Future()
+    there.cancel()
+    pass_on(there, here)
+    assert here.cancelled()
+    with Cluster() as executor:
+        waiting: Future[None] = Future()
+        executor.client.submit = lambda task, *given, retries, pure: waiting
+        assert executor.submit(fail).cancel()
+        assert waiting.cancelled()
 
 
 class KilledWorker(Exception):  # noqa: N818 - named as the one of distributed
