@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 
@@ -81,6 +82,7 @@ def test_replay_decides_in_stretches(tmp_path, monkeypatch):
     decide_many = reducer.decide_many
 
     def counting(state, item, payloads, times):
+        assert not gc.isenabled()  # to look for cycles, of which there are none, would take up to half of the time
         made = decide_many(state, item, payloads, times)
         sizes.append(len(made))
         return made
@@ -89,6 +91,7 @@ def test_replay_decides_in_stretches(tmp_path, monkeypatch):
     monkeypatch.setattr(reducer, "decide", None)  # no row is decided alone
     monkeypatch.setattr(reducer, "BLOCK", 64)
     state, _ = replayed(bench.store, bench.store.project("p"))
+    assert gc.isenabled()
     assert state.digest() == bench.state.digest()
     assert sum(sizes) == sum(isinstance(one, DecisionReply) for one in said)
     assert max(sizes) == 64
@@ -112,6 +115,7 @@ def test_the_first_difference_is_named(tmp_path, field):
     with pytest.raises(DivergedReplayError, match="the digest of the row" if field == "digest" else field) as found:
         replayed(bench.store, bench.store.project("p"))
     assert found.value.seq == wrong
+    assert gc.isenabled()
 
 
 def test_requests_of_one_row_in_one_commit_are_as_if_each_had_its_own(tmp_path):

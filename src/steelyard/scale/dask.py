@@ -28,6 +28,7 @@ class ClusterExecutor(Executor):
         self.address = str(client.scheduler.address if client.scheduler is not None else client)
         self._retries = retries
         self._tasks: WeakSet[Any] = WeakSet()
+        self._is_shut_down = False
         workers = client.scheduler_info()["workers"].values()
         self.memory_limit = min((w["memory_limit"] for w in workers if w.get("memory_limit")), default=0)
 
@@ -49,15 +50,18 @@ class ClusterExecutor(Executor):
 
     def submit(self, task: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Hand a task to the cluster."""
+        if self._is_shut_down:
+            raise RuntimeError("a task must be handed over before shutdown; this executor was shut down.")
         there = self.client.submit(task, *arguments, **named, retries=self._retries, pure=False)
         here: Future[Any] = Future()
-        here.add_done_callback(lambda future: there.cancel() if future.cancelled() else None)
+        here.add_done_callback(lambda ended: there.cancel() if ended.cancelled() and not there.cancelled() else None)
         there.add_done_callback(lambda ended: pass_on(ended, here))
         self._tasks.add(there)
         return here
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take back what has not started, unless it is waited for; the cluster itself stays."""
+        self._is_shut_down = True
         tasks = list(self._tasks)
         if wait and not cancel_futures:
             require("distributed", extra="scale", why="A Dask cluster").wait(tasks)

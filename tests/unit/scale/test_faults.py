@@ -184,7 +184,7 @@ class Cluster(ClusterExecutor):
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(1)
         self.client = SimpleNamespace(submit=lambda task, *given, retries, pure: self.pool.submit(task, *given))
-        self._retries, self._tasks = 0, WeakSet()
+        self._retries, self._tasks, self._is_shut_down = 0, WeakSet(), False
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self.pool.shutdown(wait, cancel_futures=cancel_futures)
@@ -237,6 +237,18 @@ def test_a_task_that_was_taken_back_on_either_side_is_taken_back_on_the_other() 
         executor.client.submit = lambda task, *given, retries, pure: waiting
         assert executor.submit(fail).cancel()
         assert waiting.cancelled()
+
+
+def test_nothing_is_handed_to_a_cluster_after_the_block() -> None:
+    taken_back: list[Any] = []
+    with Cluster() as executor:
+        waiting: Future[None] = Future()
+        executor.client = SimpleNamespace(submit=lambda task, *given, retries, pure: waiting, cancel=taken_back.extend)
+        executor.submit(fail)
+        ClusterExecutor.shutdown(executor, wait=False)
+        assert taken_back == [waiting]
+        with pytest.raises(RuntimeError, match="was shut down"):
+            executor.submit(fail)
 
 
 class KilledWorker(Exception):  # noqa: N818 - named as the one of distributed
