@@ -357,7 +357,8 @@ def _concluded(
     if today is not None:
         runs.append(_fixed_run("today's rule", "current", today[evaluation.judged.rows], data))
     evaluation = replace(evaluation, entries=(*evaluation.entries, *runs[len(singles) :]))
-    promised, rare = promise(data, Choice(usable, fixed, blend), rows=rows, confidence=confidence)
+    choice, folds = Choice(usable, fixed, blend), evaluation.judged.n_folds
+    promised, rare = promise(data, choice, folds=folds, rows=rows, confidence=confidence)
     lines = leaderboard(evaluation, runs, winner)
     leaks = leaking_columns(problem)
     said = _leak_warnings(problem, leaks, everyone, evaluation.judged.n_folds)

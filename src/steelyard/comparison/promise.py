@@ -20,6 +20,8 @@ _RESAMPLES = 200
 _ROWS_FOR_WEIGHTS = 3_000  # of a resample are enough to choose the weights of a blend
 _STEPS = 15
 _DRAWN = 2_000  # new rows of a class that are drawn one by one; more are drawn as a mean
+_UNSEEN = 0.5  # mistakes of each class that the upper end counts beside those seen: Jeffreys' prior
+_LEARNING = 0.5  # at the lower end, costs fall with this power of the rows that a fit sees
 RARE = 20  # rows of a class below which it is named
 CANNOT_TELL = 5
 
@@ -49,20 +51,30 @@ class Choice:
     blend: bool
 
 
-def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: float) -> tuple[Promise, dict[int, float]]:
+def promise(
+    data: ComparisonData, choice: Choice, *, folds: int, rows: int, confidence: float
+) -> tuple[Promise, dict[int, float]]:
     """The interval, and for every class the share of the uncertainty that hangs on it.
 
     In each resample the rows in the bag choose winner and blend weights, the rows out of the bag are paid for, and a
     new sample of the asked size is drawn from these, class by class. The classes keep their shares, but for a constant
     answer, which nothing else makes uncertain. Rows are drawn into the bag alike and count by their weights; new ones
     are drawn as often as their weights say.
+
+    Each end allows for what no resample can show. The upper one: mistakes that were not seen, so a model without any
+    among 30 rows of a class is not promised to make none. The lower one: the model is fitted on all rows, what was
+    paid comes from fits on all but one of the ``folds``. Constant answers make the mistakes they make, and learn
+    nothing.
     """
     rng = np.random.default_rng([data.seed, 23])
     paid, true_proba, proba = _tables(data, choice)
     n, n_classes = len(data.codes), len(data.classes)
     of_class = [np.flatnonzero(data.codes == k) for k in range(n_classes)]
     shares = data.class_weights / data.row_weights.sum()
-    means, drawn, weights = (np.empty((_RESAMPLES, n_classes)) for _ in range(3))
+    mistake = [_mean_mistake(data, rows_of) for rows_of in of_class]
+    learned = (1.0 - 1.0 / folds) ** _LEARNING
+    means, drawn, unseen, weights = (np.zeros((_RESAMPLES, n_classes)) for _ in range(4))
+    lower = np.ones(_RESAMPLES)
     for b in range(_RESAMPLES):
         count = np.empty(n)
         for rows_of in of_class:
@@ -75,15 +87,27 @@ def promise(data: ComparisonData, choice: Choice, *, rows: int, confidence: floa
             likely = None if data.weights is None else data.weights[pool] / data.weights[pool].sum()
             paid_outside = costs[pool]
             means[b, k] = np.average(paid_outside, weights=likely)
-            drawn[b, k] = _new_mean(paid_outside, likely, max(1, int(sizes[k])), rng)
+            size = max(1, int(sizes[k]))
+            drawn[b, k] = _new_mean(paid_outside, likely, size, rng)
             weights[b, k] = sizes[k] / sizes.sum()
-    totals = (drawn * weights).sum(axis=1)
-    low, high = np.quantile(totals, [(1 - confidence) / 2, (1 + confidence) / 2])
+            if not is_constant:
+                wrong = rng.binomial(size, rng.beta(_UNSEEN, _UNSEEN + len(rows_of))) / size
+                unseen[b, k] = wrong * max(0.0, mistake[k] - drawn[b, k])
+        if not is_constant:
+            lower[b] = learned
+    low = np.quantile((drawn * weights).sum(axis=1) * lower, (1 - confidence) / 2)
+    high = np.quantile(((drawn + unseen) * weights).sum(axis=1), (1 + confidence) / 2)
     value = float((means @ shares).mean())
-    spread = (weights * drawn).var(axis=0)
+    spread = (weights * (drawn + unseen)).var(axis=0)
     weight = spread / spread.sum() if spread.sum() > 0 else np.zeros(n_classes)
     rare = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
     return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), rare
+
+
+def _mean_mistake(data: ComparisonData, rows_of: NDArray[np.intp]) -> float:
+    """What a wrong answer costs on rows of one class, mean over the wrong answers."""
+    table, truth = data.cost_table[rows_of], data.codes[rows_of[0]]
+    return float(np.average(np.delete(table, truth, axis=1).mean(axis=1), weights=data.row_weights[rows_of]))
 
 
 def _tables(data: ComparisonData, choice: Choice) -> tuple[Floats, Floats | None, NDArray[np.float32] | None]:

@@ -228,7 +228,7 @@ def test_the_promise_counts_selection_and_the_noise_of_the_new_sample() -> None:
             paid = (rng.random(n) < 0.3).astype(float)  # each pays 0.3 on any new row
             runs.append(CandidateRun(f"c{k}", "baseline", paid=paid, answers=data.codes))
         constant = CandidateRun("always", "constant", paid=np.ones(n), answers=data.codes)
-        told, _ = promise(data, Choice(runs, [constant], False), rows=n, confidence=0.95)
+        told, _ = promise(data, Choice(runs, [constant], False), folds=5, rows=n, confidence=0.95)
         new = float((rng.random(n) < 0.3).mean())
         kept += told.low <= new <= told.high
         best = min((np.asarray(r.paid) for r in runs), key=lambda paid: float(paid.mean()))
@@ -236,6 +236,52 @@ def test_the_promise_counts_selection_and_the_noise_of_the_new_sample() -> None:
         own += abs(new - best.mean()) <= spread
     assert kept >= 0.85 * trials
     assert own < kept
+
+
+def without_mistakes(rows_of_a_class: int, costs: np.ndarray) -> tuple[ComparisonData, Choice]:
+    y = np.repeat(np.arange(3), rows_of_a_class)
+    data = read_data(y[:, None].astype(float), y, Costs.from_matrix(costs, classes=[0, 1, 2]))
+    run = CandidateRun("right", "baseline", paid=np.zeros(len(y)), answers=data.codes)
+    constant = CandidateRun("always 0", "constant", paid=data.paid(np.zeros(len(y), dtype=np.intp)))
+    return data, Choice([run], [constant], False)
+
+
+def test_a_model_that_made_no_mistake_is_not_promised_to_make_none() -> None:
+    """Three classes, none mistaken in any fold: a few mistakes among as many new rows are within the promise."""
+    costs = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0], [10.0, 10.0, 0.0]])
+    few, many = (
+        promise(data, choice, folds=5, rows=3 * n, confidence=0.95)[0]
+        for n in (30, 3_000)
+        for data, choice in [without_mistakes(n, costs)]
+    )
+    assert (few.low, few.value) == (many.low, many.value) == (0.0, 0.0)
+    # Of 30 rows that all were right, the next 30 hold one mistake or more with a chance of .29 (Jeffreys' prior).
+    assert 10 / 90 <= few.high <= 40 / 90
+    assert many.high < 0.02 * few.high
+
+
+def test_a_constant_answer_has_no_unseen_mistakes_and_learns_nothing() -> None:
+    costs = np.array([[0.0, 100.0, 100.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])  # "always 0" never pays the 100
+    data, choice = without_mistakes(40, costs)
+    alone = Choice([], choice.constants, False)
+    ends = [promise(data, alone, folds=folds, rows=120, confidence=0.95)[0] for folds in (2, 10)]
+    assert ends[0] == ends[1]
+    assert ends[0].high < 0.8
+
+
+def test_the_lower_end_allows_for_a_fit_on_all_rows() -> None:
+    """Fits of two folds see half of the rows, so the model that sees all of them may cost clearly less than told."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(400) < 0.5).astype(int)
+    data = read_data(rng.normal(size=(400, 1)), y, None)
+    run = CandidateRun("some", "baseline", paid=(rng.random(400) < 0.2).astype(float), answers=data.codes)
+    constant = CandidateRun("always", "constant", paid=np.ones(400), answers=data.codes)
+    two, many = (
+        promise(data, Choice([run], [constant], False), folds=folds, rows=400, confidence=0.95)[0]
+        for folds in (2, 1_000_000)
+    )
+    assert (two.value, two.high) == (many.value, many.high)
+    assert two.low == pytest.approx(many.low * 0.5**0.5, rel=1e-5)
 
 
 def test_two_rows_of_a_class_among_600_keep_five_folds_and_are_told_apart() -> None:
