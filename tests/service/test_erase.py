@@ -128,7 +128,7 @@ def test_no_file_holds_an_erased_row_and_the_rest_goes_on(folder):
 def test_an_erased_row_is_unknown_and_cannot_be_judged_again(folder):
     bench, asked, sent = filled(folder, rows=60)
     item = asked[0]
-    answer = bench.state.questions[item].votes[2][1]
+    answer = bench.state.questions[item].vote_of(2)[2]
     assert bench.run(EraseJob("p", 1, items=(item,), key="e", digest=b"1")).items == [item]
     assert bench.run(EraseJob("p", 1, items=(item,), key="e", digest=b"1")).items == [item]  # the same request again
     assert bench.run(EraseJob("p", 1, items=(item,))).code == "erased"

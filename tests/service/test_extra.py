@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -78,3 +82,30 @@ def test_a_server_decides_and_learns_without_what_takes_half_of_a_start(folder):
         [sys.executable, "-c", code, str(folder)], check=False, capture_output=True, text=True, env=ENV
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_server_whose_output_nobody_reads_serves_and_says_nothing(folder):
+    """The reader of its pipe has gone before it says where it is."""
+    pytest.importorskip("apsw", reason="apsw is not installed: pip install 'steelyard[serve]'")
+    from service_server import free_port
+
+    port, (read, write) = free_port(), os.pipe()
+    os.close(read)
+    code = "from steelyard.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--data", str(folder), "--port", str(port)]
+    server = subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    said = None
+    while said is None and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
+                said = answer.read()
+        except urllib.error.HTTPError:
+            raise
+        except OSError:  # not yet
+            time.sleep(0.05)
+    server.send_signal(signal.SIGTERM)
+    _, errors = server.communicate(timeout=60)
+    assert said is not None
+    assert errors == ""
+    assert server.returncode == 0

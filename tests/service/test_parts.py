@@ -316,6 +316,30 @@ def test_labels_are_learned_with_the_row_of_the_decision_in_the_order_they_came(
     assert replayed(bench.store, bench.store.project("p"))[0].digest() == bench.state.digest()
 
 
+def test_labels_that_are_taken_back_and_given_again_behind_a_copy_do_not_keep_others_from_being_taken_back(folder):
+    """They are paid for once, so more labels are learned since the copy than were paid for since then."""
+    bench, source = Bench(folder, settings_of(pace=False, query="AskAll", budget=60)), random.Random(3)
+    items = [bench.decide(made_up(source, n % 2 == 0))[0].id for n in range(40)]
+
+    def answer(n):
+        (said,) = bench.run(AnswerJob("p", 2, answers=[(items[n], bench.labels[n % 2], None)])).answers
+        return said.answer
+
+    answers = [answer(n) for n in range(30)]
+    for n in (28, 29):
+        bench.run(RetractJob("p", 2, answer=answers[n]))
+    for n in (30, 31, 28, 29):  # a copy of the learner is kept behind the second
+        answer(n)
+    last = answer(32)
+    taken_back = bench.run(RetractJob("p", 2, answer=last))
+    assert taken_back.event == bench.state.seq
+    assert items[32] in bench.state.open_rows
+    assert replayed(bench.store, bench.store.project("p"))[0].digest() == bench.state.digest()
+    live = bench.state.digest()
+    bench.restart()
+    assert bench.state.digest() == live
+
+
 def test_no_answer_before_its_commit(folder, monkeypatch):
     make_service(folder)
     store = SQLiteStore(folder)

@@ -138,7 +138,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(item=st.integers(1, 60))
     def close_or_answer_whatever(self, item):
         seq, question = self.bench.state.seq, self.bench.state.questions.get(item)
-        known = question is not None and question.state is QuestionState.OPEN and 9 not in question.votes
+        known = question is not None and question.state is QuestionState.OPEN and question.vote_of(9) is None
         made = self.bench.run(AnswerJob("p", 9, answers=[(item, self.bench.labels[0], None)]))
         assert isinstance(made, AnswersReply) == known
         assert known or self.bench.state.seq == seq
@@ -190,7 +190,7 @@ class ServiceMachine(RuleBasedStateMachine):
         assert state.budget.spent == sum(q.paid for q in questions)
         assert state.budget.reserved == sum(q.waits and not q.paid for q in questions)
         for q in questions:
-            votes = [label for label, _ in q.votes.values() if label is not None]
+            votes = [label for _, label, _ in q.votes if label is not None]
             assert q.ruled or q.state is not QuestionState.DISPUTED or len(votes) == state.settings.votes
             if q.state is QuestionState.SETTLED and not q.ruled:
                 assert votes.count(q.label) >= state.settings.equal_answers

@@ -67,7 +67,7 @@ def test_one_vote_too_few_is_a_dispute_that_an_owner_ends(bench):
     bench.run(AdjudicateJob("p", 1, item=3, label="fraud"))
     question = bench.state.questions[3]
     assert (question.label, bench.state.budget.spent) == (1, 1)
-    assert bench.run(RetractJob("p", 7, answer=question.votes[7][1])).code == "adjudicated"
+    assert bench.run(RetractJob("p", 7, answer=question.vote_of(7)[2])).code == "adjudicated"
     before = float(bench.state.learner.intercept_[0])
     bench.run(AdjudicateJob("p", 1, item=3, label="good"))  # on second thoughts: in the same place, not once more
     assert (bench.state.questions[3].label, bench.state.budget.spent, len(bench.state.training.examples)) == (0, 1, 1)
@@ -78,10 +78,10 @@ def test_one_vote_too_few_is_a_dispute_that_an_owner_ends(bench):
 def test_a_vote_taken_back_opens_again_unless_the_others_agree(bench):
     for person, label in ((7, "fraud"), (8, "good"), (9, "good")):
         say(bench, 4, person, label)
-    votes = bench.state.questions[4].votes
-    bench.run(RetractJob("p", 7, answer=votes[7][1]))
+    votes = {person: seq for person, _, seq in bench.state.questions[4].votes}
+    bench.run(RetractJob("p", 7, answer=votes[7]))
     assert bench.state.questions[4].state is QuestionState.SETTLED
-    bench.run(RetractJob("p", 8, answer=votes[8][1]))
+    bench.run(RetractJob("p", 8, answer=votes[8]))
     assert bench.state.questions[4].state is QuestionState.OPEN
     assert bench.state.learner.intercept_[0] == 0
     assert say(bench, 4, 8, "good").settled == "good"

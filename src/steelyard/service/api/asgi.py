@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..http.deadline import STATUS_LINE, WHOLE
+from ..http.routes import SentRows
 from ..http.runtime import (
     BATCH_BYTES,
     MOST_ANSWERS,
@@ -36,14 +37,15 @@ PRODUCER = ("producer", "owner")
 ANNOTATOR = ("annotator", "owner")
 
 
-class SentRows(msgspec.Struct, forbid_unknown_fields=True):
-    """Rows to decide; each is read by itself, so that an unusable one does not harm the others."""
+class RawRows(msgspec.Struct, forbid_unknown_fields=True):
+    """Rows to decide of which one cannot be used: each is read by itself, so that it does not harm the others."""
 
     rows: list[msgspec.Raw]
 
 
 _ROW = msgspec.json.Decoder(SentRow)
 _ROWS = msgspec.json.Decoder(SentRows)
+_RAW_ROWS = msgspec.json.Decoder(RawRows)
 _ANSWERS = msgspec.json.Decoder(list[SentAnswer])
 _ENCODER = msgspec.json.Encoder()
 _FIXED = [
@@ -105,16 +107,16 @@ class Entrance:
         runtime = self.runtime
         grant = self._allow(scope, headers, slug, PRODUCER)
         body = await read_body(headers, receive, BATCH_BYTES)
-        sent = decoded(_ROWS, body)
-        if not 1 <= len(sent.rows) <= MOST_ROWS:
-            message = f"rows must be 1 to {MOST_ROWS}; got {len(sent.rows)}."
+        sent = _sent_rows(body)
+        if not 1 <= len(sent) <= MOST_ROWS:
+            message = f"rows must be 1 to {MOST_ROWS}; got {len(sent)}."
             raise RefusedError(422, "bad_body", message, "rows")
         await runtime.loaded(slug)
         rows: list[RowToDecide | RefusedError] = []
         named = True
-        for raw in sent.rows:
+        for read in sent:
             try:
-                one = _sent_row(raw)
+                one = read if isinstance(read, SentRow) else _sent_row(read)
                 named = named and one.id is not None
                 rows.append(runtime.row(slug, one))
             except RefusedError as error:
@@ -176,6 +178,15 @@ class Entrance:
 
 def _problem(error: RefusedError) -> Problem:
     return Problem(error.code, error.message, error.where)
+
+
+def _sent_rows(body: bytes) -> list[SentRow] | list[msgspec.Raw]:
+    """The rows of a batch; unread where one of them cannot be used."""
+    try:
+        return _ROWS.decode(body).rows
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        rows: list[msgspec.Raw] = decoded(_RAW_ROWS, body).rows
+        return rows
 
 
 def _sent_row(raw: bytes | msgspec.Raw) -> SentRow:

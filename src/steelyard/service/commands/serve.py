@@ -19,6 +19,7 @@ from ...errors import StateError
 from ...validation.values import invalid
 from ..database.places import Place, open_place, shown_place
 from ..database.sqlite import SQLiteStore
+from ..http.console import say
 from ..people.access import SERVICE
 from ..people.people import first_owner
 from ..server.server import IN_USE, Beside, FolderInUseError, Service, bind, hold
@@ -108,7 +109,7 @@ def _serve_database(
     standby = Standby(url, address)
 
     def say_waiting() -> None:
-        print(f"standby for {shown_place(url)} at {address}; the leader is at {standby.leader}", flush=True)
+        say(f"standby for {shown_place(url)} at {address}; the leader is at {standby.leader}")
 
     sock.listen(2048)
     store = asyncio.run(standby.wait(sock, say_waiting))
@@ -142,15 +143,15 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             link = f"{service.url}/login?next=/p/{source.slug}#{code}"
             service.run(ready=lambda: _show_link(link), beside=demo.run)
             assert service.runtime is not None
-            print(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
-            print(f"it goes on at the same bit with: {demo.command}", flush=True)
+            say(f"stopped at {state_in_words(service.runtime.writer.projects[source.slug].state)}")
+            say(f"it goes on at the same bit with: {demo.command}")
 
     return _exit_code(serve)
 
 
 def _show_link(link: str) -> None:
     """Print a link, and open it where there is a screen."""
-    print(f"open {link}", flush=True)
+    say(f"open {link}")
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.stdout.isatty() and screen:
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
@@ -158,7 +159,7 @@ def _show_link(link: str) -> None:
 
 def _say_ready(data: Place, url: str, place: str) -> None:
     """Where it is reached; and as long as nobody can log in as its owner, a link that does so once."""
-    print(f"serving {shown_place(data)} at {url}", flush=True)
+    say(f"serving {shown_place(data)} at {url}")
     store = open_place(data)
     try:
         with store.transaction():
@@ -166,7 +167,7 @@ def _say_ready(data: Place, url: str, place: str) -> None:
     finally:
         store.close()
     if code is not None:
-        print(f"the first owner's link (once, within 15 minutes): {place}/login#{code}", flush=True)
+        say(f"the first owner's link (once, within 15 minutes): {place}/login#{code}")
 
 
 def unit_text(data: Place, port: int) -> str:

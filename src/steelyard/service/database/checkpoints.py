@@ -165,7 +165,7 @@ def _check_classes(state: State) -> None:
     """Every answer and label must be a class of the project: native code takes them as positions."""
     codes = [example.label for example in state.training.examples]
     for question in state.questions.values():
-        codes += [question.answer, question.label, *(label for label, _ in question.votes.values())]
+        codes += [question.answer, question.label, *(label for _, label, _ in question.votes)]
         codes += [answer for _, answer in question.others]
     largest = max((code for code in codes if code is not None), default=0)
     if largest >= len(state.labels):

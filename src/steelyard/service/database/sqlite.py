@@ -232,7 +232,7 @@ class SQLiteStore:
             run,
             "answer (project, item, person, label, seq)",
             project,
-            [(q.item, person, *vote) for q in answered for person, vote in q.votes.items()],
+            [(q.item, *vote) for q in answered for vote in q.votes],
             "ON CONFLICT (project, item, person) DO UPDATE SET label = excluded.label, seq = excluded.seq",
         )
         insert_rows(

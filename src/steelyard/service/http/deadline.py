@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -19,12 +20,14 @@ MOST_HEADER_BYTES = 8192
 WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head and body in one piece
 
 
-def _send_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+def _send_whole(found: ref[RequestResponseCycle], head: bytes, body: bytes) -> bool:
     """Send a whole answer by one write, as uvicorn would by two; False if it must be sent the ordinary way.
 
-    ``head``: status line and headers, each with its line end.
+    ``found`` is the request, which holds this function in its scope: by a strong reference every request would be a
+    cycle that only the collector frees. ``head``: status line and headers, each with its line end.
     """
-    if cycle.flow.write_paused or cycle.disconnected or cycle.response_started:
+    cycle = found()
+    if cycle is None or cycle.flow.write_paused or cycle.disconnected or cycle.response_started:
         return False
     cycle.response_started = cycle.response_complete = True
     last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
@@ -98,7 +101,7 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self._earlier.popleft()
             self._earlier.append(before)
         if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:
-            self.scope["extensions"] = {WHOLE: partial(_send_whole, self.cycle)}  # type: ignore[dict-item]
+            self.scope["extensions"] = {WHOLE: partial(_send_whole, ref(self.cycle))}  # type: ignore[dict-item]
 
     def on_message_complete(self) -> None:
         """All of it is here."""

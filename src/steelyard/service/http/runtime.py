@@ -84,7 +84,7 @@ class Runtime:
         self._disk = (0.0, 0)
         self._salt = Salts()
         self._seen: dict[bytes, int] = {}
-        self._waking = False
+        self._waking = self._at_work = False  # the writer is about to be woken; it has been, and has not answered yet
         self._committed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         writer.deliver = self._deliver
@@ -98,6 +98,8 @@ class Runtime:
         for job, outcome in outcomes:
             if job.deliver is not None:
                 job.deliver(outcome)
+        self._at_work = False
+        self._wake_soon()  # behind the answers
         self._committed.set()
         self._committed = asyncio.Event()
 
@@ -109,17 +111,21 @@ class Runtime:
         future: asyncio.Future[Any] = self._loop.create_future()
         job.deliver = lambda outcome: None if future.done() else future.set_result(outcome)
         self.writer.submit(job, alone=False)
-        if not self._waking:  # once a turn of the event loop, behind all requests that came with this one
-            self._waking = True
-            self._loop.call_soon(self._wake_writer)
+        self._wake_soon()
         outcome = await future
         if isinstance(outcome, RefusedError):
             raise outcome
         return outcome
 
+    def _wake_soon(self) -> None:
+        """Have the writer begin once this turn of the event loop is over, behind all requests that came with it."""
+        if not self._waking and not self._at_work:
+            self._waking = True
+            self._loop.call_soon(self._wake_writer)
+
     def _wake_writer(self) -> None:
         self._waking = False
-        self.writer.wake()
+        self._at_work = self.writer.wake()
 
     async def next_commit(self, seconds: float) -> None:
         """Wait for the next commit, at most so long."""

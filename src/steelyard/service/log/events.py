@@ -188,7 +188,7 @@ BODIES: dict[int, type[_Body]] = {
     Kind.ACCESS: Access,
     Kind.FIT: Fit,
 }
-KIND_OF: dict[type[_Body], Kind] = {body: Kind(kind) for kind, body in BODIES.items()}
+KIND_OF: dict[type[_Body], int] = {body: int(kind) for kind, body in BODIES.items()}
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODERS = {kind: msgspec.msgpack.Decoder(body) for kind, body in BODIES.items()}
 

@@ -44,6 +44,7 @@ class RecordReader:
         self._ignored = {name for name, kind in settings.columns.items() if kind == "ignored"}
         self._kinds, self._names = list(self.columns.items()), list(self.columns)
         self._all_numbers = set(self.columns.values()) == {"number"}
+        self._floats = [float] * len(self._names)
 
     def read(self, record: dict[str, Cell]) -> tuple[list[Cell], int, int]:
         """Cells, number of missing ones, number of unknown fields."""
@@ -51,10 +52,14 @@ class RecordReader:
             raise BadRecordError(invalid("row", f"have at most {MOST_FIELDS} fields", len(record)), "row")
         cells: list[Cell] = []
         if self._all_numbers and len(record) == len(self._kinds):
-            # most senders keep to the order of the columns, and then no name is looked up
-            cells = list(record.values()) if list(record) == self._names else [record.get(n) for n in self._names]
-            if _all_floats(cells):
-                return cells, 0, 0
+            names = list(record)
+            if names == self._names:  # most senders keep to the order of the columns, and then no name is looked up
+                self._names = names  # a decoder makes the same texts again, which are equal at the first glance
+                cells = list(record.values())
+            else:
+                cells = [record.get(name) for name in self._names]
+            if list(map(type, cells)) == self._floats and math.hypot(*cells) < LARGEST:  # type: ignore[arg-type]
+                return cells, 0, 0  # as most rows are: each lies within the range where the length of all does
             cells = []
         missing = found = 0
         for name, kind in self._kinds:
@@ -78,13 +83,6 @@ class RecordReader:
         if payload is None:
             return None
         return dict(zip(self.columns, unpack_cells(payload), strict=True))
-
-
-def _all_floats(cells: list[Any]) -> bool:
-    """Whether these are floating point numbers that may be learned from; most rows are, and it saves a loop."""
-    if set(map(type, cells)) != {float}:
-        return False
-    return math.isfinite(sum(cells)) and min(cells) >= -LARGEST and max(cells) <= LARGEST
 
 
 def _number(name: str, cell: Cell) -> float | int:

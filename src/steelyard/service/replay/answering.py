@@ -25,7 +25,7 @@ def answer(state: State, item: int, person: int, label: int, seq: int) -> Answer
     question.check_new_vote(person)
     settled = label if settings.votes == 1 else question.agreed(settings.equal_answers, (label,))
     learned = None if settled is None else _settle(state, question, settled)
-    question.votes[person] = (label, seq)
+    question.votes += ((person, label, seq),)
     if settled is None and question.answers >= settings.votes:
         question.dispute()
     return Answered(settled, learned)
@@ -46,15 +46,15 @@ def skip(state: State, item: int, person: int, seq: int) -> int:
     question = state.question(item)
     question.check_open()
     question.check_new_vote(person)
-    question.votes[person] = (None, seq)
-    return sum(label is None for label, _ in question.votes.values())
+    question.votes += ((person, None, seq),)
+    return sum(label is None for _, label, _ in question.votes)
 
 
 def retraction(state: State, answer_seq: int, person: int, item: int) -> Question:
     """The question whose answer may be taken back by this person; raises if there is none."""
     question = state.question(item)
-    vote = question.votes.get(person)
-    if vote is None or vote[1] != answer_seq:
+    vote = question.vote_of(person)
+    if vote is None or vote[2] != answer_seq:
         raise ConflictError("not_yours", f"answer {answer_seq} must stand and be the person's own; it is not.")
     if question.state is QuestionState.CLOSED:
         raise ConflictError("closed", f"item {item} must not be closed; it is.")
@@ -70,7 +70,8 @@ def retract(state: State, answer_seq: int, person: int, item: int, rows: Rows) -
     Unless the other answers still agree: then only the vote goes.
     """
     question = retraction(state, answer_seq, person, item)
-    vote = question.votes.pop(person)
+    votes = question.votes
+    question.votes = tuple(vote for vote in votes if vote[0] != person)
     if question.state is QuestionState.DISPUTED:
         question.reopen()
     elif question.state is QuestionState.SETTLED and question.agreed(state.settings.equal_answers) != question.label:
@@ -80,7 +81,7 @@ def retract(state: State, answer_seq: int, person: int, item: int, rows: Rows) -
             row = rows(item) if row is None else row
             relearn(state, state.training.relabelled(question.n, None), rows)
         except SteelyardError:
-            question.votes[person] = vote
+            question.votes = votes
             raise
         state.open_rows[item] = row
         question.reopen()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from operator import itemgetter
 from typing import Any
 
 from ...errors import InvalidInputError
 
 __all__ = ["ConflictError", "Question", "QuestionState"]
+
+Vote = tuple[int, int | None, int]  # person, label (None: skipped), number of the event
 
 
 class QuestionState(IntEnum):
@@ -69,7 +72,7 @@ class Question:
         self.label: int | None = None
         self.n: int | None = None  # of its training example, also of a retracted one
         self.others: tuple[tuple[int, int], ...] = ()  # what the models that do not decide had answered, by slot
-        self.votes: dict[int, tuple[int | None, int]] = {}  # person to label (None: skipped) and number of the event
+        self.votes: tuple[Vote, ...] = ()  # in their order
 
     def check_open(self) -> None:
         """Raise unless it waits for an answer."""
@@ -93,13 +96,18 @@ class Question:
 
     def check_new_vote(self, person: int) -> None:
         """Raise if this person has answered or skipped it before."""
-        if person in self.votes:
-            done = "skipped" if self.votes[person][0] is None else "answered"
+        vote = self.vote_of(person)
+        if vote is not None:
+            done = "skipped" if vote[1] is None else "answered"
             raise ConflictError("already_answered", f"item {self.item} must be new to the person; it was {done}.")
+
+    def vote_of(self, person: int) -> Vote | None:
+        """What this person has said; None if nothing."""
+        return next((vote for vote in self.votes if vote[0] == person), None)
 
     def agreed(self, enough: int, more: tuple[int, ...] = ()) -> int | None:
         """The label that so many equal answers name, with ``more`` labels counted; None if there is none."""
-        labels = [label for label, _ in self.votes.values() if label is not None] + list(more)
+        labels = [label for _, label, _ in self.votes if label is not None] + list(more)
         return next((label for label in labels if labels.count(label) >= enough), None)
 
     @property
@@ -110,7 +118,7 @@ class Question:
     @property
     def answers(self) -> int:
         """Labels it was given; skips are none."""
-        return sum(label is not None for label, _ in self.votes.values())
+        return sum(label is not None for _, label, _ in self.votes)
 
     def settle(self, label: int) -> None:
         """The answers agree."""
@@ -130,7 +138,7 @@ class Question:
 
     def to_list(self) -> list[Any]:
         """Plain values, exact."""
-        votes = [[person, label, seq] for person, (label, seq) in sorted(self.votes.items())]
+        votes = [list(vote) for vote in sorted(self.votes, key=itemgetter(0))]
         head = [self.item, self.expires, self.score, self.answer, self.chance, self.reach]
         marks = [self.ruled, self.erased, [list(one) for one in self.others]]
         return [*head, int(self.state), self.paid, self.label, self.n, votes, *marks]
@@ -144,5 +152,5 @@ class Question:
         made.ruled, made.erased, others = known
         made.others = tuple((slot, answer) for slot, answer in others)
         made.state, made.paid, made.label, made.n = QuestionState(state), paid, label, n
-        made.votes = {person: (label, seq) for person, label, seq in votes}
+        made.votes = tuple((person, label, seq) for person, label, seq in votes)
         return made

@@ -37,7 +37,7 @@ class Training:
         self.examples.append(Example(item, label, t))
         self._recent[item] = row
         if len(self.examples) % EVERY == 0:
-            self._copies.append((len(self.examples), {slot: one.changed() for slot, one in learners.items()}))
+            self._copies.append((len(self.examples), {slot: _base_of(one) for slot, one in learners.items()}))
             del self._copies[:-2]
             first = self._copies[0][0] if len(self._copies) == 2 else 0
             self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
@@ -96,3 +96,14 @@ class Training:
         taken = (self._recent[e.item] if e.item in self._recent else rows(e.item) for e in examples)
         labels, rounds = [cast(int, e.label) for e in examples], [e.round for e in examples]
         return learner.relearned(taken, labels, rounds, start=base)
+
+
+def _base_of(learner: Learner) -> Learner:
+    """A copy of a learner to learn on from: its weights count, not the labels it has paid for.
+
+    A label that was taken back and given again is paid for once and may be learned behind the copy: by the labels it
+    had paid for, more would be learned again than came since.
+    """
+    made = learner.changed()
+    made.set_counts(rounds=made.n_rounds_, spent=0, reserved=0)
+    return made

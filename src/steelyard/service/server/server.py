@@ -23,6 +23,7 @@ from ..api.api import Api
 from ..api.asgi import Entrance
 from ..database.places import Place, open_place
 from ..database.sqlite import DATABASE, SQLiteStore, open_database
+from ..http.console import say
 from ..http.deadline import DeadlineProtocol
 from ..http.runtime import Runtime
 from ..pages.page import page_refused
@@ -202,7 +203,7 @@ class Service:
                             continue  # busy or stopping: the next round will do
             elif time.monotonic() - said > 60:
                 said = time.monotonic()
-                print("the wall clock has jumped: no question is closed until it is back, or a restart", flush=True)
+                say("the wall clock has jumped: no question is closed until it is back, or a restart")
             await asyncio.sleep(EXPIRE_EVERY)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...data import load_dataset
 from ...validation.values import check_choice
 from ..database.sqlite import SQLiteStore
+from ..http.console import say
 from ..http.runtime import Runtime
 from ..log.records import SALT_BYTES, Cell, pack_cells
 from ..log.settings import ProjectSettings
@@ -117,7 +118,7 @@ class Demo:
         self.person = next(one.id for one in people(runtime.store) if one.name == PERSON)
         runtime.overviews.extra[slug] = self.words
         self.digest = await digest_of(runtime, slug)
-        print(f"goes on at {self.digest}" if runtime.snapshot(slug).rounds else f"begins at {self.digest}", flush=True)
+        say(f"goes on at {self.digest}" if runtime.snapshot(slug).rounds else f"begins at {self.digest}")
         async with asyncio.TaskGroup() as tasks:
             for task in (self._send, self._answer, self._take_digests):
                 tasks.create_task(task(runtime))

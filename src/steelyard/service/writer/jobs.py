@@ -87,7 +87,7 @@ class SettingsReply(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
 
 
-@dataclass
+@dataclass(slots=True)
 class RowToDecide:
     """A row, read and packed; ``external`` is the sender's own id."""
 
@@ -102,7 +102,7 @@ class RowToDecide:
     weighed_by: tuple[bytes, int] | None = None  # by which, at the costs of which settings
 
 
-@dataclass
+@dataclass(slots=True)
 class Job:
     """Something to do to a project, for an actor; the key makes it happen once."""
 
@@ -116,7 +116,7 @@ class Job:
     weight: int = 0  # bytes
 
 
-@dataclass
+@dataclass(slots=True)
 class DecideJob(Job):
     """Rows to decide; a refused one stands in its place."""
 
@@ -124,7 +124,7 @@ class DecideJob(Job):
     single: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class AnswerJob(Job):
     """(item, label or None for a skip, seconds) by one person; ``present``: people who might answer instead."""
 
@@ -132,21 +132,21 @@ class AnswerJob(Job):
     present: frozenset[int] = frozenset()
 
 
-@dataclass
+@dataclass(slots=True)
 class RetractJob(Job):
     """Take an own answer back."""
 
     answer: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class CloseJob(Job):
     """Close a question without a label."""
 
     item: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class AdjudicateJob(Job):
     """An owner's label."""
 
@@ -154,7 +154,7 @@ class AdjudicateJob(Job):
     label: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class EraseJob(Job):
     """Erase the rows of items, named by their numbers or by the sender's own ids."""
 
@@ -162,12 +162,12 @@ class EraseJob(Job):
     ids: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(slots=True)
 class RetainJob(Job):
     """Erase the rows that were kept as long as the settings say."""
 
 
-@dataclass
+@dataclass(slots=True)
 class OutcomeJob(Job):
     """A label that came unasked."""
 
@@ -176,7 +176,7 @@ class OutcomeJob(Job):
     origin: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class SetJob(Job):
     """Change settings, if they are still those of event ``expected``."""
 
@@ -184,7 +184,7 @@ class SetJob(Job):
     expected: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class ShadowJob(Job):
     """Begin a shadow in a slot, or end it (None)."""
 
@@ -192,14 +192,14 @@ class ShadowJob(Job):
     settings: dict[str, Any] | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class PromoteJob(Job):
     """Make a shadow the learner."""
 
     slot: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class ChampionJob(Job):
     """Have a model decide, by its digest, name and file; or the learner again (None)."""
 
@@ -208,17 +208,17 @@ class ChampionJob(Job):
     body: bytes = b""
 
 
-@dataclass
+@dataclass(slots=True)
 class ExpireJob(Job):
     """Close the questions whose time is over."""
 
 
-@dataclass
+@dataclass(slots=True)
 class RenewJob(Job):
     """Renew the budget, if it is time."""
 
 
-@dataclass
+@dataclass(slots=True)
 class StoreJob(Job):
     """A change outside any project's log: people, sessions, a new project. ``act`` gets the store and the time."""
 

@@ -57,7 +57,7 @@ class Project:
         """Add an event; the state has already changed by it."""
         seq, packed, kind = self.state.seq + 1, pack(body), KIND_OF[type(body)]
         self.chain = chain(self.chain, self.id, (seq, kind, self.at, item, actor, packed))
-        self.changes.events.append(Event(seq, int(kind), self.at, item, actor, packed, self.chain))
+        self.changes.events.append(Event(seq, kind, self.at, item, actor, packed, self.chain))
         self.state.seq = seq
         self.since_checkpoint += 1
         return seq
@@ -353,7 +353,7 @@ def rebuilt_tables(state: State) -> dict[str, list[tuple[Any, ...]]]:
     questions = state.questions.values()
     return {
         "question": sorted(question_row(q) for q in questions),
-        "answer": sorted((q.item, person, *vote) for q in questions for person, vote in q.votes.items()),
+        "answer": sorted((q.item, *vote) for q in questions for vote in q.votes),
         "training_example": sorted(
             (q.n, q.item, q.label, q.score, q.answer, q.chance) for q in questions if q.n is not None
         ),

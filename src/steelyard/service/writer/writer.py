@@ -30,6 +30,7 @@ CHECKPOINT_EVENTS = 50_000
 CHECKPOINT_SECONDS = 300
 KEY_DAYS = 7
 DAY = 86400 * 1_000_000
+MOMENT = 0.005  # seconds: as long as the interpreter leaves a thread alone
 FATAL = 70  # exit code: a commit failed, memory and disk may differ; a start replays the log
 
 Outcome = Any
@@ -85,6 +86,7 @@ class Writer:
         self._queued_rows = self._queued_bytes = 0
         self._wake = threading.Condition()
         self._awake = self._stopping = False
+        self._computing = threading.Lock()  # given free by the thread when it begins to commit
         self._saved = self._swept = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
@@ -113,11 +115,22 @@ class Writer:
                 self._awake = True
                 self._wake.notify()
 
-    def wake(self) -> None:
-        """No more requests are about to come: carry out those that wait."""
+    def wake(self) -> bool:
+        """No more requests are about to come: carry out those that wait; False if there are none.
+
+        The caller waits until they are being committed, a moment at most: two threads that both compute take the
+        interpreter from each other all the time, and computing does not get done earlier by that. (A database that
+        lies elsewhere keeps the thread waiting, which needs no interpreter.)
+        """
+        self._computing.acquire(blocking=False)
         with self._wake:
             self._awake = bool(self._queue)
+            if not self._awake:
+                return False
             self._wake.notify()
+        if not self.store.in_postgres:
+            self._computing.acquire(timeout=MOMENT)
+        return True
 
     @property
     def queued(self) -> int:
@@ -198,6 +211,8 @@ class Writer:
             if project.since_checkpoint >= CHECKPOINT_EVENTS:
                 project.save_checkpoint()
         self._keep_house(touched)
+        if self._computing.locked():
+            self._computing.release()
         self.store.commit()
         self.batches += 1
         self.commit_seconds += time.perf_counter() - began

@@ -78,7 +78,7 @@ def _skip(project: Project, job: AnswerJob, item: int) -> AnswerReply:
     state, seq = project.state, project.state.seq + 1
     skipped = skip(state, item, job.actor, seq)
     project.emit(Skip(), item=item, actor=job.actor)
-    voted = {person for person, (label, _) in state.questions[item].votes.items() if label is None}
+    voted = {person for person, label, _ in state.questions[item].votes if label is None}
     closed = skipped >= state.settings.skips or job.present <= voted
     if closed:
         close(state, item)
@@ -139,7 +139,7 @@ def _outcome(project: Project, job: OutcomeJob) -> int:
     """A label that came unasked; for an open question it is an answer."""
     label = _code(project, job.label)
     question = project.state.questions.get(job.item)
-    if question is not None and question.state is QuestionState.OPEN and job.actor not in question.votes:
+    if question is not None and question.state is QuestionState.OPEN and question.vote_of(job.actor) is None:
         seq = project.state.seq + 1
         made = answer(project.state, job.item, job.actor, label, seq)
         body = Answer(label=label, seconds=None, settled=made.settled, learned=made.learned)
