@@ -46,8 +46,19 @@ async function person(browser, { url, project, goal }, code, draw, shared) {
     waiting: Number(document.querySelector("[data-waiting]").dataset.waiting),
     undo: document.getElementById("undo").disabled ? null : document.getElementById("undo").textContent,
   }));
-  let idle = 0;
+  const allSent = () => page.waitForFunction(() => document.querySelector("[data-waiting]").dataset.waiting === "0", null, { timeout: 90000 });
+  let idle = 0, back = false;
   while (shared.saved < goal && idle < 40) {
+    if (!back && notes.some((one) => one.kind === "saved")) {
+      back = true; // the dice below may take back only what was not sent yet
+      await allSent();
+      const { undo } = await state();
+      if (undo) {
+        notes.push({ kind: "undone", text: undo });
+        await page.keyboard.press("u");
+        await allSent();
+      }
+    }
     const now = await state();
     const roll = draw();
     if (now.item === null) {
@@ -73,7 +84,7 @@ async function person(browser, { url, project, goal }, code, draw, shared) {
     else await page.keyboard.press(draw() < 0.3 ? "a" : "x");
   }
   await context.setOffline(false);
-  await page.waitForFunction(() => document.querySelector("[data-waiting]").dataset.waiting === "0", null, { timeout: 90000 });
+  await allSent();
   await page.waitForTimeout(300);
   const left = await page.evaluate(() => document.querySelector("[data-waiting]").dataset.waiting);
   await context.close();

@@ -65,7 +65,8 @@ def check(folder: Path, people: list[int], found: list[dict[str, Any]]) -> int:
         assert page["said"] == []
         assert page["left"] == 0
         ends: dict[int, int] = defaultdict(int)
-        undone = {int(re.search(r"(\d+) was", n["text"])[1]) for n in page["notes"] if n["kind"] == "undone"}  # type: ignore[index]
+        refused = {note["item"] for note in page["notes"] if note["kind"] == "refused"}
+        last: dict[int, dict[str, Any]] = {}  # what was pressed last on an item
         for note in page["notes"]:
             if note["kind"] == "saved":
                 event = events[note["answer"]]
@@ -76,10 +77,20 @@ def check(folder: Path, people: list[int], found: list[dict[str, Any]]) -> int:
                 ends[note["item"]] += 1
             if note["kind"] == "refused":
                 assert note["code"] in ("already_answered", "closed", "not_yours"), note
+            if note["kind"] == "undone":
+                last[int(re.search(r"(\d+) was", note["text"])[1])] = note  # type: ignore[index]
             if note["kind"] == "kept":
                 assert set(note["fields"]) <= {*ENTRY, *BACK}
-        for item in {n["item"] for n in page["notes"] if n["kind"] == "kept"} - undone:
+                if note["entry"] == "answer":
+                    last[note["item"]] = note
+        for item, note in last.items():
+            if note["kind"] == "undone":
+                continue
             assert ends[item] or (person, item) in standing, f"answer {item} of {person} was lost"
+            if item not in refused:
+                event = events[standing[person, item]]
+                said = None if event.kind == Kind.SKIP else labels[unpack(event).label]
+                assert said == note["label"], f"answer {item} of {person}: another one stands"
     assert verify_project(store, head).events == head.head
     budget = store.tables(head.id)["budget"][0]
     settled = sum(row[1] == 1 for row in store.tables(head.id)["question"])

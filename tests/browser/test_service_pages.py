@@ -21,6 +21,7 @@ from service_server import ThreadedServer, call, code_for, make_person, make_ser
 
 from steelyard.client import Client
 from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.events import Kind, unpack
 from steelyard.service.people.people import add_person
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.projects import create_project
@@ -192,7 +193,7 @@ def test_a_key_counts_as_soon_as_a_dialog_is_closed(place: Place) -> None:
 
 
 def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
-    place.push(*[ROW | {"amount": float(i)} for i in range(4)])
+    place.push(*[ROW | {"amount": 7654321.25 + i} for i in range(4)])
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
     steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"]]
     steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # the outbox is written beside the page
@@ -206,9 +207,31 @@ def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
     assert [sorted(entry) for entry in results[2]] == [
         ["item", "key", "kind", "label", "log", "n", "person", "seconds", "tried"]
     ] * 2
-    assert not any(value in json.dumps(results[2]) for value in ("Cardhaus", "parcel", "249"))
+    assert not any(value in json.dumps(results[2]) for value in ("Cardhaus", "parcel", "765432"))
     assert results[3] == ""  # the session's cookie cannot be read by a script
     assert results[4] == "2"
+
+
+def test_an_answer_right_behind_its_undo_takes_the_place_of_the_first(place: Place) -> None:
+    """Two keys within one turn of the page, on an answer that is saved: first taken back, then answered anew."""
+    place.push(ROW)
+    at_once = """(() => {
+      for (const key of ["u", "x"]) document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+    })()"""
+    waiting = "document.querySelector('[data-waiting]').dataset.waiting"
+    steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["wait", f"{SAVED} == 1 && {waiting} == 0"]]
+    steps += [["eval", at_once], ["wait", f"{SAVED} == 1 && {waiting} == 0"]]
+    steps += [["eval", "document.getElementById('said').innerText"]]
+    found = place.visit(place.annotator, *steps)
+    assert "settled by others" not in found["results"][-1]
+    store = SQLiteStore(place.folder, readonly=True)
+    head = store.project("p")
+    assert head is not None
+    events = [(Kind(event.kind), unpack(event)) for event in store.events(head.id, 0)]
+    store.close()
+    said = [(kind, getattr(body, "label", None)) for kind, body in events if kind in (Kind.ANSWER, Kind.RETRACT)]
+    assert said == [(Kind.ANSWER, said[0][1]), (Kind.RETRACT, None), (Kind.ANSWER, said[2][1])]
+    assert said[0][1] != said[2][1]
 
 
 def kept_entries() -> str:

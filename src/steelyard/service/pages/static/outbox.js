@@ -50,11 +50,11 @@ export class Outbox extends EventTarget {
     return this.waiting.some((entry) => entry.item === item && entry.kind === "answer");
   }
 
-  async add(entry) {
+  async add(entry, store = this.store()) {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
     this.say("changed");
-    made.n = await done(this.store().add({ ...made }));
+    made.n = await done(store.add({ ...made }));
     this.flush();
     return made;
   }
@@ -72,7 +72,8 @@ export class Outbox extends EventTarget {
       await done(store.delete(last.n));
       return this.read();
     }
-    await this.add({ kind: "retract", item, answer: answer || this.numbers.get(item) || null });
+    // In this transaction: one of its own would come behind an answer that was given anew in the meantime.
+    await this.add({ kind: "retract", item, answer: answer || this.numbers.get(item) || null }, store);
   }
 
   async flush() {
