@@ -25,7 +25,7 @@ _MANY_CLASSES = 8  # beyond these a round, which is a tree for each class, takes
 _LARGEST_STEP = 2.0  # times the learning rate of the setting
 _LARGEST_RATE = 0.12  # beyond it deep trees of many classes diverge
 _MOST_LEAVES = 2_500  # of a tree of a forest
-_MOST_SHARES = 12_500_000  # of classes in all nodes of a forest: 100 MB
+_MOST_SHARES = 10_000_000  # of classes in all nodes of a forest: 80 MB
 _MOST_CATEGORIES = 255  # of a column in scikit-learn's boosting; beyond, its codes are numbers
 
 
