@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from ..http.deadline import STATUS_LINE, WHOLE
-from ..http.routes import SentRows
+from ..http.deadline import STATUS_LINE, WHOLE, Answer, Begin
+from ..http.routes import ANNOTATOR, PRODUCER, SentAnswers, SentRows
 from ..http.runtime import (
     BATCH_BYTES,
-    MOST_ANSWERS,
     MOST_ROWS,
     SINGLE_BYTES,
+    Headers,
     Runtime,
-    SentAnswer,
     SentRow,
     body_digest,
     checked_key,
@@ -32,9 +32,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Found = dict[bytes, bytes]  # the headers of a request by their names
 Said = tuple[Any, bool]  # the reply, and whether it was given before
+Build = Callable[[str, Found, Grant, bytes], DecideJob | AnswerJob]
 
-PRODUCER = ("producer", "owner")
-ANNOTATOR = ("annotator", "owner")
+DIRECT_BYTES = 64 * 1024  # of a body that is taken whatever it holds
 
 
 class RawRows(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class RawRows(msgspec.Struct, forbid_unknown_fields=True):
 _ROW = msgspec.json.Decoder(SentRow)
 _ROWS = msgspec.json.Decoder(SentRows)
 _RAW_ROWS = msgspec.json.Decoder(RawRows)
-_ANSWERS = msgspec.json.Decoder(list[SentAnswer])
+_ANSWERS = msgspec.json.Decoder(SentAnswers)
 _ENCODER = msgspec.json.Encoder()
 _FIXED = [
     (b"content-type", b"application/json"),
@@ -62,6 +62,64 @@ class Entrance:
     def __init__(self, runtime: Runtime, rest: App) -> None:
         self.runtime, self.rest = runtime, rest
         self._routes = {"decide": self._decide, "decide/batch": self._decide_batch, "answers": self._answers}
+        self._direct: dict[bytes, tuple[Build, tuple[str, ...]]] = {
+            b"decide": (self._decide_job, PRODUCER),
+            b"answers": (self._answer_job, ANNOTATOR),
+        }
+
+    # -- without a task ----------------------------------------------------------------------------------------------
+
+    def direct(self, target: bytes, sent: Headers) -> Begin | None:
+        """What takes the body of a POST that nothing has to be awaited for but its commit; None: any other one.
+
+        That is one row, or answers, of a program with a token; what is wrong with it is found out in either way.
+        """
+        parts = target.split(b"/", 3)
+        route = self._direct.get(parts[3]) if len(parts) == 4 and parts[1] == b"v1" else None
+        if route is None:
+            return None
+        headers = dict(reversed(sent))  # the first of each name
+        length = headers.get(b"content-length", b"")
+        if (
+            headers.get(b"host") not in self.runtime.hosts
+            or headers.get(b"content-type") != b"application/json"
+            or b"authorization" not in headers
+            or not (length.isdigit() and int(length) <= DIRECT_BYTES)
+        ):
+            return None
+        slug = parts[2].decode("latin-1")
+        snapshot = self.runtime.writer.snapshots.get(slug)
+        if snapshot is None or snapshot.champion is not None:
+            return None
+        return partial(self._begin, *route, slug, target.decode(), headers)
+
+    def _begin(
+        self, build: Build, roles: tuple[str, ...], slug: str, path: str, headers: Found, body: bytes, answer: Answer
+    ) -> None:
+        try:
+            job = build(path, headers, self.runtime.allow_token(headers[b"authorization"], slug, roles), body)
+            self.runtime.submit(job, partial(self._finish, answer, job))
+        except RefusedError as error:
+            self._finish(answer, None, error)
+
+    def _finish(self, answer: Answer, job: DecideJob | AnswerJob | None, outcome: Any) -> None:
+        if job is None or isinstance(outcome, RefusedError):
+            status, reply, replayed = outcome.status, _problem(outcome), False
+        else:
+            status, reply, replayed = 200, self._said(job, outcome), job.replayed
+        body = _ENCODER.encode(reply)
+        self.runtime.metrics.statuses[status] += 1
+        answer(_head(status, len(body), replayed), body)
+
+    def _said(self, job: DecideJob | AnswerJob, outcome: Any) -> Any:
+        """What a job of one row, or of answers, replies when it has been carried out."""
+        if isinstance(job, DecideJob):
+            return outcome[0]
+        for item, _, _ in job.answers:
+            self.runtime.leases.drop(job.project, item)
+        return outcome
+
+    # -- by a task ---------------------------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -79,29 +137,22 @@ class Entrance:
             status, reply, replayed = 200, *await route(scope, headers, parts[1], receive)
         except RefusedError as error:
             status, reply, replayed = error.status, _problem(error), False
-        body = _ENCODER.encode(reply)
-        if status == 200 and not replayed and "extensions" in scope:
-            whole = scope["extensions"].get(WHOLE)
-            if whole is not None and whole(_OK % len(body), body):
-                self.runtime.metrics.statuses[200] += 1
-                return None
-        return await self.reply(scope, send, status, body, replayed)
+        return await self.reply(scope, send, status, _ENCODER.encode(reply), replayed)
 
     async def _decide(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
-        runtime = self.runtime
         grant = self._allow(scope, headers, slug, PRODUCER)
         body = await read_body(headers, receive, SINGLE_BYTES)
+        await self.runtime.loaded(slug)
+        job = self._decide_job(scope["path"], headers, grant, body)
+        await self.runtime.weigh(slug, job.rows)
+        return self._said(job, await self.runtime.run(job)), job.replayed
+
+    def _decide_job(self, path: str, headers: Found, grant: Grant, body: bytes) -> DecideJob:
         sent = _sent_row(body)
-        if slug not in runtime.writer.snapshots:
-            await runtime.loaded(slug)
-        row = runtime.row(slug, sent)
-        if runtime.writer.snapshots[slug].champion is not None:
-            await runtime.weigh(slug, [row])
+        row = self.runtime.row(grant.slug, sent)
         key = checked_key(headers.get(b"idempotency-key"), needed=sent.id is None)
-        digest = body_digest(scope["path"], body) if key is not None else b""
-        job = DecideJob(slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
-        (reply,) = await runtime.run(job)
-        return reply, job.replayed
+        digest = body_digest(path, body) if key is not None else b""
+        return DecideJob(grant.slug, grant.person, key, digest, rows=[row], single=True, weight=len(body))
 
     async def _decide_batch(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
         runtime = self.runtime
@@ -129,27 +180,20 @@ class Entrance:
         return [_problem(reply) if isinstance(reply, RefusedError) else reply for reply in made], job.replayed
 
     async def _answers(self, scope: Scope, headers: Found, slug: str, receive: Receive) -> Said:
-        runtime = self.runtime
         grant = self._allow(scope, headers, slug, ANNOTATOR)
         body = await read_body(headers, receive, SINGLE_BYTES)
+        await self.runtime.loaded(slug)
+        job = self._answer_job(scope["path"], headers, grant, body)
+        return self._said(job, await self.runtime.run(job)), job.replayed
+
+    def _answer_job(self, path: str, headers: Found, grant: Grant, body: bytes) -> AnswerJob:
         sent = decoded(_ANSWERS, body)
-        if not 1 <= len(sent) <= MOST_ANSWERS:
-            raise RefusedError(422, "bad_body", f"answers must be 1 to {MOST_ANSWERS}; got {len(sent)}.", "")
-        for position, one in enumerate(sent):
-            if not 0 < one.item < 2**62 or (one.seconds is not None and not 0 <= one.seconds <= 1e9):
-                where = f"[{position}]"
-                raise RefusedError(422, "bad_body", "item must be positive and seconds 0 to 1e9; they are not.", where)
-        if slug not in runtime.writer.snapshots:
-            await runtime.loaded(slug)
         key = checked_key(headers.get(b"idempotency-key"))
-        job = AnswerJob(slug, grant.person, key, body_digest(scope["path"], body), size=len(sent), weight=len(body))
+        job = AnswerJob(grant.slug, grant.person, key, body_digest(path, body), size=len(sent), weight=len(body))
         job.answers = [(one.item, one.label, one.seconds) for one in sent]
         if any(one.label is None for one in sent):  # only a skip asks who else could answer
-            job.present = runtime.leases.present(slug) | {grant.person}
-        made = await runtime.run(job)
-        for one in sent:
-            runtime.leases.drop(slug, one.item)
-        return made, job.replayed
+            job.present = self.runtime.leases.present(grant.slug) | {grant.person}
+        return job
 
     def _allow(self, scope: Scope, headers: Found, slug: str, roles: tuple[str, ...]) -> Grant:
         token = headers.get(b"authorization")
@@ -160,20 +204,29 @@ class Entrance:
     async def reply(self, scope: Scope, send: Send, status: int, body: bytes, replayed: bool) -> None:
         """Send an answer; the first time and again it is the same but for one header."""
         self.runtime.metrics.statuses[status] += 1
-        headers = [*_FIXED, (b"content-length", b"%d" % len(body))]
-        if replayed:
-            headers.append((b"replayed", b"true"))
-        if status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        if status in (429, 503):
-            headers.append((b"retry-after", b"1"))
         whole = scope["extensions"].get(WHOLE) if "extensions" in scope else None
-        if whole is not None:
-            head = b"".join([STATUS_LINE[status], *[b"%b: %b\r\n" % one for one in headers]])
-            if whole(head, body):
-                return
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if whole is not None and whole(_head(status, len(body), replayed), body):
+            return
+        await send({"type": "http.response.start", "status": status, "headers": _headers(status, len(body), replayed)})
         await send({"type": "http.response.body", "body": body})
+
+
+def _headers(status: int, length: int, replayed: bool) -> list[tuple[bytes, bytes]]:
+    headers = [*_FIXED, (b"content-length", b"%d" % length)]
+    if replayed:
+        headers.append((b"replayed", b"true"))
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status in (429, 503):
+        headers.append((b"retry-after", b"1"))
+    return headers
+
+
+def _head(status: int, length: int, replayed: bool) -> bytes:
+    """Status line and headers as they are sent."""
+    if status == 200 and not replayed:
+        return _OK % length
+    return b"".join([STATUS_LINE[status], *[b"%b: %b\r\n" % one for one in _headers(status, length, replayed)]])
 
 
 def _problem(error: RefusedError) -> Problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -20,6 +21,10 @@ MOST_HEADER_BYTES = 8192
 WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head and body in one piece
 
 
+Answer = Callable[[bytes, bytes], None]  # takes a head (status line and headers, each with its line end) and a body
+Begin = Callable[[bytes, Answer], None]  # takes the body of a request
+
+
 def _send_whole(found: ref[RequestResponseCycle], head: bytes, body: bytes) -> bool:
     """Send a whole answer by one write, as uvicorn would by two; False if it must be sent the ordinary way.
 
@@ -30,17 +35,46 @@ def _send_whole(found: ref[RequestResponseCycle], head: bytes, body: bytes) -> b
     if cycle is None or cycle.flow.write_paused or cycle.disconnected or cycle.response_started:
         return False
     cycle.response_started = cycle.response_complete = True
-    last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-    cycle.transport.write(head + last + body)
+    _write(cycle, cycle.transport, head, body)
     cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
     cycle.on_response()
     return True
 
 
+def _write(cycle: RequestResponseCycle | DirectCycle, transport: asyncio.Transport, head: bytes, body: bytes) -> None:
+    last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    transport.write(head + last + body)
+    if not cycle.keep_alive:
+        transport.close()
+
+
+class DirectCycle:
+    """A request without a task, in the place of uvicorn's cycle: what its protocol looks at, and nothing else."""
+
+    __slots__ = ("begin", "body", "disconnected", "keep_alive", "more_body", "response_complete")
+
+    def __init__(self, begin: Begin, keep_alive: bool) -> None:
+        self.begin: Begin | None = begin
+        self.keep_alive = keep_alive
+        self.body = b""
+        self.more_body = True
+        self.disconnected = self.response_complete = False
+
+    @property
+    def message_event(self) -> DirectCycle:
+        """Nobody waits for its body."""
+        return self
+
+    def set(self) -> None:
+        """Something has come, or nothing will."""
+
+
 class DeadlineProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with a timer for each of the three; whoever is late is disconnected."""
+    """uvicorn's protocol with a timer for each of the three; whoever is late is disconnected.
+
+    An app may have a method ``direct``, which gets the target and the headers of a POST and says what takes its body;
+    None for the ordinary way. Scope, task and the waiting in it cost more than all that is done for a row or an answer.
+    """
 
     head_seconds, body_seconds, reader_seconds = HEAD_SECONDS, BODY_SECONDS, READER_SECONDS
     _sending: asyncio.TimerHandle | None = None
@@ -95,18 +129,66 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._abort()
             raise ValueError("the head of a request is too large")  # ends the parsing: nobody is asked
         self._in_body, before = True, self.cycle
+        begin = self._direct(before)
+        if begin is not None:
+            keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
+            self.cycle = DirectCycle(begin, keep_alive)  # type: ignore[assignment]
+            return
         super().on_headers_complete()
         if before is not None and not before.response_complete:
             while self._earlier and self._earlier[0].response_complete:
                 self._earlier.popleft()
             self._earlier.append(before)
-        if self.scope is not None and self.cycle is not None and self.cycle.scope is self.scope:
-            self.scope["extensions"] = {WHOLE: partial(_send_whole, ref(self.cycle))}  # type: ignore[dict-item]
+
+    def _direct(self, before: RequestResponseCycle | None) -> Begin | None:
+        """What takes the body of the request whose head has come; None: the ordinary way.
+
+        That is also the way of whoever does not read: there would be no end to what is kept for them.
+        """
+        direct = getattr(self.app, "direct", None)
+        if direct is None or self.expect_100_continue or self.flow.write_paused:
+            return None
+        if before is not None and not before.response_complete:
+            return None
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            return None
+        if self.parser.get_method() != b"POST" or self.parser.should_upgrade():
+            return None
+        found: Begin | None = direct(self.url, self.headers)
+        return found
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        cycle.scope["extensions"] = {WHOLE: partial(_send_whole, ref(cycle))}  # type: ignore[dict-item]
+        super()._start_asgi_task(cycle, app)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        cycle = self.cycle
+        if isinstance(cycle, DirectCycle):
+            cycle.body = cycle.body + body if cycle.body else body
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """All of it is here."""
         self._between, self._in_body = True, False
-        super().on_message_complete()
+        cycle = self.cycle
+        if not isinstance(cycle, DirectCycle):
+            super().on_message_complete()
+            return
+        begin, cycle.begin = cycle.begin, None
+        assert begin is not None
+        try:
+            begin(cycle.body, partial(self._answer, cycle))
+        except Exception as error:  # else the parser takes it for a mistake of the sender
+            self.logger.error("a request could not be started", exc_info=error)
+            self._abort()
+
+    def _answer(self, cycle: DirectCycle, head: bytes, body: bytes) -> None:
+        if not cycle.disconnected:
+            cycle.response_complete = True
+            _write(cycle, self.transport, head, body)
+            self.on_response_complete()
 
     def pause_writing(self) -> None:
         """The client does not read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ..numbers.overview import LiveReply
 from ..numbers.paired import ShadowsReply
 from ..numbers.what_if import WhatIfReply
 from ..writer.jobs import AnswerReply, AnswersReply, DecisionReply, EraseReply, EventReply, Problem, SettingsReply
-from .runtime import SentAnswer, SentRow
+from .runtime import MOST_ANSWERS, SentAnswer, SentRow
 
 OWNER = ("owner",)
 PRODUCER = ("producer", "owner")
@@ -27,6 +27,9 @@ class SentRows(msgspec.Struct, forbid_unknown_fields=True):
     """Rows to decide together."""
 
     rows: list[SentRow]
+
+
+SentAnswers = Annotated[list[SentAnswer], msgspec.Meta(min_length=1, max_length=MOST_ANSWERS)]
 
 
 class SentCount(msgspec.Struct, forbid_unknown_fields=True):
@@ -264,7 +267,7 @@ ROUTES = (
     RouteInfo("POST", f"{V1}/questions/{{item}}/renew", ANNOTATOR, "Hold a question longer.", None, LeaseReply),
     RouteInfo("POST", f"{V1}/questions/{{item}}/close", OWNER, "Close a question.", None, EventReply, True),
     RouteInfo("POST", f"{V1}/questions/{{item}}/adjudicate", OWNER, "Decide a question.", SentLabel, EventReply, True),
-    RouteInfo("POST", f"{V1}/answers", ANNOTATOR, "Answer or skip questions.", list[SentAnswer], AnswersReply, True),
+    RouteInfo("POST", f"{V1}/answers", ANNOTATOR, "Answer or skip questions.", SentAnswers, AnswersReply, True),
     RouteInfo("POST", f"{V1}/answers/{{answer}}/retract", ANNOTATOR, "Take an answer back.", None, EventReply, True),
     RouteInfo("POST", f"{V1}/outcomes", PRODUCER, "A label that came unasked.", SentOutcome, EventReply, True),
     RouteInfo("GET", f"{V1}/summary", READER, "Counts and budget.", None, SummaryReply),

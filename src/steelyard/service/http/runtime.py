@@ -9,10 +9,11 @@ import re
 import shutil
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -50,9 +51,9 @@ class SentRow(msgspec.Struct, forbid_unknown_fields=True):
 class SentAnswer(msgspec.Struct, forbid_unknown_fields=True):
     """A label for an item; null skips it."""
 
-    item: int
+    item: Annotated[int, msgspec.Meta(gt=0, lt=2**62)]
     label: str | None
-    seconds: float | None = None
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e9)] | None = None
 
 
 class Runtime:
@@ -96,22 +97,30 @@ class Runtime:
 
     def _delivered(self, outcomes: list[tuple[Job, Any]]) -> None:
         for job, outcome in outcomes:
-            if job.deliver is not None:
-                job.deliver(outcome)
+            deliver, job.deliver = job.deliver, None  # which may hold the job
+            try:
+                if deliver is not None:
+                    deliver(outcome)
+            except Exception:  # an answer that cannot be sent must not keep the others from theirs
+                traceback.print_exc()
         self._at_work = False
         self._wake_soon()  # behind the answers
         self._committed.set()
         self._committed = asyncio.Event()
 
-    async def run(self, job: Job) -> Any:
-        """Have a job carried out; its outcome, once it is on the disk."""
+    def submit(self, job: Job, deliver: Callable[[Any], None]) -> None:
+        """Have a job carried out; ``deliver`` gets its outcome, or its refusal, once it is on the disk."""
         if self.free_disk() < self.least_disk:
             message = f"the disk must have {self.least_disk} bytes free; it has not. Free some space."
             raise RefusedError(507, "disk_full", message)
-        future: asyncio.Future[Any] = self._loop.create_future()
-        job.deliver = lambda outcome: None if future.done() else future.set_result(outcome)
+        job.deliver = deliver
         self.writer.submit(job, alone=False)
         self._wake_soon()
+
+    async def run(self, job: Job) -> Any:
+        """Have a job carried out; its outcome, once it is on the disk."""
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self.submit(job, lambda outcome: None if future.done() else future.set_result(outcome))
         outcome = await future
         if isinstance(outcome, RefusedError):
             raise outcome

@@ -13,10 +13,10 @@ from .state import State
 
 def fit_due(state: State) -> bool:
     """Whether labels have grown enough for another pair."""
-    if len(state.settings.classes) != 2 or state.champion is not None:
+    labels = state.budget.spent - state.fit_after[1]
+    if labels < LEAST_LABELS or (state.fits and labels < GROWTH * state.fits[-1].labels):
         return False
-    labels, last = state.budget.spent - state.fit_after[1], state.fits[-1].labels if state.fits else 0
-    return labels >= max(LEAST_LABELS, GROWTH * last)
+    return len(state.settings.classes) == 2 and state.champion is None
 
 
 def fit_again(state: State) -> tuple[float, float] | None:

@@ -31,8 +31,11 @@ def _learned(state: State, item: int, label: int, row: Row, before: Counts) -> i
     """After the learner its shadows learn a label; the number of the training example."""
     for shadow in state.shadows.values():
         shadow.learn(row, label, before)
-    learners = {0: state.learner} | {slot: one.learner for slot, one in state.shadows.items() if not one.ended}
-    return state.training.add(item, label, row, learners, before.rounds)
+    n = state.training.add(item, label, row, before.rounds)
+    if state.training.copies_due:
+        learners = {0: state.learner} | {slot: one.learner for slot, one in state.shadows.items() if not one.ended}
+        state.training.keep_copies(learners)
+    return n
 
 
 def relearn(state: State, training: Training, rows: Rows) -> None:

@@ -32,16 +32,23 @@ class Training:
         self._copies: list[tuple[int, dict[int, Learner]]] = []  # examples learned, learners: older and newer one
         self.start: Learner | None = None  # what was learned before the first row; None: nothing
 
-    def add(self, item: int, label: int, row: Row, learners: Mapping[int, Learner], t: int) -> int:
+    def add(self, item: int, label: int, row: Row, t: int) -> int:
         """Note an example that the learners of all slots have just learned; its number."""
         self.examples.append(Example(item, label, t))
         self._recent[item] = row
-        if len(self.examples) % EVERY == 0:
-            self._copies.append((len(self.examples), {slot: _base_of(one) for slot, one in learners.items()}))
-            del self._copies[:-2]
-            first = self._copies[0][0] if len(self._copies) == 2 else 0
-            self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
         return len(self.examples) - 1
+
+    @property
+    def copies_due(self) -> bool:
+        """Whether the learners are to be copied now."""
+        return len(self.examples) % EVERY == 0
+
+    def keep_copies(self, learners: Mapping[int, Learner]) -> None:
+        """Copy the learners of all slots, and keep the copy before; older rows are forgotten."""
+        self._copies.append((len(self.examples), {slot: _base_of(one) for slot, one in learners.items()}))
+        del self._copies[:-2]
+        first = self._copies[0][0] if len(self._copies) == 2 else 0
+        self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
 
     def relabelled(self, n: int, label: int | None) -> Training:
         """The same with another label of example ``n`` (None: taken back), and no copy of a learner that knows it."""

@@ -119,10 +119,9 @@ class Project:
             self.touch(seq, opened_now=True)
 
     def touch(self, item: int, *, opened_now: bool = False, withdrawn: bool = False) -> None:
-        """A question has changed: its rows, and the budget, are written with the next commit."""
-        question, budget = self.state.questions[item], self.state.budget
+        """A question has changed: it is written with the next commit, and the budget with it."""
+        question = self.state.questions[item]
         self.changes.questions[item] = question
-        self.changes.budget = (budget.limit, budget.spent, budget.reserved)
         if not opened_now:
             self.changes.answered.add(item)
         if withdrawn:
@@ -131,6 +130,11 @@ class Project:
             row = self.state.training.kept_row(item)
             if row is not None:
                 self.changes.examples[item] = self.state.encoder.pack(row)
+
+    def note_budget(self) -> None:
+        """The budget has changed: it is written with the next commit."""
+        budget = self.state.budget
+        self.changes.budget = (budget.limit, budget.spent, budget.reserved)
 
     def look_up(self, keys: Iterable[tuple[int, str]]) -> None:
         """Find out at once which of these keys were never used, before the requests that bring them."""
@@ -161,6 +165,8 @@ class Project:
 
     def flush(self) -> None:
         """Put what is pending into the open transaction, where it can be read."""
+        if self.changes.questions:
+            self.note_budget()
         self.store.add(self.changes)
         self.changes = Changes(self.id)
         self.new_ids.clear()

@@ -84,7 +84,8 @@ class Writer:
         self.commit_seconds = 0.0
         self._queue: deque[Job] = deque()
         self._queued_rows = self._queued_bytes = 0
-        self._wake = threading.Condition()
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
         self._awake = self._stopping = False
         self._computing = threading.Lock()  # given free by the thread when it begins to commit
         self._saved = self._swept = time.monotonic()
@@ -103,7 +104,7 @@ class Writer:
 
         Unless it comes alone the writer waits for :meth:`wake`, so that requests that come together share a commit.
         """
-        with self._wake:
+        with self._lock:
             if self._stopping:
                 raise RefusedError(503, "stopping", "the service must be running; it is being stopped. Try again.")
             if self._queued_rows + job.size > MOST_ROWS or self._queued_bytes + job.weight > MOST_BYTES:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..jobs import (
+    AdjudicateJob,
     AnswerJob,
     ChampionJob,
+    CloseJob,
     DecideJob,
     EraseJob,
     ExpireJob,
     Job,
+    OutcomeJob,
     PromoteJob,
     RefusedError,
     RenewJob,
     RetainJob,
+    RetractJob,
     SetJob,
     ShadowJob,
 )
@@ -36,22 +41,23 @@ def carry_out(project: Project, job: Job) -> Any:
                 raise RefusedError(409, "key_reused", f"the key must stand for one request; it does not. {hint}")
             job.replayed = True
             return said_before(project, job, stored)
-    if type(job) is Job:
-        return None  # only that the project be loaded
-    if isinstance(job, DecideJob):
-        return decide_rows(project, job)
-    if isinstance(job, AnswerJob):
-        return fitted(project, answer_all(project, job))
-    if isinstance(job, ExpireJob):
-        return expire(project)
-    if isinstance(job, SetJob):
-        return set_settings(project, job)
-    if isinstance(job, (ShadowJob, PromoteJob, ChampionJob)):
-        return change_models(project, job)
-    if isinstance(job, EraseJob):
-        return erase_rows(project, job)
-    if isinstance(job, RetainJob):
-        return retain(project)
-    if isinstance(job, RenewJob):
-        return renew(project)
-    return fitted(project, one_event(project, job))
+    return _TASKS[type(job)](project, job)
+
+
+_TASKS: dict[type[Job], Callable[[Project, Any], Any]] = {
+    Job: lambda project, job: None,  # only that the project be loaded
+    DecideJob: decide_rows,
+    AnswerJob: lambda project, job: fitted(project, answer_all(project, job)),
+    RetractJob: lambda project, job: fitted(project, one_event(project, job)),
+    AdjudicateJob: lambda project, job: fitted(project, one_event(project, job)),
+    CloseJob: lambda project, job: fitted(project, one_event(project, job)),
+    OutcomeJob: lambda project, job: fitted(project, one_event(project, job)),
+    ExpireJob: lambda project, job: expire(project),
+    SetJob: set_settings,
+    ShadowJob: change_models,
+    PromoteJob: change_models,
+    ChampionJob: change_models,
+    EraseJob: erase_rows,
+    RetainJob: lambda project, job: retain(project),
+    RenewJob: lambda project, job: renew(project),
+}

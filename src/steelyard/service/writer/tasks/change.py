@@ -41,8 +41,7 @@ def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
     project.save_checkpoint()
     change(state, changes, project.rows, state.seq + 1, project.at, renews=actor == 0)
     seq = project.emit(Set(changes=changes, library=__version__, numerics=NUMERICS), item=None, actor=actor)
-    budget = state.budget
-    project.changes.budget = (budget.limit, budget.spent, budget.reserved)
+    project.note_budget()
     return seq
 
 
