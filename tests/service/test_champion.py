@@ -81,7 +81,7 @@ def test_the_model_decides_and_the_learner_goes_on_learning(folder, model):
     assert bench.run(ChampionJob("p", 1)).code == "no_champion"
     learned = len(bench.state.training.examples)
     made = run(bench, 20, seed=3, answered=False)
-    for example in bench.state.training.examples[len(fresh_examples) : learned]:
+    for example in list(bench.state.training.examples)[len(fresh_examples) : learned]:
         fresh.learn(bench.project.rows(example.item), example.label)
     asked = [one for _, one in made if one.ask]
     assert asked

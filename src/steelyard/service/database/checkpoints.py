@@ -24,7 +24,7 @@ from ..replay.expected import FittedPair
 from ..replay.questions import Question, QuestionState
 from ..replay.shadows import Shadow
 from ..replay.state import State
-from ..replay.training import Example, Training
+from ..replay.training import Training
 
 MOST_CELLS = 1 << 27  # that arrays may have beyond what the settings need; one rule keeps a square of its columns
 _BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -140,10 +140,11 @@ def _restore_plain(state: State, plain: _Plain) -> None:
     state.pace.scores.extend(scores)
     state.budget.limit, state.budget.spent, state.budget.reserved = plain.budget
     state.training = Training()
-    state.training.examples = [Example(*values) for values in plain.training]
-    for values in plain.questions:
-        question = Question.from_list([*msgspec.convert(values[:11], _Question), *_marks(values[11:])])
-        state.questions[question.item] = question
+    for values in plain.training:
+        state.training.examples.append(*values)
+    for written in plain.questions:
+        question = Question.from_list([*msgspec.convert(written[:11], _Question), *_marks(written[11:])])
+        state.questions.add(question)
         if question.n is not None and question.n >= len(state.training.examples):
             raise StateError(f"it must hold the example of item {question.item}; it does not")
     if plain.champion is not None:

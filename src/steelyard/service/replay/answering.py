@@ -28,6 +28,7 @@ def answer(state: State, item: int, person: int, label: int, seq: int) -> Answer
     question.votes += ((person, label, seq),)
     if settled is None and question.answers >= settings.votes:
         question.dispute()
+    state.questions.put(question)
     return Answered(settled, learned)
 
 
@@ -47,6 +48,7 @@ def skip(state: State, item: int, person: int, seq: int) -> int:
     question.check_open()
     question.check_new_vote(person)
     question.votes += ((person, None, seq),)
+    state.questions.put(question)
     return sum(label is None for _, label, _ in question.votes)
 
 
@@ -85,6 +87,7 @@ def retract(state: State, answer_seq: int, person: int, item: int, rows: Rows) -
             raise
         state.open_rows[item] = row
         question.reopen()
+    state.questions.put(question)
 
 
 def adjudicate(state: State, item: int, label: int, rows: Rows) -> int:
@@ -101,6 +104,7 @@ def adjudicate(state: State, item: int, label: int, rows: Rows) -> int:
             relearn(state, state.training.relabelled(learned, label), rows)
             question.settle(label)
     question.ruled = True
+    state.questions.put(question)
     return learned
 
 
@@ -112,6 +116,7 @@ def close(state: State, item: int) -> None:
         state.learner.cancel_query()
         state.budget.refund()
     question.close()
+    state.questions.put(question)
     del state.open_rows[item]
 
 
@@ -126,3 +131,4 @@ def erase(state: State, items: Iterable[int], rows: Rows, *, kept: Container[int
         relearn(state, state.training.without_rows(numbers), rows)
     for question in asked:
         question.erased = True
+        state.questions.put(question)

@@ -115,7 +115,7 @@ def _ask(state: State, question: Question, row: Row, t: int, own: int | None = N
     answers = [(0, own), *((slot, shadow.answer(row, before)) for slot, shadow in state.shadows.items())]
     question.others = tuple((slot, answer) for slot, answer in answers if answer is not None)
     state.budget.reserve()
-    state.questions[question.item] = question
+    state.questions.add(question)
     state.open_rows[question.item] = row
 
 

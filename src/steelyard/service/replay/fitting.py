@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
-
 from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
 from .questions import QuestionState
 from .state import State
@@ -21,14 +17,12 @@ def fit_due(state: State) -> bool:
 
 def fit_again(state: State) -> tuple[float, float] | None:
     """The pair of the last labels; None if too few stand."""
-    asked = (state.questions[example.item] for example in reversed(state.training.examples))
-    first = state.fit_after[0]
-    standing = (q for q in asked if q.state is QuestionState.SETTLED and q.item > first)
-    used = list(itertools.islice(standing, MOST_LABELS))
+    asked = state.questions.among(state.training.examples.items()[::-1])
+    standing = (asked["state"] == QuestionState.SETTLED) & (asked["item"] > state.fit_after[0])
+    used = asked[standing][:MOST_LABELS]
     if len(used) < LEAST_LABELS:
         return None
-    scores, chances = np.array([q.score for q in used]), np.array([q.chance for q in used])
-    return fit_pair(scores, np.array([q.label == 1 for q in used]), chances)
+    return fit_pair(used["score"].copy(), used["label"] == 1, used["chance"].copy())
 
 
 def note_fit(state: State, seq: int, a: float, b: float, labels: int) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from operator import itemgetter
 from typing import Any
 
 from ...errors import InvalidInputError
 
-__all__ = ["ConflictError", "Question", "QuestionState"]
+__all__ = ["ConflictError", "Question", "QuestionState", "Vote"]
 
 Vote = tuple[int, int | None, int]  # person, label (None: skipped), number of the event
 
@@ -55,6 +54,7 @@ class Question:
         "n",
         "others",
         "paid",
+        "place",
         "reach",
         "ruled",
         "score",
@@ -65,6 +65,7 @@ class Question:
     def __init__(self, item: int, expires: int, score: float, answer: int, chance: float, reach: int) -> None:
         self.item, self.expires, self.score, self.answer = item, expires, score, answer
         self.chance, self.reach = chance, reach
+        self.place = -1  # among all questions
         self.state = QuestionState.OPEN
         self.paid = False
         self.ruled = False  # an owner has decided
@@ -136,16 +137,9 @@ class Question:
         """No label will come."""
         self.state = QuestionState.CLOSED
 
-    def to_list(self) -> list[Any]:
-        """Plain values, exact."""
-        votes = [list(vote) for vote in sorted(self.votes, key=itemgetter(0))]
-        head = [self.item, self.expires, self.score, self.answer, self.chance, self.reach]
-        marks = [self.ruled, self.erased, [list(one) for one in self.others]]
-        return [*head, int(self.state), self.paid, self.label, self.n, votes, *marks]
-
     @classmethod
     def from_list(cls, values: list[Any]) -> Question:
-        """The question as it was."""
+        """A question by its plain values, as :meth:`QuestionBook.to_lists` gives them."""
         state, paid, label, n, votes, *marks = values[6:]
         made = cls(*values[:6])
         known: list[Any] = [*marks, *[False, False, []][len(marks) :]]  # earlier versions had fewer

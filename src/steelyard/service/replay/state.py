@@ -21,6 +21,7 @@ from .budget_ledger import BudgetLedger
 from .champion import ChampionHead
 from .expected import FittedPair
 from .pace import Pace
+from .question_book import QuestionBook
 from .questions import ConflictError, Question
 from .shadows import Counts, Shadow, new_learner
 from .training import Training
@@ -46,7 +47,7 @@ class State:
         self.shadows: dict[int, Shadow] = {}  # by slot, in their order
         self.champion: ChampionHead | None = None  # what decides in the place of the learner
         self.budget = BudgetLedger(settings.budget)
-        self.questions: dict[int, Question] = {}
+        self.questions = QuestionBook()
         self.open_rows: dict[int, Row] = {}  # by item, of questions that may still be learned from
         self.training = Training()
         self.outcomes = 0
@@ -111,8 +112,8 @@ class State:
             "outcomes": self.outcomes,
             "pace": [list(self.pace.scores), self.pace.due],
             "budget": [self.budget.limit, self.budget.spent, self.budget.reserved],
-            "questions": [self.questions[item].to_list() for item in sorted(self.questions)],
-            "training": [list(example) for example in self.training.examples],
+            "questions": self.questions.to_lists(),
+            "training": self.training.examples.to_lists(),
             "fits": [list(fit) for fit in self.fits],
             "fit_after": list(self.fit_after),
             "renewed": list(self.renewed),

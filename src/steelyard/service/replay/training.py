@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..log.records import Row
 from ..log.settings import Learner
+from .growing_rows import GrowingRows
 
+_NONE = -1
+_FIELDS = (("item", "i8"), ("label", "i4"), ("round", "i8"))
 EVERY = 32  # training examples between two copies of the learner
 
 
@@ -19,6 +25,53 @@ class Example(NamedTuple):
     round: int
 
 
+class Examples:
+    """Training examples in the order of learning, packed."""
+
+    def __init__(self, rows: GrowingRows | None = None) -> None:
+        self._rows = GrowingRows(_FIELDS) if rows is None else rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, n: int) -> Example:
+        return _example(self._rows[n])
+
+    def __iter__(self) -> Iterator[Example]:
+        return self.since(0)
+
+    def since(self, count: int) -> Iterator[Example]:
+        """All but so many of the first."""
+        return map(_example, self._rows.rows(count))
+
+    def append(self, item: int, label: int | None, t: int) -> None:
+        """One more example."""
+        self._rows.append(item, _NONE if label is None else label, t)
+
+    def relabel(self, n: int, label: int | None) -> None:
+        """Give an example another label; None: it was taken back."""
+        item, _, t = self[n]
+        self._rows.write(n, item, _NONE if label is None else label, t)
+
+    def items(self, first: int = 0) -> NDArray[np.int64]:
+        """The items of the examples, or of those from one on."""
+        found: NDArray[np.int64] = self._rows.to_array(first)["item"]
+        return found
+
+    def to_lists(self) -> list[list[Any]]:
+        """All examples as plain values."""
+        return [list(example) for example in self]
+
+    def copy(self) -> Examples:
+        """One that shares nothing with this one."""
+        return Examples(self._rows.copy())
+
+
+def _example(row: tuple[int, int, int]) -> Example:
+    item, label, t = row
+    return Example(item, None if label == _NONE else label, t)
+
+
 class Training:
     """The training examples in the order of learning, and the learners of 32 to 64 of them ago, by slot.
 
@@ -27,14 +80,14 @@ class Training:
     """
 
     def __init__(self) -> None:
-        self.examples: list[Example] = []
+        self.examples = Examples()
         self._recent: dict[int, Row] = {}  # rows of the examples behind the older copy, by item
         self._copies: list[tuple[int, dict[int, Learner]]] = []  # examples learned, learners: older and newer one
         self.start: Learner | None = None  # what was learned before the first row; None: nothing
 
     def add(self, item: int, label: int, row: Row, t: int) -> int:
         """Note an example that the learners of all slots have just learned; its number."""
-        self.examples.append(Example(item, label, t))
+        self.examples.append(item, label, t)
         self._recent[item] = row
         return len(self.examples) - 1
 
@@ -48,12 +101,13 @@ class Training:
         self._copies.append((len(self.examples), {slot: _base_of(one) for slot, one in learners.items()}))
         del self._copies[:-2]
         first = self._copies[0][0] if len(self._copies) == 2 else 0
-        self._recent = {e.item: self._recent[e.item] for e in self.examples[first:] if e.item in self._recent}
+        items = self.examples.items(first).tolist()
+        self._recent = {item: self._recent[item] for item in items if item in self._recent}
 
     def relabelled(self, n: int, label: int | None) -> Training:
         """The same with another label of example ``n`` (None: taken back), and no copy of a learner that knows it."""
         made = self.without_copies()
-        made.examples[n] = made.examples[n]._replace(label=label)
+        made.examples.relabel(n, label)
         made._copies = [(count, learners) for count, learners in self._copies if count <= n]
         return made
 
@@ -61,14 +115,14 @@ class Training:
         """The same without these examples, whose rows are erased; nothing that knows them is kept."""
         made = self.without_copies()
         for n in numbers:
-            made.examples[n] = made.examples[n]._replace(label=None)
+            made.examples.relabel(n, None)
             made._recent.pop(made.examples[n].item, None)
         return made
 
     def without_copies(self) -> Training:
         """The same examples, to be learned again from the beginning."""
         made = Training()
-        made.examples, made._recent, made.start = list(self.examples), dict(self._recent), self.start
+        made.examples, made._recent, made.start = self.examples.copy(), dict(self._recent), self.start
         return made
 
     def kept_row(self, item: int) -> Row | None:
@@ -94,7 +148,7 @@ class Training:
         return 0, self.start if slot == 0 else None
 
     def _since(self, count: int) -> Iterator[Example]:
-        return (e for e in self.examples[count:] if e.label is not None)
+        return (e for e in self.examples.since(count) if e.label is not None)
 
     def relearned(self, learner: Learner, rows: Callable[[int], Row], slot: int = 0) -> Learner:
         """The learner of a slot after the examples as they stand now; ``rows`` brings the rows that are not kept."""
