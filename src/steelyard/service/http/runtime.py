@@ -222,7 +222,7 @@ class Runtime:
         self._seen[session.id] = now
         sql = "UPDATE session SET seen = ? WHERE id = ?"
         try:
-            self.writer.submit(StoreJob("", 0, act=lambda store, at: store.connection.execute(sql, (at, session.id))))
+            self.writer.submit(StoreJob("", 0, act=lambda store, at: store.connection.execute(sql, (now, session.id))))
         except RefusedError:
             self._seen.pop(session.id)  # busy: the next request will do
 
