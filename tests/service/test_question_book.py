@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from service_bench import Bench, made_up, settings_of
 
@@ -87,10 +88,11 @@ def test_rows_grow_and_are_copied():
     rows = GrowingRows((("a", "i8"), ("b", "f8")))
     for n in range(100):
         rows.append(n, n / 3)
-    other, array = rows.copy(), rows.to_array(90)
+    other, column = rows.copy(), rows.column("a", 90)
     other.append(7, 7.0)
     rows.write(0, 50, 0.5)
-    assert array["a"].tolist() == list(range(90, 100))
+    assert column.tolist() == list(range(90, 100))
+    assert rows.taken("b", np.array([3, 6])).tolist() == [1.0, 2.0]
     assert rows.rows(99) == [(99, 33.0)]
     assert (len(rows), len(other)) == (100, 101)
     assert (rows[0], other[0], rows[99]) == ((50, 0.5), (0, 0.0), (99, 33.0))

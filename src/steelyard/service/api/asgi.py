@@ -62,10 +62,11 @@ class Entrance:
     def __init__(self, runtime: Runtime, rest: App) -> None:
         self.runtime, self.rest = runtime, rest
         self._routes = {"decide": self._decide, "decide/batch": self._decide_batch, "answers": self._answers}
-        self._direct: dict[bytes, tuple[Build, tuple[str, ...]]] = {
-            b"decide": (self._decide_job, PRODUCER),
-            b"answers": (self._answer_job, ANNOTATOR),
+        self._direct: dict[str, tuple[Build, tuple[str, ...]]] = {
+            "decide": (self._decide_job, PRODUCER),
+            "answers": (self._answer_job, ANNOTATOR),
         }
+        self._targets: dict[bytes, tuple[Build, tuple[str, ...], str, str]] = {}  # two for each project
 
     # -- without a task ----------------------------------------------------------------------------------------------
 
@@ -74,10 +75,10 @@ class Entrance:
 
         That is one row, or answers, of a program with a token; what is wrong with it is found out in either way.
         """
-        parts = target.split(b"/", 3)
-        route = self._direct.get(parts[3]) if len(parts) == 4 and parts[1] == b"v1" else None
-        if route is None:
+        known = self._targets.get(target) or self._target(target)
+        if known is None:
             return None
+        slug = known[2]
         headers = dict(reversed(sent))  # the first of each name
         length = headers.get(b"content-length", b"")
         if (
@@ -87,11 +88,21 @@ class Entrance:
             or not (length.isdigit() and int(length) <= DIRECT_BYTES)
         ):
             return None
-        slug = parts[2].decode("latin-1")
         snapshot = self.runtime.writer.snapshots.get(slug)
         if snapshot is None or snapshot.champion is not None:
             return None
-        return partial(self._begin, *route, slug, target.decode(), headers)
+        return partial(self._begin, *known, headers)
+
+    def _target(self, target: bytes) -> tuple[Build, tuple[str, ...], str, str] | None:
+        """What a target stands for, if it is that of a project; noted, so that it is taken apart once."""
+        _, *parts = target.decode("latin-1").split("/", 3)
+        if len(parts) != 3 or parts[0] != "v1" or parts[2] not in self._direct:
+            return None
+        if parts[1] not in self.runtime.writer.snapshots:
+            return None
+        found = (*self._direct[parts[2]], parts[1], "/".join(("", *parts)))
+        self._targets[target] = found
+        return found
 
     def _begin(
         self, build: Build, roles: tuple[str, ...], slug: str, path: str, headers: Found, body: bytes, answer: Answer

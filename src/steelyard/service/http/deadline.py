@@ -23,6 +23,7 @@ WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head 
 
 Answer = Callable[[bytes, bytes], None]  # takes a head (status line and headers, each with its line end) and a body
 Begin = Callable[[bytes, Answer], None]  # takes the body of a request
+Direct = Callable[[bytes, list[tuple[bytes, bytes]]], Begin | None]
 
 
 def _send_whole(found: ref[RequestResponseCycle], head: bytes, body: bytes) -> bool:
@@ -88,6 +89,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """The head must come."""
         self._earlier: deque[RequestResponseCycle] = deque()  # unanswered when another request came behind them
+        self._app_direct: Direct | None = getattr(self.app, "direct", None)
         super().connection_made(transport)
         self._await(self.head_seconds)
 
@@ -145,17 +147,18 @@ class DeadlineProtocol(HttpToolsProtocol):
 
         That is also the way of whoever does not read: there would be no end to what is kept for them.
         """
-        direct = getattr(self.app, "direct", None)
-        if direct is None or self.expect_100_continue or self.flow.write_paused:
+        direct = self._app_direct
+        if (
+            direct is None
+            or self.expect_100_continue
+            or self.flow.write_paused
+            or (before is not None and not before.response_complete)
+            or (self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency)
+            or self.parser.get_method() != b"POST"
+            or self.parser.should_upgrade()
+        ):
             return None
-        if before is not None and not before.response_complete:
-            return None
-        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
-            return None
-        if self.parser.get_method() != b"POST" or self.parser.should_upgrade():
-            return None
-        found: Begin | None = direct(self.url, self.headers)
-        return found
+        return direct(self.url, self.headers)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         cycle.scope["extensions"] = {WHOLE: partial(_send_whole, ref(cycle))}  # type: ignore[dict-item]

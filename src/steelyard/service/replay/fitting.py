@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
-from .questions import QuestionState
 from .state import State
 
 
@@ -17,12 +16,14 @@ def fit_due(state: State) -> bool:
 
 def fit_again(state: State) -> tuple[float, float] | None:
     """The pair of the last labels; None if too few stand."""
-    asked = state.questions.among(state.training.examples.items()[::-1])
-    standing = (asked["state"] == QuestionState.SETTLED) & (asked["item"] > state.fit_after[0])
-    used = asked[standing][:MOST_LABELS]
-    if len(used) < LEAST_LABELS:
+    for first in (max(0, len(state.training.examples) - 2 * MOST_LABELS), 0):  # most often the last ones do
+        items = state.training.examples.items(first)[::-1]
+        score, label, chance = state.questions.settled(items[items > state.fit_after[0]])
+        if len(score) >= MOST_LABELS:
+            break
+    if len(score) < LEAST_LABELS:
         return None
-    return fit_pair(used["score"].copy(), used["label"] == 1, used["chance"].copy())
+    return fit_pair(score[:MOST_LABELS], label[:MOST_LABELS] == 1, chance[:MOST_LABELS])
 
 
 def note_fit(state: State, seq: int, a: float, b: float, labels: int) -> None:

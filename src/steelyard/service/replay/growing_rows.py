@@ -49,12 +49,21 @@ class GrowingRows:
 
     def rows(self, first: int = 0) -> list[tuple[Any, ...]]:
         """All rows, or those from one on."""
-        found: list[tuple[Any, ...]] = self.to_array(first).tolist()
+        found: list[tuple[Any, ...]] = self._view()[first:].tolist()
         return found
 
-    def to_array(self, first: int = 0) -> NDArray[Any]:
-        """A copy of them as one array, by the names of its fields."""
-        return np.frombuffer(bytes(memoryview(self._bytes)[first * self._struct.size :]), dtype=self._dtype)
+    def column(self, name: str, first: int = 0) -> NDArray[Any]:
+        """A copy of one field of all rows, or of those from one on."""
+        return np.ascontiguousarray(self._view()[name][first:]).copy()
+
+    def taken(self, name: str, places: NDArray[np.intp]) -> NDArray[Any]:
+        """A field of the rows at these places."""
+        found: NDArray[Any] = self._view()[name][places]
+        return found
+
+    def _view(self) -> NDArray[Any]:
+        """All rows as they lie in memory; as long as somebody holds it, none can be added."""
+        return np.frombuffer(self._bytes, dtype=self._dtype)
 
     def copy(self) -> GrowingRows:
         """One that shares nothing with this one."""

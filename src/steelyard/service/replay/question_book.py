@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _FIELDS = (
     ("voted_seq", "i8"),
     ("votes", "i1"),  # 0, 1, or 2 for more, which lie elsewhere
 )
+_VALUES = attrgetter(*(name for name, _ in _FIELDS[:12]))
 
 
 class QuestionBook:
@@ -53,7 +55,7 @@ class QuestionBook:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._rows.to_array()["item"].tolist())
+        return iter(self._rows.column("item").tolist())
 
     def __contains__(self, item: object) -> bool:
         return item in self._objects or (isinstance(item, int) and self._place(item) is not None)
@@ -95,12 +97,13 @@ class QuestionBook:
         elif question.n is not None:  # its row says that it has a label
             self._rows.write(question.place, *self._packed(question))
 
-    def among(self, items: NDArray[np.int64]) -> NDArray[Any]:
-        """The questions of these items as rows: item, score, answer, chance, state, label (-1: none) and more."""
+    def settled(self, items: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Scores, labels and chances of those of these questions that have a label."""
         self._pack(0)
-        rows = self._rows.to_array()
-        found: NDArray[Any] = rows[np.searchsorted(rows["item"], items)]
-        return found
+        places = np.searchsorted(self._rows.column("item"), items)
+        places = places[self._rows.taken("state", places) == QuestionState.SETTLED]
+        score, label, chance = (self._rows.taken(name, places) for name in ("score", "label", "chance"))
+        return score, label, chance
 
     def to_lists(self) -> list[list[Any]]:
         """All questions as plain values, exact."""
@@ -123,32 +126,17 @@ class QuestionBook:
         del self._finished[: max(0, end)]
 
     def _packed(self, question: Question) -> tuple[Any, ...]:
-        q, votes = question, question.votes
-        person, voted, voted_seq = votes[0] if len(votes) == 1 else (0, None, 0)
-        if len(votes) > 1:
-            self._votes[q.item] = votes
-        elif self._votes:
-            self._votes.pop(q.item, None)
-        if q.others:
-            self._others[q.item] = q.others
-        return (
-            q.item,
-            q.expires,
-            q.score,
-            q.answer,
-            q.chance,
-            q.reach,
-            q.state,
-            q.paid,
-            _NONE if q.label is None else q.label,
-            _NONE if q.n is None else q.n,
-            q.ruled,
-            q.erased,
-            person,
-            _NONE if voted is None else voted,
-            voted_seq,
-            min(len(votes), 2),
-        )
+        values, votes = _VALUES(question), question.votes
+        if question.label is None or question.n is None:
+            values = tuple(_NONE if value is None else value for value in values)
+        if question.others:
+            self._others[question.item] = question.others
+        if len(votes) == 1:
+            ((person, voted, voted_seq),) = votes
+            return *values, person, _NONE if voted is None else voted, voted_seq, 1
+        if votes:
+            self._votes[question.item] = votes
+        return *values, 0, _NONE, 0, 2 if votes else 0
 
     def _unpacked(self, place: int) -> Question:
         row = self._rows[place]

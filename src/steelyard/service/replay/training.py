@@ -55,8 +55,7 @@ class Examples:
 
     def items(self, first: int = 0) -> NDArray[np.int64]:
         """The items of the examples, or of those from one on."""
-        found: NDArray[np.int64] = self._rows.to_array(first)["item"]
-        return found
+        return self._rows.column("item", first)
 
     def to_lists(self) -> list[list[Any]]:
         """All examples as plain values."""

@@ -188,13 +188,14 @@ class Writer:
             if isinstance(job, StoreJob):
                 outcomes.append((job, self._act(job)))
                 continue
-            project = self._load(job.project)
+            project = touched.get(job.project) or self._load(job.project)
             if project is None:
                 outcomes.append((job, RefusedError(404, "not_found", "the project must exist; it does not.")))
                 continue
-            project.at = max(now, project.at)
-            touched[job.project] = project
-            if position >= alone and single_and_new(project, job):
+            if job.project not in touched:
+                touched[job.project] = project
+                project.at = max(now, project.at)
+            if type(job) is DecideJob and position >= alone and single_and_new(project, job):
                 singles = _singles(project, batch, position)
                 made = decide_singles(project, singles)
                 outcomes += zip(singles, made, strict=False)
