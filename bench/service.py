@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "tools"))
 CONNECTIONS = 64
 REQUESTS = int(os.environ.get("STEELYARD_BENCH_REQUESTS", "2000"))  # CPU is counted, so a busy machine matters little
-ROUNDS = 7
+ROUNDS = 21  # medians of seven move by a fifth
 WORK = "CPU of one request, 64 connections"
 FLOOR = "bare ASGI app"
 GOALS = [
