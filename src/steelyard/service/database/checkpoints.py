@@ -56,6 +56,7 @@ def pack_state(state: State) -> bytes:
 
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Class = Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
 
 
@@ -71,7 +72,7 @@ class _Plain(msgspec.Struct):
     pace: tuple[list[float], int]
     budget: tuple[Whole, Whole, Whole]
     questions: list[list[Any]]
-    training: list[tuple[Whole, Class | None, int]]
+    training: list[tuple[Whole, Class | None, Long]]
     fits: list[tuple[Whole, float | None, float, Whole, list[list[float]]]] = []
     fit_after: tuple[Whole, Whole] = (0, 0)
     renewed: tuple[Whole, Whole] = (0, 0)
@@ -80,8 +81,8 @@ class _Plain(msgspec.Struct):
     champion: tuple[str, str, Whole, Whole] | None = None
 
 
-_Vote = tuple[int, Class | None, Whole]
-_Question = tuple[Whole, int, float, Class, float, Whole, QuestionState, bool, Class | None, Whole | None, list[_Vote]]
+_Vote = tuple[Long, Class | None, Whole]
+_Question = tuple[Whole, Long, float, Class, float, Whole, QuestionState, bool, Class | None, Whole | None, list[_Vote]]
 _Marks = tuple[bool, bool, list[tuple[Whole, Class]]]
 
 
