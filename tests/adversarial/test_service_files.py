@@ -17,12 +17,13 @@ import apsw
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
-from service_bench import Bench, made_up, settings_of
+from service_bench import Bench, made_up, packed_earlier, settings_of
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands.log import run_backup, run_restore
 from steelyard.service.database.checkpoints import pack_state, unpack_state
 from steelyard.service.replay.deciding import decide
+from steelyard.service.replay.question_book import QUESTION_FIELDS
 from steelyard.service.writer.champion_model import read_champion
 from steelyard.service.writer.jobs import AnswerJob
 
@@ -48,6 +49,11 @@ def used(folder: Path, **settings: Any) -> Bench:
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return pack_state(used(tmp_path_factory.mktemp("plain")).state)
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return packed_earlier(used(tmp_path_factory.mktemp("earlier")).state)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +122,19 @@ PLAIN: dict[str, Callable[[bytes], bytes]] = {
     ),
     "a row of another width": lambda raw: save(load(raw) | {first_row(raw): np.zeros(8 * 99, np.uint8)}),
     "a row of no whole number": lambda raw: save(load(raw) | {first_row(raw): np.zeros(13, np.uint8)}),
+    "a budget below zero": lambda raw: with_head(raw, put("plain", "budget", [10, -5, 0])),
+    "a budget of text": lambda raw: with_head(raw, put("plain", "budget", ["x", 0, 0])),
+    "a sequence of text": lambda raw: with_head(raw, put("plain", "seq", "x")),
+    "a champion without digest": lambda raw: with_head(raw, put("plain", "champion", ["zz", "x", 0, 0])),
+    "a shadow that is not there": lambda raw: with_head(raw, put("plain", "shadows", [[1, "AROW()", 0, 0, False]])),
+    "a scaler of another kind": lambda raw: with_head(raw, put("scaler", {"format": "x"})),
+    "a scaler of another width": lambda raw: with_arrays(
+        raw, **{f"scaler_{name}": np.zeros(9) for name in ("counts", "mean", "squares")}
+    ),
+}
+
+
+EARLIER: dict[str, Callable[[bytes], bytes]] = {
     "a question of a class beyond": lambda raw: with_head(raw, put("plain", "questions", 0, 3, 7)),
     "an answer below zero": lambda raw: with_head(raw, put("plain", "questions", 0, 3, -1)),
     "a label beyond": lambda raw: with_head(raw, put("plain", "training", 0, 1, 9)),
@@ -126,15 +145,44 @@ PLAIN: dict[str, Callable[[bytes], bytes]] = {
     "a question before the one before it": lambda raw: with_head(raw, put("plain", "questions", 1, 0, 0)),
     "a question that is text": lambda raw: with_head(raw, put("plain", "questions", 0, "evil")),
     "a question of an example that is not there": lambda raw: with_head(raw, put("plain", "questions", 1, 9, 10**6)),
-    "a budget below zero": lambda raw: with_head(raw, put("plain", "budget", [10, -5, 0])),
-    "a budget of text": lambda raw: with_head(raw, put("plain", "budget", ["x", 0, 0])),
-    "a sequence of text": lambda raw: with_head(raw, put("plain", "seq", "x")),
-    "a champion without digest": lambda raw: with_head(raw, put("plain", "champion", ["zz", "x", 0, 0])),
-    "a shadow that is not there": lambda raw: with_head(raw, put("plain", "shadows", [[1, "AROW()", 0, 0, False]])),
-    "a scaler of another kind": lambda raw: with_head(raw, put("scaler", {"format": "x"})),
-    "a scaler of another width": lambda raw: with_arrays(
-        raw, **{f"scaler_{name}": np.zeros(9) for name in ("counts", "mean", "squares")}
+}
+
+
+def with_field(raw: bytes, name: str, value: Any, place: int = 0) -> bytes:
+    """A checkpoint one of whose questions says something else."""
+    kinds = np.dtype([(field, kind if kind == "?" else f"<{kind}") for field, kind in QUESTION_FIELDS])
+    rows = load(raw)["questions"].view(kinds).copy()
+    rows[name][place] = value
+    return save(load(raw) | {"questions": rows.view(np.uint8)})
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "an answer beyond": lambda raw: with_field(raw, "answer", 2),
+    "an answer below zero": lambda raw: with_field(raw, "answer", -1),
+    "a label beyond": lambda raw: with_field(raw, "label", 7, 1),
+    "a label below none": lambda raw: with_field(raw, "label", -2, 1),
+    "no label of a settled question": lambda raw: with_field(raw, "label", -1, 1),
+    "a label of an open question": lambda raw: with_field(raw, "label", 1),
+    "a vote beyond": lambda raw: with_field(raw, "voted", 9, 1),
+    "a state that is none": lambda raw: with_field(raw, "state", 4),
+    "a settled question that waits": lambda raw: with_field(with_field(raw, "label", -1, 1), "state", 0, 1),
+    "an open question that is closed": lambda raw: with_field(raw, "state", 2),
+    "an example that is not there": lambda raw: with_field(raw, "n", 10**6, 1),
+    "an item that comes again": lambda raw: with_field(raw, "item", 2, 1),
+    "an item below zero": lambda raw: with_field(raw, "item", -3),
+    "a score that is none": lambda raw: with_field(raw, "score", np.nan),
+    "a chance of nothing": lambda raw: with_field(raw, "chance", 0.0),
+    "a chance above one": lambda raw: with_field(raw, "chance", 1.5),
+    "more votes that are not there": lambda raw: with_field(raw, "votes", 2),
+    "fewer votes than none": lambda raw: with_field(raw, "votes", -1),
+    "half a question": lambda raw: save(load(raw) | {"questions": load(raw)["questions"][:-1]}),
+    "half an example": lambda raw: save(load(raw) | {"training": load(raw)["training"][:-1]}),
+    "no examples": lambda raw: save(load(raw) | {"training": np.zeros(0, np.uint8)}),
+    "an example of a class beyond": lambda raw: save(
+        load(raw) | {"training": np.frombuffer(b"\x01" * len(load(raw)["training"]), np.uint8)}
     ),
+    "a vote of a class beyond": lambda raw: with_head(raw, put("plain", "more_votes", [[2, [[1, 9, 3], [2, 0, 4]]]])),
+    "a shadow's answer beyond": lambda raw: with_head(raw, put("plain", "others", [[2, [[1, 9]]]])),
 }
 
 
@@ -150,12 +198,12 @@ HASHED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def test_forged_states_are_refused_in_one_line(plain: bytes, hashed: bytes) -> None:
+def test_forged_states_are_refused_in_one_line(plain: bytes, earlier: bytes, hashed: bytes) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + SPARE, limit[1]))
     try:
-        for raw, attacks in ((plain, PLAIN), (hashed, HASHED)):
+        for raw, attacks in ((plain, PLAIN), (plain, PACKED), (earlier, PLAIN | EARLIER), (hashed, HASHED)):
             assert unpack_state(raw).questions
             for name, attack in attacks.items():
                 forged = attack(raw)

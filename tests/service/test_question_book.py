@@ -85,10 +85,11 @@ def test_what_was_never_asked_is_not_there():
 
 
 def test_rows_grow_and_are_copied():
-    rows = GrowingRows((("a", "i8"), ("b", "f8")))
+    fields = (("a", "i8"), ("b", "f8"))
+    rows = GrowingRows(fields)
     for n in range(100):
         rows.append(n, n / 3)
-    other, column = rows.copy(), rows.column("a", 90)
+    other, column = GrowingRows(fields, rows.to_bytes()), rows.column("a", 90)
     other.append(7, 7.0)
     rows.write(0, 50, 0.5)
     assert column.tolist() == list(range(90, 100))
@@ -101,6 +102,9 @@ def test_rows_grow_and_are_copied():
             rows[n]
         with pytest.raises(IndexError):
             rows.write(n, 0, 0.0)
+
+    with pytest.raises(ValueError, match="16 bytes each"):
+        GrowingRows(fields, b"x" * 17)
 
 
 def test_labels_far_back_are_undone_and_survive_a_checkpoint(folder):

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 from safetensors.numpy import load, save
-from service_bench import THREE, Bench, settings_of, snapshot_of
+from service_bench import THREE, Bench, packed_earlier, settings_of, snapshot_of
 from service_server import ThreadedServer, call, make_person, make_service, visit
 
 from steelyard import AskAll, OnlineClassifier, OnlineCostClassifier, QueryRule
@@ -410,7 +410,7 @@ def test_logs_and_checkpoints_of_an_earlier_version_go_on(folder):
         if made.ask and n % 2:
             bench.run(AnswerJob("p", 2, answers=[(made.id, "good", None)]))
     digest = bench.state.digest()
-    arrays = load(pack_state(bench.state))
+    arrays = load(packed_earlier(bench.state))
     head = json.loads(arrays["head"].tobytes())
     del head["shadows"], head["plain"]["shadows"]
     head["plain"]["questions"] = [values[:-1] for values in head["plain"]["questions"]]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
 
+import numpy as np
+from safetensors.numpy import load, save
+
+from steelyard.service.database.checkpoints import pack_state
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.events import Kind, unpack
 from steelyard.service.log.records import BadRecordError, pack_cells
 from steelyard.service.log.settings import ProjectSettings
+from steelyard.service.replay.state import State
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.jobs import DecideJob, RefusedError, RowToDecide
 from steelyard.service.writer.projects import create_project, load_project
@@ -92,6 +98,16 @@ def snapshot_of(bench: Bench) -> Snapshot:
     counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
     told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
     return Snapshot(**counts, **told, shadows=shadow_heads(state), champion=state.champion)
+
+
+def packed_earlier(state: State) -> bytes:
+    """A checkpoint as an earlier version wrote it: questions and training examples as text, too."""
+    arrays = load(pack_state(state))
+    head = json.loads(arrays.pop("head").tobytes())
+    del arrays["questions"], arrays["training"], head["plain"]["more_votes"], head["plain"]["others"]
+    head["plain"]["questions"] = state.questions.to_lists()
+    head["plain"]["training"] = state.training.examples.to_lists()
+    return save(arrays | {"head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)})
 
 
 def made_up(source: random.Random, truth: bool) -> dict[str, float]:

@@ -21,10 +21,11 @@ from ..log.records import Row
 from ..log.settings import ProjectSettings
 from ..replay.champion import ChampionHead
 from ..replay.expected import FittedPair
+from ..replay.question_book import QuestionBook
 from ..replay.questions import Question, QuestionState
 from ..replay.shadows import Shadow
 from ..replay.state import State
-from ..replay.training import Training
+from ..replay.training import Examples
 
 MOST_CELLS = 1 << 27  # that arrays may have beyond what the settings need; one rule keeps a square of its columns
 _BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -50,7 +51,10 @@ def pack_state(state: State) -> bytes:
     rows = {str(item): state.encoder.pack(row) for item, row in state.open_rows.items()}
     for item, raw in rows.items():
         arrays[f"row.{item}"] = np.frombuffer(raw, dtype=np.uint8)
-    head = {"learner": learner, "shadows": shadows, "scaler": scaling, "plain": state.plain()}
+    arrays["questions"] = np.frombuffer(state.questions.to_bytes(), dtype=np.uint8)
+    arrays["training"] = np.frombuffer(state.training.examples.to_bytes(), dtype=np.uint8)
+    more = {"more_votes": list(state.questions.more_votes.items()), "others": list(state.questions.others.items())}
+    head = {"learner": learner, "shadows": shadows, "scaler": scaling, "plain": state.plain() | more}
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
     return bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
 
@@ -60,8 +64,11 @@ Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Class = Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
 
 
+_Vote = tuple[Long, Class | None, Whole]
+
+
 class _Plain(msgspec.Struct):
-    """The types of what :meth:`State.plain` gives; what the first versions had not may be missing."""
+    """The types of what :meth:`State.plain` gives, and more; what earlier versions had not may be missing."""
 
     settings: ProjectSettings
     seq: Whole
@@ -71,8 +78,10 @@ class _Plain(msgspec.Struct):
     outcomes: Whole
     pace: tuple[list[float], int]
     budget: tuple[Whole, Whole, Whole]
-    questions: list[list[Any]]
-    training: list[tuple[Whole, Class | None, Long]]
+    questions: list[list[Any]] = []  # of earlier versions, and
+    training: list[tuple[Whole, Class | None, Long]] = []  # which had no arrays of them
+    more_votes: list[tuple[Whole, list[_Vote]]] = []
+    others: list[tuple[Whole, list[tuple[Whole, Class]]]] = []
     fits: list[tuple[Whole, float | None, float, Whole, list[list[float]]]] = []
     fit_after: tuple[Whole, Whole] = (0, 0)
     renewed: tuple[Whole, Whole] = (0, 0)
@@ -81,7 +90,6 @@ class _Plain(msgspec.Struct):
     champion: tuple[str, str, Whole, Whole] | None = None
 
 
-_Vote = tuple[Long, Class | None, Whole]
 _Question = tuple[Whole, Long, float, Class, float, Whole, QuestionState, bool, Class | None, Whole | None, list[_Vote]]
 _Marks = tuple[bool, bool, list[tuple[Whole, Class]]]
 
@@ -109,6 +117,12 @@ def unpack_state(raw: bytes) -> State:
         for name, raw_row in _taken(arrays, "row.", room).items():
             state.open_rows[int(name)] = _row(state, raw_row.tobytes())
         _restore_plain(state, plain)
+        if "questions" in arrays:
+            _restore_labels(state, plain, arrays["questions"].tobytes(), arrays["training"].tobytes())
+        else:
+            _restore_written_labels(state, plain)
+        if set(state.questions.waiting()) != set(state.open_rows):
+            raise StateError("it must hold the row of each question that waits, and no other")
     except StateError as error:
         raise StateError(f"a checkpoint must be whole; {error}.".replace("..", ".")) from error
     except (SafetensorError, msgspec.MsgspecError, *_BROKEN) as error:
@@ -140,21 +154,40 @@ def _restore_plain(state: State, plain: _Plain) -> None:
     scores, state.pace.due = plain.pace
     state.pace.scores.extend(scores)
     state.budget.limit, state.budget.spent, state.budget.reserved = plain.budget
-    state.training = Training()
-    for values in plain.training:
-        state.training.examples.append(*values)
-    for written in plain.questions:
-        question = Question.from_list([*msgspec.convert(written[:11], _Question), *_marks(written[11:])])
-        state.questions.add(question)
-        if question.n is not None and question.n >= len(state.training.examples):
-            raise StateError(f"it must hold the example of item {question.item}; it does not")
     if plain.champion is not None:
         sha256, name, since, reach = plain.champion
         state.champion = ChampionHead(bytes.fromhex(sha256), name, since, reach)
     state.tails = {bytes.fromhex(path): (bytes.fromhex(file), end) for path, file, end in plain.tails}
     state.fits = [FittedPair(*values) for values in plain.fits]
     state.fit_after, state.renewed = plain.fit_after, plain.renewed
-    _check_classes(state)
+
+
+def _restore_labels(state: State, plain: _Plain, questions: bytes, training: bytes) -> None:
+    state.training.examples = Examples(training)
+    _check_classes(state, [state.training.examples.most_label()])
+    _check_classes(state, [label for _, votes in plain.more_votes for _, label, _ in votes])
+    _check_classes(state, [answer for _, answers in plain.others for _, answer in answers])
+    state.questions = QuestionBook.from_bytes(
+        questions,
+        {item: tuple(votes) for item, votes in plain.more_votes},
+        {item: tuple(answers) for item, answers in plain.others},
+        classes=len(state.labels),
+        examples=len(state.training.examples),
+    )
+
+
+def _restore_written_labels(state: State, plain: _Plain) -> None:
+    """The same of an earlier version, which wrote questions and examples beside everything else."""
+    for values in plain.training:
+        state.training.examples.append(*values)
+    for written in plain.questions:
+        question = Question.from_list([*msgspec.convert(written[:11], _Question), *_marks(written[11:])])
+        state.questions.add(question)
+        _check_classes(state, [question.answer, question.label, *(label for _, label, _ in question.votes)])
+        _check_classes(state, [answer for _, answer in question.others])
+        if question.n is not None and question.n >= len(state.training.examples):
+            raise StateError(f"it must hold the example of item {question.item}; it does not")
+    _check_classes(state, [state.training.examples.most_label()])
 
 
 def _marks(values: list[Any]) -> _Marks:
@@ -163,12 +196,8 @@ def _marks(values: list[Any]) -> _Marks:
     return marks
 
 
-def _check_classes(state: State) -> None:
+def _check_classes(state: State, codes: list[int | None] | list[int]) -> None:
     """Every answer and label must be a class of the project: native code takes them as positions."""
-    codes = [example.label for example in state.training.examples]
-    for question in state.questions.values():
-        codes += [question.answer, question.label, *(label for _, label, _ in question.votes)]
-        codes += [answer for _, answer in question.others]
     largest = max((code for code in codes if code is not None), default=0)
     if largest >= len(state.labels):
         raise StateError(f"it must name one of {len(state.labels)} classes; got number {largest}")

@@ -19,7 +19,7 @@ from ..replay.questions import Question, QuestionState
 from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
 
 SCHEMA = 3
-FORMAT = 1  # of checkpoints
+FORMAT = 2  # of checkpoints; earlier ones are read, too
 BUSY_MS = 5000
 DATABASE = "service.sqlite"
 MOST_AT_ONCE = 128  # rows inserted by one statement
@@ -346,7 +346,7 @@ class SQLiteStore:
     def newest_checkpoint(self, project: int, numerics: int) -> StoredCheckpoint | None:
         """The newest checkpoint that is whole and of these numerics."""
         sql = (
-            "SELECT upto, body, sha256 FROM checkpoint WHERE project = ? AND format = ? AND numerics = ?"
+            "SELECT upto, body, sha256 FROM checkpoint WHERE project = ? AND format <= ? AND numerics = ?"
             " ORDER BY upto DESC"
         )
         for upto, body, digest in self.connection.execute(sql, (project, FORMAT, numerics)):

@@ -18,14 +18,18 @@ class GrowingRows:
     ----------
     fields : tuple of (name, kind)
         Kinds are "i8", "i4", "i1", "f8" and "?".
+    raw : bytes
+        The rows to begin with, as :meth:`to_bytes` gives them.
     """
 
     __slots__ = ("_bytes", "_dtype", "_struct")
 
-    def __init__(self, fields: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, fields: tuple[tuple[str, str], ...], raw: bytes = b"") -> None:
         self._struct = Struct("<" + "".join(_CODES[kind] for _, kind in fields))
         self._dtype = np.dtype([(name, kind if kind == "?" else f"<{kind}") for name, kind in fields])
-        self._bytes = bytearray()
+        if len(raw) % self._struct.size:
+            raise ValueError(f"rows must have {self._struct.size} bytes each; got {len(raw)} in all")
+        self._bytes = bytearray(raw)
 
     def __len__(self) -> int:
         return len(self._bytes) // self._struct.size
@@ -65,8 +69,6 @@ class GrowingRows:
         """All rows as they lie in memory; as long as somebody holds it, none can be added."""
         return np.frombuffer(self._bytes, dtype=self._dtype)
 
-    def copy(self) -> GrowingRows:
-        """One that shares nothing with this one."""
-        made = GrowingRows.__new__(GrowingRows)
-        made._struct, made._dtype, made._bytes = self._struct, self._dtype, self._bytes.copy()
-        return made
+    def to_bytes(self) -> bytes:
+        """All rows as they lie in memory."""
+        return bytes(self._bytes)

@@ -15,8 +15,8 @@ from .questions import Question, QuestionState, Vote
 
 RECENT = 64  # finished questions that stay objects: most that are looked at again are undone at once
 TOGETHER = 256  # finished questions that are packed together
-_NONE = -1
-_FIELDS = (
+_NONE, _MORE = -1, 2
+QUESTION_FIELDS = (
     ("item", "i8"),
     ("expires", "i8"),
     ("score", "f8"),
@@ -32,9 +32,9 @@ _FIELDS = (
     ("person", "i8"),  # of the vote, where there is just one
     ("voted", "i4"),
     ("voted_seq", "i8"),
-    ("votes", "i1"),  # 0, 1, or 2 for more, which lie elsewhere
+    ("votes", "i1"),  # 0, 1, or 2 for more, which stand in more_votes
 )
-_VALUES = attrgetter(*(name for name, _ in _FIELDS[:12]))
+_VALUES = attrgetter(*(name for name, _ in QUESTION_FIELDS[:12]))
 
 
 class QuestionBook:
@@ -45,11 +45,11 @@ class QuestionBook:
     """
 
     def __init__(self) -> None:
-        self._rows = GrowingRows(_FIELDS)
+        self._rows = GrowingRows(QUESTION_FIELDS)
         self._objects: dict[int, Question] = {}
         self._finished: list[Question] = []  # not packed yet
-        self._votes: dict[int, tuple[Vote, ...]] = {}  # of questions with more than one
-        self._others: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.more_votes: dict[int, tuple[Vote, ...]] = {}  # of questions with more than one
+        self.others: dict[int, tuple[tuple[int, int], ...]] = {}  # what the models that do not decide had answered
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -77,6 +77,10 @@ class QuestionBook:
     def values(self) -> list[Question]:
         """All questions, as objects."""
         return [self._objects.get(item) or self._unpacked(place) for place, item in enumerate(self)]
+
+    def waiting(self) -> list[int]:
+        """The items whose label may still come."""
+        return [item for item, question in self._objects.items() if question.waits]
 
     def add(self, question: Question) -> None:
         """A new question, of an item behind all before it."""
@@ -107,9 +111,50 @@ class QuestionBook:
 
     def to_lists(self) -> list[list[Any]]:
         """All questions as plain values, exact."""
+        self._write_all()
+        return [self._to_list(row) for row in self._rows.rows()]
+
+    def to_bytes(self) -> bytes:
+        """The rows of all questions; what :meth:`from_bytes` takes, with :attr:`more_votes` and :attr:`others`."""
+        self._write_all()
+        return self._rows.to_bytes()
+
+    @classmethod
+    def from_bytes(
+        cls,
+        raw: bytes,
+        more_votes: dict[int, tuple[Vote, ...]],
+        others: dict[int, tuple[tuple[int, int], ...]],
+        *,
+        classes: int,
+        examples: int,
+    ) -> QuestionBook:
+        """The book of these bytes; raises ValueError unless they speak of so many classes and examples."""
+        book = cls()
+        book._rows, book.more_votes, book.others = GrowingRows(QUESTION_FIELDS, raw), more_votes, others
+        row = {name: book._rows.column(name) for name, _ in QUESTION_FIELDS}
+        labelled = row["state"] == QuestionState.SETTLED
+        if not (
+            np.all(np.diff(row["item"]) > 0)
+            and np.all(row["item"] > 0)
+            and np.isin(row["state"], list(QuestionState)).all()
+            and all(_within(row[name], _NONE, classes) for name in ("label", "voted"))
+            and _within(row["answer"], 0, classes)
+            and _within(row["n"], _NONE, examples)
+            and np.array_equal(labelled, row["label"] != _NONE)
+            and np.isfinite(row["score"]).all()
+            and np.all((row["chance"] > 0) & (row["chance"] <= 1))
+            and _within(row["votes"], 0, 3)
+            and set(row["item"][row["votes"] == _MORE].tolist()) == set(more_votes)
+        ):
+            raise ValueError(f"questions must be of {classes} classes and {examples} examples, and agree in themselves")
+        waiting = np.isin(row["state"], (QuestionState.OPEN, QuestionState.DISPUTED))
+        book._objects = {book._rows[place][0]: book._unpacked(place) for place in np.flatnonzero(waiting).tolist()}
+        return book
+
+    def _write_all(self) -> None:
         for question in self._objects.values():
             self._rows.write(question.place, *self._packed(question))
-        return [self._to_list(row) for row in self._rows.rows()]
 
     def _place(self, item: int) -> int | None:
         count = len(self._rows)
@@ -130,13 +175,16 @@ class QuestionBook:
         if question.label is None or question.n is None:
             values = tuple(_NONE if value is None else value for value in values)
         if question.others:
-            self._others[question.item] = question.others
+            self.others[question.item] = question.others
         if len(votes) == 1:
+            self.more_votes.pop(question.item, None)
             ((person, voted, voted_seq),) = votes
             return *values, person, _NONE if voted is None else voted, voted_seq, 1
         if votes:
-            self._votes[question.item] = votes
-        return *values, 0, _NONE, 0, 2 if votes else 0
+            self.more_votes[question.item] = votes
+        else:
+            self.more_votes.pop(question.item, None)
+        return *values, 0, _NONE, 0, _MORE if votes else 0
 
     def _unpacked(self, place: int) -> Question:
         row = self._rows[place]
@@ -144,17 +192,21 @@ class QuestionBook:
         made.place = place
         made.state, made.paid, made.ruled, made.erased = QuestionState(row[6]), row[7], row[10], row[11]
         made.label, made.n = _or_none(row[8]), _or_none(row[9])
-        made.votes, made.others = self._votes_of(row), self._others.get(made.item, ())
+        made.votes, made.others = self._votes_of(row), self.others.get(made.item, ())
         return made
 
     def _votes_of(self, row: tuple[Any, ...]) -> tuple[Vote, ...]:
         item, (person, voted, voted_seq, count) = row[0], row[12:]
-        return self._votes[item] if count > 1 else ((person, _or_none(voted), voted_seq),) * count
+        return self.more_votes[item] if count == _MORE else ((person, _or_none(voted), voted_seq),) * count
 
     def _to_list(self, row: tuple[Any, ...]) -> list[Any]:
         votes = [list(vote) for vote in sorted(self._votes_of(row), key=lambda vote: vote[0])]
-        others = [list(one) for one in self._others.get(row[0], ())]
+        others = [list(one) for one in self.others.get(row[0], ())]
         return [*row[:8], _or_none(row[8]), _or_none(row[9]), votes, row[10], row[11], others]
+
+
+def _within(values: NDArray[Any], first: int, end: int) -> bool:
+    return bool(np.all((values >= first) & (values < end)))
 
 
 def _or_none(value: int) -> int | None:

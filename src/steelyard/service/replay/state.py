@@ -98,11 +98,13 @@ class State:
             for name, array in sorted(known["arrays"].items()):
                 total.update(name.encode() + np.ascontiguousarray(array).tobytes())
             total.update(msgspec.msgpack.encode([known["counts"], known["params"]], order="sorted"))
-        total.update(msgspec.msgpack.encode([learner["counts"], learner["params"], self.plain()], order="sorted"))
+        labels = {"questions": self.questions.to_lists(), "training": self.training.examples.to_lists()}
+        plain = self.plain() | labels
+        total.update(msgspec.msgpack.encode([learner["counts"], learner["params"], plain], order="sorted"))
         return total.hexdigest()
 
     def plain(self) -> dict[str, Any]:
-        """All but learner and scaler as plain values."""
+        """All but learner, scaler, questions and training examples as plain values."""
         return {
             "settings": msgspec.to_builtins(self.settings),
             "seq": self.seq,
@@ -112,8 +114,6 @@ class State:
             "outcomes": self.outcomes,
             "pace": [list(self.pace.scores), self.pace.due],
             "budget": [self.budget.limit, self.budget.spent, self.budget.reserved],
-            "questions": self.questions.to_lists(),
-            "training": self.training.examples.to_lists(),
             "fits": [list(fit) for fit in self.fits],
             "fit_after": list(self.fit_after),
             "renewed": list(self.renewed),

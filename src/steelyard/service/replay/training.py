@@ -28,8 +28,8 @@ class Example(NamedTuple):
 class Examples:
     """Training examples in the order of learning, packed."""
 
-    def __init__(self, rows: GrowingRows | None = None) -> None:
-        self._rows = GrowingRows(_FIELDS) if rows is None else rows
+    def __init__(self, raw: bytes = b"") -> None:
+        self._rows = GrowingRows(_FIELDS, raw)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -61,9 +61,17 @@ class Examples:
         """All examples as plain values."""
         return [list(example) for example in self]
 
+    def to_bytes(self) -> bytes:
+        """All examples, packed; what the constructor takes."""
+        return self._rows.to_bytes()
+
+    def most_label(self) -> int:
+        """The largest label; -1 if there is none."""
+        return int(self._rows.column("label").max(initial=_NONE))
+
     def copy(self) -> Examples:
         """One that shares nothing with this one."""
-        return Examples(self._rows.copy())
+        return Examples(self.to_bytes())
 
 
 def _example(row: tuple[int, int, int]) -> Example:
