@@ -1,4 +1,7 @@
-"""An HTTP protocol that cuts whoever sends or reads too slowly; uvicorn itself waits for ever."""
+"""An HTTP protocol that cuts whoever sends or reads too slowly, and takes some requests without a task.
+
+uvicorn itself waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ READER_SECONDS = 30.0  # for which a client may leave what it asked for unread
 MOST_HEADERS = 32
 MOST_HEADER_BYTES = 8192
 WHOLE = "steelyard.whole"  # the extension of a request's scope that sends head and body in one piece
-
 
 Answer = Callable[[bytes, bytes], None]  # takes a head (status line and headers, each with its line end) and a body
 Begin = Callable[[bytes, Answer], None]  # takes the body of a request
