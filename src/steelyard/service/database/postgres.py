@@ -174,6 +174,9 @@ class PostgresStore(SQLiteStore):
                 f"the leader must be of epoch {epoch}; this one is of {self.epoch}: another has taken over."
             )
 
+    def shorten_log(self) -> None:
+        """A database sees to its own log."""
+
     def commit(self) -> None:
         """End the transaction; PostgreSQL answers the COMMIT of a failed one with a silent rollback."""
         said = self.connection.raw.execute("COMMIT").statusmessage

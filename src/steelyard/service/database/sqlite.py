@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from importlib.resources import files
 from itertools import chain
@@ -23,6 +23,7 @@ FORMAT = 2  # of checkpoints; earlier ones are read, too
 BUSY_MS = 5000
 DATABASE = "service.sqlite"
 MOST_AT_ONCE = 128  # rows inserted by one statement
+LONG_LOG = 16_384  # pages of the write-ahead log (64 MB) beyond which it must begin anew
 _KEPT = 3  # checkpoints
 
 
@@ -126,8 +127,10 @@ class SQLiteStore:
         self.path = folder / DATABASE
         self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
         self.unclean = False  # something was erased, and files may still hold it
+        self._log_pages = 0
         if not readonly:
             make_schema(self.connection)
+            self.connection.set_wal_hook(self._note_log)
             self.unclean = self.connection.execute("SELECT 1 FROM meta WHERE name = 'unclean'").fetchone() is not None
 
     def close(self) -> None:
@@ -167,6 +170,21 @@ class SQLiteStore:
     def commit(self) -> None:
         """End the transaction; when this returns, it is on the disk."""
         self.connection.execute("COMMIT")
+
+    def _note_log(self, connection: apsw.Connection, database: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def shorten_log(self) -> None:
+        """Between two transactions: have the write-ahead log begin anew if it has become long.
+
+        That takes a moment in which all of it is in the database, so somebody else can only do it while nobody writes:
+        under a steady load the log would grow for ever. If somebody is reading, the next call tries again.
+        """
+        if self._log_pages < LONG_LOG:
+            return
+        with suppress(apsw.BusyError, apsw.FullError):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def rollback(self) -> None:
         """Undo the transaction."""

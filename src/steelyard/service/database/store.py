@@ -70,6 +70,9 @@ class Store(Protocol):
     def commit(self) -> None:
         """End the transaction; when this returns, it is on the disk."""
 
+    def shorten_log(self) -> None:
+        """Between two transactions: see to it that the database's own log does not grow for ever."""
+
     def events(self, project: int, after: int, upto: int | None = None) -> Iterator[Event]:
         """Events in their order."""
 

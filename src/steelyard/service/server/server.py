@@ -73,7 +73,10 @@ def hold(folder: Path) -> Iterator[None]:
 
 
 class LogKeeper:
-    """Moves the write-ahead log into the database from a connection of its own: a little each second, all when idle."""
+    """Moves the write-ahead log into the database from a connection of its own: a little each second, all when idle.
+
+    What is left of a long one the writer moves itself (:meth:`SQLiteStore.shorten_log`), most of it being done here.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._stop = path, threading.Event()

@@ -223,6 +223,7 @@ class Writer:
         if self.store.unclean:
             self.store.clean()  # if somebody is reading, the next commit tries again
         self.deliver(outcomes)
+        self.store.shorten_log()
 
     def _look_up_keys(self, batch: list[Job]) -> None:
         keys: dict[str, list[tuple[int, str]]] = {}
