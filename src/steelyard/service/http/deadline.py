@@ -54,13 +54,12 @@ def _write(cycle: RequestResponseCycle | DirectCycle, transport: asyncio.Transpo
 class DirectCycle:
     """A request without a task, in the place of uvicorn's cycle: what its protocol looks at, and nothing else."""
 
-    __slots__ = ("begin", "body", "disconnected", "keep_alive", "more_body", "response_complete")
+    __slots__ = ("begin", "body", "disconnected", "keep_alive", "response_complete")
 
     def __init__(self, begin: Begin, keep_alive: bool) -> None:
         self.begin: Begin | None = begin
         self.keep_alive = keep_alive
         self.body = b""
-        self.more_body = True
         self.disconnected = self.response_complete = False
 
     @property
