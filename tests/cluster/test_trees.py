@@ -1,10 +1,11 @@
 """Trees over the workers of a cluster, behind our costs."""
 
+import itertools
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +91,23 @@ def test_a_fit_is_begun_anew_when_workers_are_killed(
 ) -> None:
     """One of two, whose peer waits for it or keeps broken connections, or both, whose shares no other may take."""
     monkeypatch.setattr(trees, "STUCK", 2)
+    monkeypatch.setattr(trees, "_grow", first_without_end(trees._grow))
     client.wait_for_workers(2, timeout=300)
-    threading.Thread(target=kill_while_training, args=(client, killed), daemon=True).start()
-    long = clone(MODEL).set_params(n_estimators=300)
-    with on_dask(client) as executor, pytest.warns(UserWarning, match="workers were lost .* the trees are grown anew"):
-        found = fit_parts(long, folder, target="y", costs=COSTS, executor=executor)
+    with ThreadPoolExecutor(1) as thread:
+        killing = thread.submit(kill_while_training, client, killed)
+        with on_dask(client) as executor, pytest.warns(UserWarning, match="workers were lost .* the trees are grown anew"):
+            found = fit_parts(MODEL, folder, target="y", costs=COSTS, executor=executor)
+        assert len(killing.result()) == killed
     assert found.bits_reproducible_ is False
 
 
-def kill_while_training(client: Any, count: int) -> None:
+def first_without_end(grow: Any) -> Any:
+    """The fit, of which the first one takes minutes: it cannot end before its workers are killed."""
+    sizes = itertools.chain([{"n_estimators": 100_000, "learning_rate": 1e-6}], itertools.repeat({}))
+    return lambda estimator, *given: grow(clone(estimator).set_params(**next(sizes)), *given)
+
+
+def kill_while_training(client: Any, count: int) -> list[str]:
     running = client.run(os.getpid)
     until = time.monotonic() + 300
     while time.monotonic() < until:
@@ -106,8 +115,9 @@ def kill_while_training(client: Any, count: int) -> None:
         if len(training) == 2:
             for worker in training[:count]:
                 os.kill(running[worker], signal.SIGKILL)
-            return
+            return training[:count]
         time.sleep(0.01)
+    raise TimeoutError("no two workers trained at once for 300 s")
 
 
 class ClusterOf:
