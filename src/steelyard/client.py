@@ -107,7 +107,7 @@ class Client:
         rows : iterable of mappings
             The rows, read as they are sent.
         ids : iterable of str or None
-            Your own names of the rows.
+            Your own names of the rows, one for each.
         key : str or None
             Beginning of the keys; the same key and rows sent again go on where they stopped.
 
@@ -116,10 +116,15 @@ class Client:
         iterator of dict
             A decision, or ``error``, ``message`` and ``where``, for each row in its order.
         """
-        start, names = key or secrets.token_hex(8), None if ids is None else iter(ids)
+        start, names = key or _new_key(), None if ids is None else iter(ids)
         source, number = iter(rows), 0
         while batch := list(islice(source, BATCH)):
-            sent = [{"row": dict(row)} | ({} if names is None else {"id": next(names)}) for row in batch]
+            sent: list[dict[str, Any]] = [{"row": dict(row)} for row in batch]
+            if names is not None:
+                given = list(islice(names, len(batch)))
+                if len(given) < len(batch):
+                    raise ValueError(f"ids must name every row; got {number * BATCH + len(given)}, and more rows.")
+                sent = [one | {"id": name} for one, name in zip(sent, given, strict=True)]
             yield from self._post("decide/batch", {"rows": sent}, f"{start}-{number}")
             number += 1
 
@@ -263,7 +268,7 @@ class Client:
         dict
             The number of the event, and the labels left.
         """
-        headers = {"Idempotency-Key": key or secrets.token_hex(16), "Content-Type": "application/octet-stream"}
+        headers = {"Idempotency-Key": key or _new_key(), "Content-Type": "application/octet-stream"}
         return self._request("POST", f"champion?name={quote(name, safe='')}", model, headers)  # type: ignore[no-any-return]
 
     def end_champion(self, *, key: str | None = None) -> dict[str, Any]:
@@ -279,7 +284,7 @@ class Client:
         dict
             The number of the event, and the labels left.
         """
-        return self._request("DELETE", "champion", None, {"Idempotency-Key": key or secrets.token_hex(16)})  # type: ignore[no-any-return]
+        return self._request("DELETE", "champion", None, {"Idempotency-Key": key or _new_key()})  # type: ignore[no-any-return]
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -314,7 +319,7 @@ class Client:
     # -- requests ----------------------------------------------------------------------------------------------------
 
     def _post(self, path: str, body: Any, key: str | None) -> Any:
-        return self._request("POST", path, body, {"Idempotency-Key": key or secrets.token_hex(16)})
+        return self._request("POST", path, body, {"Idempotency-Key": key or _new_key()})
 
     def _request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe."""
@@ -367,3 +372,8 @@ class Client:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _new_key() -> str:
+    """A key that nobody has used: in the order of time, so that the service finds the place of the next one at hand."""
+    return f"{time.time_ns():016x}-{secrets.token_hex(8)}"

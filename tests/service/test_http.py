@@ -16,6 +16,7 @@ from steelyard.service.commands.log import run_backup, run_restore, run_verify
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.http.routes import ROUTES
 from steelyard.service.people.access import make_token, revoke_token
+from steelyard.service.server.server import Service
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.jobs import StoreJob
 from steelyard.service.writer.projects import create_project
@@ -108,6 +109,29 @@ def test_requests_that_come_together_and_alone_are_all_answered(served):
     assert len(set(made)) == 160
     assert runtime.writer.queued == 0
     assert verified(folder).events == 161
+
+
+def test_keys_of_the_client_rise_with_time(served):
+    """So the next one belongs beside the last, and not into a random page of a table of millions."""
+    server, tokens, folder = served
+    client = server.client(tokens["producer"])
+    for _ in range(20):
+        client.decide({"x": 1.0, "y": 0.0})
+        time.sleep(0.001)
+    store = SQLiteStore(folder, readonly=True)
+    keys = [row[0] for row in store.connection.execute("SELECT key FROM request ORDER BY first")]
+    store.close()
+    assert len(set(keys)) == 20
+    assert keys == sorted(keys)
+
+
+def test_ids_that_do_not_suffice_are_an_error_and_send_nothing(served):
+    server, tokens, folder = served
+    client = server.client(tokens["producer"])
+    with pytest.raises(ValueError, match="ids must name every row; got 2, and more rows"):
+        list(client.decide_many([{"x": 1.0, "y": 0.0}] * 3, ids=["a", "b"]))
+    assert verified(folder).events == 1
+    assert len(list(client.decide_many([{"x": 1.0, "y": 0.0}] * 2, ids=["a", "b"]))) == 2
 
 
 def test_a_request_sent_again_is_answered_as_the_first_time(served):
@@ -206,6 +230,21 @@ def test_bad_answers_and_headers(served):
     assert "got GET" in said["message"]
     assert call(server.url, "GET", "/nothing")[0] == 404
     assert call(server.url, "GET", "/health", headers={"Host": "elsewhere.example"})[0] == 421
+    named = server.url.removeprefix("http://").replace("127.0.0.1", "LocalHost")
+    assert call(server.url, "GET", "/health", headers={"Host": named})[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("port", "reached", "known"), [(80, {}, True), (443, {"secure": True}, True), (443, {}, False)]
+)
+def test_a_port_that_clients_leave_out_of_the_host_may_be_left_out(port, reached, known, folder):
+    class Bound:
+        def getsockname(self):
+            return "127.0.0.1", port
+
+    service = Service(folder, Bound(), **reached)
+    assert {f"127.0.0.1:{port}", f"localhost:{port}"} <= service.hosts
+    assert ({"127.0.0.1", "localhost"} <= service.hosts) == known
 
 
 def test_settings_change_by_event(served):

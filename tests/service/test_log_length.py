@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from service_bench import made_up, settings_of
@@ -10,6 +11,8 @@ from service_bench import made_up, settings_of
 from steelyard.service.database import sqlite
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import RecordReader, pack_cells
+from steelyard.service.server import server
+from steelyard.service.server.server import LogKeeper
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.jobs import DecideJob, RowToDecide
 from steelyard.service.writer.projects import create_project
@@ -59,3 +62,20 @@ def test_a_reader_holds_it_up_and_nobody_else(folder, writer):
     reading.close()
     decide(writer, 300)
     assert log_pages(folder) < grown + PAGES
+
+
+def test_it_is_emptied_when_nobody_writes_and_only_then(folder, writer, monkeypatch):
+    monkeypatch.setattr(server, "QUIET", 12)  # 2.4 s: a commit that a busy disk holds up for longer would be a pause
+    decide(writer, 300)
+    length = log_pages(folder)
+    keeper, end = LogKeeper(writer.store.path), time.monotonic() + 3.5
+    lengths = []
+    while time.monotonic() < end:
+        decide(writer, 1)
+        lengths.append(log_pages(folder))
+    assert min(lengths) >= length > 0  # it has begun anew many times, which leaves its length as it is
+    end = time.monotonic() + 30
+    while log_pages(folder) and time.monotonic() < end:
+        time.sleep(0.1)
+    keeper.stop()
+    assert log_pages(folder) == 0

@@ -138,7 +138,7 @@ class Entrance:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of each name
         try:
-            if headers.get(b"host") not in self.runtime.hosts:
+            if headers.get(b"host", b"").lower() not in self.runtime.hosts:
                 message = "Host must be a name of this service; it is not."
                 raise RefusedError(421, "wrong_host", message, "Host")
             _, *parts = scope["path"].split("/", 3)

@@ -16,7 +16,7 @@ import apsw
 from ...errors import StateError
 from ..log.events import NO_CHAIN, Event
 from ..replay.questions import Question, QuestionState
-from .store import Changes, ProjectHead, StoredCheckpoint, StoredRequest
+from .store import Changes, ProjectHead, RequestKey, StoredCheckpoint, StoredRequest
 
 SCHEMA = 3
 FORMAT = 2  # of checkpoints; earlier ones are read, too
@@ -335,9 +335,20 @@ class SQLiteStore:
             found.update(row[0] for row in self.connection.execute(sql, (project, actor, *keys[first : first + count])))
         return found
 
-    def forget_requests(self, before: int) -> None:
-        """Forget keys older than this."""
-        self.connection.execute("DELETE FROM request WHERE at < ?", (before,))
+    def forget_requests(self, before: int, after: RequestKey, most: int) -> RequestKey | None:
+        """Of the next so many requests behind one, in the order of their keys, forget those older than a time.
+
+        The last one looked at; None if there is none behind it.
+        """
+        behind = "FROM request WHERE (project, actor, key) > (?, ?, ?)"
+        one = f"SELECT project, actor, key {behind} ORDER BY project, actor, key LIMIT 1 OFFSET ?"
+        last = self.connection.execute(one, (*after, most - 1)).fetchone()
+        if last is None:
+            self.connection.execute(f"DELETE {behind} AND at < ?", (*after, before))
+        else:
+            upto = "AND (project, actor, key) <= (?, ?, ?)"
+            self.connection.execute(f"DELETE {behind} {upto} AND at < ?", (*after, *last, before))
+        return last
 
     def item_of(self, project: int, external: str) -> int | None:
         """The item that was sent under an id of the sender."""

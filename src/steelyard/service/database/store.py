@@ -10,6 +10,7 @@ from ..log.events import Event
 from ..replay.questions import Question
 
 Refusals = list[tuple[int, int, str, str]]  # of a request: position, status, code and place
+RequestKey = tuple[int, int, str]  # project, actor and the key that the request came with
 
 
 class ProjectHead(NamedTuple):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import threading
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +36,7 @@ KEEP_ALIVE = 75
 STOP_SECONDS = 10
 EXPIRE_EVERY = 60.0
 BUSY_MS = 50
+LOOK_EVERY, QUIET = 0.2, 5  # seconds between two looks at the write-ahead log; looks without news before it is emptied
 UVICORN: dict[str, Any] = {
     "http": DeadlineProtocol,
     "ws": "none",
@@ -50,6 +50,7 @@ UVICORN: dict[str, Any] = {
     "timeout_keep_alive": KEEP_ALIVE,
     "timeout_graceful_shutdown": STOP_SECONDS,
 }
+DEFAULT_PORTS = {"http": 80, "https": 443}
 IN_USE = 4  # exit code: another server holds the folder
 Beside = Callable[[Runtime], Coroutine[Any, Any, None]]
 
@@ -73,9 +74,10 @@ def hold(folder: Path) -> Iterator[None]:
 
 
 class LogKeeper:
-    """Moves the write-ahead log into the database from a connection of its own: a little each second, all when idle.
+    """Moves the write-ahead log into the database from a connection of its own: a little at a time, all when idle.
 
     What is left of a long one the writer moves itself (:meth:`SQLiteStore.shorten_log`), most of it being done here.
+    Only a log that nobody writes to is emptied: to cut the file takes the lock of the writer, for tens of milliseconds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,16 +88,17 @@ class LogKeeper:
     def _run(self) -> None:
         connection = open_database(self._path)
         connection.set_busy_timeout(BUSY_MS)  # emptying the log holds writers up while it waits for a reader
-        last = -1
-        while not self._stop.wait(1.0):
-            size = os.path.getsize(f"{self._path}-wal") if os.path.exists(f"{self._path}-wal") else 0
-            try:
-                mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if size == last else apsw.SQLITE_CHECKPOINT_PASSIVE
-                if size:
-                    connection.wal_checkpoint(mode=mode)
-            except apsw.BusyError:
-                pass  # a reader or the writer is at work; the next second will do
-            last = size
+        log, seen, quiet = Path(f"{self._path}-wal"), None, 0
+        while not self._stop.wait(LOOK_EVERY):
+            with suppress(apsw.BusyError, apsw.FullError):  # the next look will do
+                # Differs after commits of other connections; the length does not where frames are written over.
+                written = connection.pragma("data_version")
+                quiet = quiet + 1 if written == seen else 0
+                if not quiet:
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+                elif quiet >= QUIET and log.stat().st_size:
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                seen = written
         connection.close()
 
     def stop(self) -> None:
@@ -141,8 +144,11 @@ class Service:
         address, port = sock.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         self.port = port
-        self.url = f"{'https' if secure and not proxied else 'http'}://{shown}:{port}"
+        scheme = "https" if secure and not proxied else "http"
+        self.url = f"{scheme}://{shown}:{port}"
         self.hosts = {f"{shown}:{port}", f"localhost:{port}", *names}
+        if port == DEFAULT_PORTS[scheme]:  # which clients leave out
+            self.hosts |= {shown, "localhost"}
         self.runtime: Runtime | None = None
         self.server: uvicorn.Server | None = None
 

@@ -19,6 +19,7 @@ from ..replay.expected import FittedPair
 from ..replay.state import State
 from .clock import Clock
 from .jobs import DecideJob, Job, RefusedError, StoreJob
+from .old_keys import OldKeys
 from .projects import Project, load_project
 from .tasks.carry_out import carry_out
 from .tasks.decide import decide_singles, single_and_new
@@ -28,8 +29,6 @@ MOST_ROWS = 4096  # in the queue
 MOST_BYTES = 64 * 2**20
 CHECKPOINT_EVENTS = 50_000
 CHECKPOINT_SECONDS = 300
-KEY_DAYS = 7
-DAY = 86400 * 1_000_000
 MOMENT = 0.005  # seconds: as long as the interpreter leaves a thread alone
 FATAL = 70  # exit code: a commit failed, memory and disk may differ; a start replays the log
 
@@ -88,7 +87,8 @@ class Writer:
         self._wake = threading.Condition(self._lock)
         self._awake = self._stopping = False
         self._computing = threading.Lock()  # given free by the thread when it begins to commit
-        self._saved = self._swept = time.monotonic()
+        self._saved = time.monotonic()
+        self._old_keys = OldKeys(store, clock)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
             self._load(head.slug)
@@ -244,16 +244,14 @@ class Writer:
             return RefusedError(422, "refused", str(error))
 
     def _keep_house(self, touched: dict[str, Project]) -> None:
-        """Now and then: checkpoints where there is news, and keys that are too old are forgotten."""
+        """Now and then: checkpoints where there is news, and some of the keys that are too old are forgotten."""
         now = time.monotonic()
         if now - self._saved > CHECKPOINT_SECONDS:
             for project in self.projects.values():
                 if project.since_checkpoint:
                     project.save_checkpoint()
             self._saved = now
-        if now - self._swept > 3600:
-            self.store.forget_requests(self.clock.now() - KEY_DAYS * DAY)
-            self._swept = now
+        self._old_keys.forget()
 
     def _save_all(self) -> None:
         self.store.begin()
