@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
@@ -14,6 +15,7 @@ from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
 from ..files import Node
 from ..models.kinds import write_node
+from ..models.kinds.levels import as_fitted_levels
 from ..models.model import Model
 from .data import ComparisonData
 from .evaluation import CandidateRun
@@ -55,7 +57,11 @@ def _fit_members(runs: list[CandidateRun], data: ComparisonData) -> list[tuple[s
         assert run.calibration is not None
         if candidate.encoder not in prepared:
             encoder = candidate.new_encoder(data)
-            prepared[candidate.encoder] = encoder, as_rows(encoder.fit_transform(data.X, data.codes))
+            rows = as_rows(encoder.fit_transform(data.X, data.codes))
+            if isinstance(encoder, ColumnTransformer):  # None of one library of frames is NaN of another
+                known = [(name, as_fitted_levels(one) if at else one, at) for name, one, at in encoder.transformers_]
+                encoder.transformers_ = known
+            prepared[candidate.encoder] = encoder, rows
         encoder, rows = prepared[candidate.encoder]
         model, _ = candidate.fit(rows, data, run.rounds)
         whole = Pipeline([("prepare", encoder), ("learner", model)])

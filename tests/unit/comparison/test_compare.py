@@ -111,8 +111,18 @@ def fitted(estimator: Any, X: Any, y: Any) -> Any:
     return estimator
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int) -> None:
+def with_none(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts as pandas before 3 has them: missing ones are None, not NaN."""
+    texts = frame.select_dtypes(exclude="number")
+    return frame.assign(**{name: texts[name].astype(object).where(texts[name].notna(), None) for name in texts})
+
+
+@pytest.mark.parametrize(
+    ("classes", "made"),
+    [(2, pd.DataFrame), (3, pd.DataFrame), (2, with_none), (2, pl.from_pandas)],
+    ids=["2", "3", "none", "polars"],
+)
+def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int, made: Any) -> None:
     rng = np.random.default_rng(classes)
     n = 90
     X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["x", "y", None], n)})
@@ -120,6 +130,7 @@ def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int) -> No
     X["when"] = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(n)]
     X["note"] = [f"alpha beta{i % 5} gamma{i}" for i in range(n)]
     y = np.digitize(X.a + rng.normal(size=n), [0.0, 0.9][: classes - 1])
+    X = made(X)
     data = read_data(X, np.array(["p", "q", "r"])[y], np.abs(np.subtract.outer(range(classes), range(classes))) * 2.0)
     assert (data.columns.many, data.columns.dates, data.columns.texts) == (("city",), ("when",), ("note",))
     curves = fit_calibration(rng.dirichlet(np.ones(classes), n), data.codes)
@@ -131,6 +142,23 @@ def test_every_candidate_can_win_and_be_kept(tmp_path: Path, classes: int) -> No
         told = loaded.estimator.predict_proba(data.X)
         assert np.allclose(told, model.estimator.predict_proba(data.X), rtol=0, atol=1e-12), run.name
         assert loaded.predict(X).tolist() == model.predict(X).tolist(), run.name
+
+
+def test_missing_cells_are_the_same_ones_for_every_library_of_frames(tmp_path: Path) -> None:
+    """A model that has seen the null of polars knows the NaN of pandas and the None of object columns, and so on."""
+    rng = np.random.default_rng(0)
+    n = 200
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["x", "y", None], n)})
+    y = np.where((X.a > 0) ^ X.b.isna(), "yes", "no")
+    frames = [X, with_none(X), pl.from_pandas(X)]
+    assert X["b"].isna().any()
+    for candidate in ("logistic", "lightgbm", "extra_trees"):
+        for fitted in frames:
+            result = quick(fitted, y, candidates=[candidate])
+            loaded = load_model(result.save(tmp_path / "model.steelyard"))
+            told = [model.predict_proba(frame) for frame in frames for model in (loaded, result.model())]
+            for other in told[1:]:
+                np.testing.assert_allclose(other, told[0], rtol=0, atol=1e-12, err_msg=f"{candidate} {type(fitted)}")
 
 
 def test_five_classes() -> None:

@@ -15,9 +15,10 @@ from ...errors import StateError
 from ...files import Fields, Node, write_labels
 from .kind import Kind, State, Write, feature_params, fitted_features
 
-__all__ = ["KINDS", "FittedLevels"]
+__all__ = ["KINDS", "FittedLevels", "as_fitted_levels"]
 
 _MOST_CELLS = 1 << 16  # one-hot columns of one nominal column
+_NAN = ("nan",)  # the key of NaN, which equals nothing
 
 
 class FittedLevels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -26,7 +27,7 @@ class FittedLevels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     levels : list of arrays
-        The levels of each column; NaN and None are levels of their own where they stand there.
+        The levels of each column; NaN and None are levels of their own where both stand there, else one.
     codes : list of arrays
         The code of each level: its one-hot column, -1 for none, or its number.
     unknown : array
@@ -75,6 +76,9 @@ class FittedLevels(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _coded(self, column: list[Any], j: int) -> NDArray[np.float64]:
         place = {_key(level): code for level, code in zip(self.levels[j].tolist(), self.codes[j].tolist(), strict=True)}
+        for missing, same in ((None, _NAN), (_NAN, None)):  # a library of frames knows one of the two
+            if same in place:
+                place.setdefault(missing, place[same])
         if self.strict and (strange := next((cell for cell in column if _key(cell) not in place), None)) is not None:
             raise ValueError(f"Found unknown category {strange!r} in column {j} during transform")
         other = float(self.unknown[j])
@@ -97,7 +101,7 @@ def _column(cells: Any, j: int) -> list[Any]:
 
 def _key(cell: Any) -> Any:
     """A level as a key: missing values of any kind but None are one."""
-    return ("nan",) if cell is not None and cell != cell else cell
+    return _NAN if cell is not None and cell != cell else cell
 
 
 def _one_hot(codes: NDArray[np.float64], width: int) -> sparse.csr_matrix:
@@ -105,11 +109,15 @@ def _one_hot(codes: NDArray[np.float64], width: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(rows)), (rows, codes[rows].astype(np.int64))), shape=(len(codes), width))
 
 
-def _write_levels(model: Any, write: Write) -> Node:
+def as_fitted_levels(model: Any) -> Any:
+    """What a file holds of a fitted encoder of levels; anything else as it is."""
     if isinstance(model, OneHotEncoder):
-        model = _from_one_hot(model)
-    elif isinstance(model, OrdinalEncoder):
-        model = _from_ordinal(model)
+        return _from_one_hot(model)
+    return _from_ordinal(model) if isinstance(model, OrdinalEncoder) else model
+
+
+def _write_levels(model: Any, write: Write) -> Node:
+    model = as_fitted_levels(model)
     params, arrays = feature_params(model)
     params |= {"widths": model.widths, "strict": bool(model.strict), "sparse_output": bool(model.sparse_output)}
     arrays["unknown"] = np.asarray(model.unknown, dtype=np.float64)
@@ -161,7 +169,7 @@ def _from_ordinal(model: OrdinalEncoder) -> FittedLevels:
     missing = np.nan if model.encoded_missing_value is None else float(model.encoded_missing_value)
     codes = []
     for levels in model.categories_:
-        is_missing = np.array([level is None or level != level for level in levels.tolist()], dtype=bool)
+        is_missing = np.array([level != level for level in levels.tolist()], dtype=bool)  # None is a level like others
         codes.append(np.where(is_missing, missing, np.cumsum(~is_missing) - 1.0))
     unknown = float("nan") if model.unknown_value is None else float(model.unknown_value)
     levels = [np.asarray(each) for each in model.categories_]
