@@ -60,7 +60,7 @@ def _name_owner(place: Path) -> None:
     """Write who holds the lock into its file, in place: a new file would be another lock."""
     handle = os.open(place, os.O_WRONLY | os.O_TRUNC)
     try:
-        os.write(handle, f"{os.getpid()} {time.strftime('%H:%M')}\n".encode("ascii"))
+        os.write(handle, f"{os.getpid()} {time.strftime('%H:%M')}\n".encode())
     finally:
         os.close(handle)
 
@@ -68,7 +68,7 @@ def _name_owner(place: Path) -> None:
 def _owner(place: Path) -> str:
     """Who holds a lock, as far as its file tells."""
     try:
-        process, since = place.read_text(encoding="ascii").split()
+        process, since = place.read_text(encoding="utf-8").split()
     except (OSError, ValueError):
         return "another process"
     return f"process {int(process)} since {since}" if process.isdigit() else "another process"
