@@ -95,7 +95,10 @@ def test_a_fit_is_begun_anew_when_workers_are_killed(
     client.wait_for_workers(2, timeout=300)
     with ThreadPoolExecutor(1) as thread:
         killing = thread.submit(kill_while_training, client, killed)
-        with on_dask(client) as executor, pytest.warns(UserWarning, match="workers were lost .* the trees are grown anew"):
+        with (
+            on_dask(client) as executor,
+            pytest.warns(UserWarning, match="workers were lost .* the trees are grown anew"),
+        ):
             found = fit_parts(MODEL, folder, target="y", costs=COSTS, executor=executor)
         assert len(killing.result()) == killed
     assert found.bits_reproducible_ is False
