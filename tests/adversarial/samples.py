@@ -260,8 +260,11 @@ def made(name: str) -> Any:
         return MAKERS[name][0]()
 
 
-def answers(thing: Any, rows: Any) -> list[Any]:
-    """Everything that an object says of rows, as plain arrays."""
+def answers(thing: Any, rows: Any, like: Any = None) -> list[Any]:
+    """Everything that an object says of rows, as plain arrays; with ``like``, what that one says alone.
+
+    A model of a file may say more than the one it was made of: LightGBM has a ``decision_function`` since 4.7.
+    """
     if isinstance(thing, StreamState):
         return [*answers(thing.learner, X), *answers(thing.encoder, None), thing.labels, thing.counts, thing.log]
     if isinstance(thing, RecordEncoder):
@@ -276,7 +279,7 @@ def answers(thing: Any, rows: Any) -> list[Any]:
         return [*decided, *answers(thing.training, rows)]
     found = []
     for method in ("predict", "predict_proba", "decision_function", "transform", "scores"):
-        if hasattr(thing, method):
+        if hasattr(thing if like is None else like, method):
             told = getattr(thing, method)(rows)
             found += [told.data, told.indices, told.indptr, told.shape] if hasattr(told, "indptr") else [told]
     return found

@@ -6,6 +6,7 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -272,3 +273,34 @@ def test_a_folder_that_may_not_be_written_to(folder: Path) -> None:
         assert said.count("\n") == 1
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     folder.chmod(0o755)
+
+
+SAVED = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from steelyard.files import write_tensors
+
+arrays = {"w": np.zeros(int(sys.argv[1]))}
+write_tensors({"v": np.zeros(3)})  # what it takes once
+for share in np.arange(0.1, 3.0, 0.2):
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(share * arrays["w"].nbytes), resource.RLIM_INFINITY))
+    try:
+        print(len(write_tensors(arrays)))
+    except MemoryError:
+        print("refused")
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+"""
+
+
+def test_arrays_that_are_saved_with_little_memory_do_not_end_the_process() -> None:
+    """Their library would: as long as there is memory for none, or for one, of the two copies that it makes."""
+    cells = 4 << 20
+    done = subprocess.run([sys.executable, "-c", SAVED, str(cells)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ends = done.stdout.split()
+    assert len(ends) == 15
+    assert ends[:9] == ["refused"] * 9
+    assert int(ends[-1]) > 8 * cells
+    assert done.stderr == ""

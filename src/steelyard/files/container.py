@@ -39,6 +39,7 @@ JSON_VALUES = 1_000_000
 MOST_ARRAYS = 10_000
 MOST_SIDE = 1 << 24  # of an array without cells: its shape costs no bytes, what is made of it would
 _JSON, _ARRAYS = "model.json", "arrays.safetensors"
+_SPARE = 1 << 20  # bytes beside those of arrays while they are written
 _HEADER_BYTES = 1 << 24
 _DIRECTORY_BYTES = 4096  # of the zip; two members need about 120
 _END = struct.Struct("<4s4H2LH")  # the zip's end record, without a comment
@@ -115,12 +116,10 @@ def write_container(path: str | os.PathLike[str], root: Node, *, version: str) -
     version : str
         Of the library, for people who read the file.
     """
-    from safetensors.numpy import save
-
     arrays: dict[str, NDArray[Any]] = {}
     head = {"format": FORMAT, "steelyard": version} | _described(root, arrays)
     text = json.dumps(head, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
-    tensors = save(arrays)
+    tensors = write_tensors(arrays)
     if len(text) > JSON_BYTES or len(arrays) > MOST_ARRAYS or len(text) + len(tensors) >= 1 << 31:
         size = f"{len(text) + len(tensors):,} bytes in {len(arrays):,} arrays"
         raise StateError(f"a model must fit into a file of 2 GB and {MOST_ARRAYS:,} arrays; got {size}.")
@@ -128,6 +127,17 @@ def write_container(path: str | os.PathLike[str], root: Node, *, version: str) -
         for name, content in ((_JSON, text), (_ARRAYS, tensors)):
             out.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED, _LEVEL)
     return Path(path)
+
+
+def write_tensors(arrays: dict[str, NDArray[Any]]) -> bytes:
+    """Contiguous arrays as safetensors bytes; raises MemoryError where there is no memory for two copies of them.
+
+    The library ends the whole process there, so as much as it takes is asked for beforehand and given back untouched.
+    """
+    from safetensors.numpy import save
+
+    np.empty(2 * sum(array.nbytes for array in arrays.values()) + _SPARE + 256 * len(arrays), dtype=np.uint8)
+    return bytes(save(arrays))
 
 
 def _described(node: Node, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

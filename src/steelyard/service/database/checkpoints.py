@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from ...errors import StateError
+from ...files import write_tensors
 from ...online import SparseRow, StreamScaler
 from ..log.records import Row
 from ..log.settings import ProjectSettings
@@ -56,7 +57,7 @@ def pack_state(state: State) -> bytes:
     more = {"more_votes": list(state.questions.more_votes.items()), "others": list(state.questions.others.items())}
     head = {"learner": learner, "shadows": shadows, "scaler": scaling, "plain": state.plain() | more}
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    return bytes(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
+    return write_tensors({name: np.ascontiguousarray(array) for name, array in arrays.items()})
 
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
