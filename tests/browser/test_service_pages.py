@@ -22,7 +22,7 @@ from service_server import ThreadedServer, call, code_for, make_person, make_ser
 from steelyard.client import Client
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.events import Kind, unpack
-from steelyard.service.people.people import add_person
+from steelyard.service.people.accounts import add_person
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.projects import create_project
 

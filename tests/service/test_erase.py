@@ -14,10 +14,10 @@ from steelyard.service.commands.log import run_backup, run_verify
 from steelyard.service.commands.rows import run_erase
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import pack_cells
+from steelyard.service.writer.group_commit import Writer
 from steelyard.service.writer.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
 from steelyard.service.writer.projects import create_project, load_project, rebuilt_tables, replayed
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Writer
 
 COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "text"}
 DAY = 86400

@@ -16,12 +16,12 @@ from steelyard.service.commands.log import run_backup, run_restore, run_verify
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.http.routes import ROUTES
 from steelyard.service.people.access import make_token, revoke_token
-from steelyard.service.server.server import Service
+from steelyard.service.server.lifecycle import Service
 from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.group_commit import wait_for
 from steelyard.service.writer.jobs import StoreJob
 from steelyard.service.writer.projects import create_project
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import wait_for
 
 COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "shown", "skip": "ignored"}
 

@@ -11,13 +11,13 @@ from service_bench import made_up, settings_of
 from steelyard.service.database import sqlite
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import RecordReader, pack_cells
-from steelyard.service.server import server
-from steelyard.service.server.server import LogKeeper
+from steelyard.service.server import lifecycle
+from steelyard.service.server.lifecycle import LogKeeper
 from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.group_commit import Writer, wait_for
 from steelyard.service.writer.jobs import DecideJob, RowToDecide
 from steelyard.service.writer.projects import create_project
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Writer, wait_for
 
 PAGES = 200
 
@@ -65,7 +65,7 @@ def test_a_reader_holds_it_up_and_nobody_else(folder, writer):
 
 
 def test_it_is_emptied_when_nobody_writes_and_only_then(folder, writer, monkeypatch):
-    monkeypatch.setattr(server, "QUIET", 12)  # 2.4 s: a commit that a busy disk holds up for longer would be a pause
+    monkeypatch.setattr(lifecycle, "QUIET", 12)  # 2.4 s: a commit that a busy disk holds up for longer would be a pause
     decide(writer, 300)
     length = log_pages(folder)
     keeper, end = LogKeeper(writer.store.path), time.monotonic() + 3.5

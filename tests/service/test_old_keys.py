@@ -14,10 +14,10 @@ from steelyard.service.database.places import open_place
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import RecordReader, pack_cells
 from steelyard.service.writer import old_keys
+from steelyard.service.writer.group_commit import Writer, wait_for
 from steelyard.service.writer.jobs import DecideJob, RowToDecide
 from steelyard.service.writer.old_keys import OldKeys
 from steelyard.service.writer.projects import create_project
-from steelyard.service.writer.writer import Writer, wait_for
 
 DAY = 86400
 POSTGRES = programs() and find_spec("psycopg")

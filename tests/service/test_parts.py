@@ -22,6 +22,7 @@ from steelyard.service.people.leases import Leases
 from steelyard.service.replay.budget_ledger import BudgetLedger
 from steelyard.service.replay.pace import scaled_rule
 from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.group_commit import Writer, wait_for
 from steelyard.service.writer.jobs import (
     AnswerJob,
     CloseJob,
@@ -34,7 +35,6 @@ from steelyard.service.writer.jobs import (
 )
 from steelyard.service.writer.projects import create_project, load_project, replayed
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Writer, wait_for
 
 # -- estimates -------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from steelyard.service.commands.project import run_person
 from steelyard.service.database.sqlite import SCHEMA, SQLiteStore, open_database
 from steelyard.service.pages.login import TRIES, Tries, local_path
 from steelyard.service.people.access import IDLE, LONGEST
-from steelyard.service.people.people import (
+from steelyard.service.people.accounts import (
     LINK,
     add_person,
     first_owner,

@@ -26,7 +26,7 @@ from steelyard.service.database.places import open_place, place_of, shown_place
 from steelyard.service.database.sqlite import SCHEMA, SQLiteStore
 from steelyard.service.numbers.overview import overview
 from steelyard.service.numbers.paired import shadow_comparisons
-from steelyard.service.people.people import add_person, give_role, make_link, people, set_active
+from steelyard.service.people.accounts import add_person, give_role, make_link, people, set_active
 from steelyard.service.writer.jobs import (
     AdjudicateJob,
     AnswerJob,

@@ -13,10 +13,10 @@ from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import pack_cells
 from steelyard.service.replay import reducer
 from steelyard.service.replay.reducer import DivergedReplayError
+from steelyard.service.writer.group_commit import Writer
 from steelyard.service.writer.jobs import AnswerJob, DecideJob, DecisionReply, RefusedError, RowToDecide
 from steelyard.service.writer.projects import create_project, replayed
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Writer
 
 COLUMNS = {"x": "number", "y": "number"}
 PROJECTS = {

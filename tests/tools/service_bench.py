@@ -19,9 +19,9 @@ from steelyard.service.replay.state import State
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.jobs import DecideJob, RefusedError, RowToDecide
 from steelyard.service.writer.projects import create_project, load_project
+from steelyard.service.writer.snapshot import Snapshot, shadow_heads
 from steelyard.service.writer.tasks.carry_out import carry_out
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Snapshot, shadow_heads
 
 TWO = {"classes": ["good", "fraud"], "costs": {"fn": 10, "fp": 1}, "update": "AROW(r=10)"}
 THREE = {"classes": ["a", "b", "c"], "costs": [[0, 1, 5], [2, 0, 1], [3, 1, 0]], "update": "CSOGD1(eta=0.2)"}

@@ -19,8 +19,8 @@ from steelyard.service.database.places import open_place
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.settings import ProjectSettings
 from steelyard.service.people.access import ROLES, make_token
-from steelyard.service.people.people import add_person, give_role, make_link
-from steelyard.service.server.server import Service, bind
+from steelyard.service.people.accounts import add_person, give_role, make_link
+from steelyard.service.server.lifecycle import Service, bind
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.projects import create_project
 

@@ -30,7 +30,7 @@ from ..http.runtime import BATCH_BYTES, Runtime, decoded
 from ..log.guess import guess_sample
 from ..log.settings import read_settings
 from ..people.access import Grant
-from ..people.people import add_person, give_role, make_link, people, set_active
+from ..people.accounts import add_person, give_role, make_link, people, set_active
 from ..writer.jobs import RefusedError
 from ..writer.projects import add_project
 

@@ -15,7 +15,7 @@ from ..database.places import Place, open_existing, open_place, shown_place
 from ..log.guess import guess_columns, parse_cell, read_csv
 from ..log.settings import ProjectSettings, read_settings
 from ..people.access import ROLES, make_token, revoke_token
-from ..people.people import add_person, give_role, make_link, people, set_active
+from ..people.accounts import add_person, give_role, make_link, people, set_active
 from ..replay.history import learned_from
 from ..writer.clock import Clock
 from ..writer.projects import create_project

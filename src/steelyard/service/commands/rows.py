@@ -15,11 +15,11 @@ from ...validation.values import invalid
 from ..database.places import Place, open_existing
 from ..database.sqlite import SQLiteStore
 from ..log.guess import parse_cell, read_csv
-from ..server.server import IN_USE, FolderInUseError, hold
+from ..server.lifecycle import IN_USE, FolderInUseError, hold
 from ..writer.champion_model import read_champion
 from ..writer.clock import Clock
+from ..writer.group_commit import Writer, wait_for
 from ..writer.jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
-from ..writer.writer import Writer, wait_for
 from .reading import read_project
 
 

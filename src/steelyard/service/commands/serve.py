@@ -21,8 +21,8 @@ from ..database.places import Place, open_place, shown_place
 from ..database.sqlite import SQLiteStore
 from ..http.console import say
 from ..people.access import SERVICE
-from ..people.people import first_owner
-from ..server.server import IN_USE, Beside, FolderInUseError, Service, bind, hold
+from ..people.accounts import first_owner
+from ..server.lifecycle import IN_USE, Beside, FolderInUseError, Service, bind, hold
 from ..sources.demo import Demo, prepare, source_of, state_in_words
 from ..sources.tail import Tail
 from ..writer.clock import Clock

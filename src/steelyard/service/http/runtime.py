@@ -26,9 +26,10 @@ from ..people.access import IDLE, AccessBook, Grant, Session
 from ..people.leases import Leases
 from ..writer.champion_model import Champion, read_champion
 from ..writer.clock import Clock
+from ..writer.group_commit import Writer
 from ..writer.jobs import Job, RefusedError, RowToDecide, StoreJob
 from ..writer.projects import weigh_rows
-from ..writer.writer import Snapshot, Writer
+from ..writer.snapshot import Snapshot
 
 LEAST_DISK = 256 * 2**20  # bytes that must be free for a write
 SINGLE_BYTES = 256 * 1024

@@ -14,7 +14,7 @@ from ...trace import Trace
 from ..database.sqlite import SQLiteStore
 from ..log.events import Decide, Event, unpack
 from ..log.records import RecordReader
-from ..writer.writer import Snapshot
+from ..writer.snapshot import Snapshot
 from .live import LEAST_SIZE, effective_size, estimated, labelled
 
 REFERENCE = 2000  # rows

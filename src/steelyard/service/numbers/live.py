@@ -15,7 +15,7 @@ from ...errors import NotEstimableError
 from ...evaluate import Estimate, Interval, estimate, f_score, mean_cost, savings_score
 from ...trace import Trace
 from ..database.sqlite import SQLiteStore
-from ..writer.writer import Snapshot
+from ..writer.snapshot import Snapshot
 
 LEAST_SIZE = 30.0  # effective size below which no number is shown
 LEAST_MISTAKES = 6  # labelled mistakes of the costliest kind

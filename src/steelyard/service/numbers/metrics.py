@@ -6,7 +6,7 @@ from collections import Counter
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from ..writer.writer import Writer
+from ..writer.group_commit import Writer
 
 
 class Metrics:

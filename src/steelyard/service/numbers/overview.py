@@ -16,7 +16,7 @@ from ..database.sqlite import SQLiteStore
 from ..log.events import Answer, Decide, Event, Kind, unpack
 from ..log.records import RecordReader, cell_text
 from ..log.settings import ProjectSettings
-from ..writer.writer import Snapshot
+from ..writer.snapshot import Snapshot
 from .agreement import krippendorff_alpha
 from .drift import DriftReply, drift
 from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates

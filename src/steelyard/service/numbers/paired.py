@@ -14,7 +14,7 @@ from ...evaluate import Estimate, estimate, mean_cost
 from ...trace import Trace
 from ..database.sqlite import SQLiteStore
 from ..replay.shadows import MOST_SHADOWS
-from ..writer.writer import ShadowHead, Snapshot
+from ..writer.snapshot import ShadowHead, Snapshot
 from .live import LEAST_SIZE, LEVEL, MOST_UNANSWERED, EstimateReply, Labelled, effective_size, labelled
 
 LEAST_DIFFERENCES = 6  # mistakes of the costliest kind that one of two models made; below that no number is shown

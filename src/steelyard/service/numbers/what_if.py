@@ -7,7 +7,7 @@ import numpy as np
 
 from ...evaluate import mean_cost, savings_score
 from ..database.sqlite import SQLiteStore
-from ..writer.writer import Snapshot
+from ..writer.snapshot import Snapshot
 from .live import EstimateReply, labelled, shown_or_reason
 
 

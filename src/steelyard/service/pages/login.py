@@ -17,7 +17,7 @@ from ...errors import SteelyardError
 from ..http.replies import problem_reply
 from ..http.runtime import Runtime, decoded
 from ..people.access import LONGEST, SERVICE
-from ..people.people import (
+from ..people.accounts import (
     LEAST_PASSWORD,
     begin_session,
     end_session,

@@ -36,7 +36,7 @@ from ..numbers.overview import costliest_kind
 from ..people.access import Grant
 from ..replay.expected import expected_costs
 from ..writer.jobs import RefusedError
-from ..writer.writer import Snapshot
+from ..writer.snapshot import Snapshot
 from .page import member, page, page_route, runtime_of
 
 OWNER = ("owner",)

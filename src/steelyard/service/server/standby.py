@@ -14,7 +14,7 @@ import uvicorn
 
 from ..database.postgres import SILENCE, PostgresStore, open_patiently
 from ..writer.jobs import Problem
-from .server import UVICORN, signals_outlived
+from .lifecycle import UVICORN, signals_outlived
 
 EVERY = 0.5  # seconds between two tries
 

@@ -17,7 +17,7 @@ from ..http.console import say
 from ..http.runtime import Runtime
 from ..log.records import SALT_BYTES, Cell, pack_cells
 from ..log.settings import ProjectSettings
-from ..people.people import add_person, give_role, make_link, people
+from ..people.accounts import add_person, give_role, make_link, people
 from ..writer.jobs import AnswerJob, DecideJob, RefusedError, RowToDecide, StoreJob
 from ..writer.projects import add_project
 from .payments import demo_settings, payment

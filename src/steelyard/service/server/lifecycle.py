@@ -18,7 +18,7 @@ import uvicorn
 
 from ...errors import StateError
 from ...files import lock_file
-from ..api.api import Api
+from ..api.application import Api
 from ..api.asgi import Entrance
 from ..database.places import Place, open_place
 from ..database.sqlite import DATABASE, SQLiteStore, open_database
@@ -28,8 +28,8 @@ from ..http.runtime import Runtime
 from ..pages.page import page_refused
 from ..pages.site import site_routes
 from ..writer.clock import Clock
+from ..writer.group_commit import Writer
 from ..writer.jobs import ExpireJob, RefusedError, RenewJob, RetainJob
-from ..writer.writer import Writer
 
 MOST_CONNECTIONS = 512
 KEEP_ALIVE = 75

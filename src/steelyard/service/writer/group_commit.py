@@ -9,18 +9,15 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from ...errors import SteelyardError
 from ..database.sqlite import SQLiteStore
-from ..replay.champion import ChampionHead
-from ..replay.expected import FittedPair
-from ..replay.state import State
 from .clock import Clock
 from .jobs import DecideJob, Job, RefusedError, StoreJob
 from .old_keys import OldKeys
 from .projects import Project, load_project
+from .snapshot import Snapshot, shadow_heads
 from .tasks.carry_out import carry_out
 from .tasks.decide import decide_singles, single_and_new
 
@@ -34,38 +31,6 @@ FATAL = 70  # exit code: a commit failed, memory and disk may differ; a start re
 
 Outcome = Any
 Deliver = Callable[[list[tuple[Job, Outcome]]], None]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What readers may know of a project: the state after the last commit."""
-
-    seq: int
-    rounds: int
-    reach: int
-    limit: int
-    spent: int
-    reserved: int
-    open: int
-    model: int
-    settings_seq: int
-    settings: Any
-    outcomes: int
-    missing: int
-    unknown: int
-    fits: tuple[FittedPair, ...] = ()
-    shadows: tuple[ShadowHead, ...] = ()
-    champion: ChampionHead | None = None
-
-
-class ShadowHead(NamedTuple):
-    """A model that does not decide: its slot, what it is called, since when it is compared, whether it has ended."""
-
-    slot: int
-    name: str
-    since: int
-    reach: int
-    ended: bool = False
 
 
 class Writer:
@@ -297,15 +262,6 @@ def _singles(project: Project, jobs: list[Job], first: int) -> list[DecideJob]:
     while last < len(jobs) and jobs[last].project == project.slug and single_and_new(project, jobs[last]):
         last += 1
     return cast(list[DecideJob], jobs[first:last])
-
-
-def shadow_heads(state: State) -> tuple[ShadowHead, ...]:
-    """What does not decide: where there is a champion the learner, in slot 0, and the shadows."""
-    found = [ShadowHead(*shadow.to_list()) for shadow in state.shadows.values()]
-    if state.champion is not None:
-        update = state.settings.update or str(state.settings.update_rule())
-        found.insert(0, ShadowHead(0, update, state.champion.since, state.champion.reach))
-    return tuple(found)
 
 
 def _deliver_each(outcomes: list[tuple[Job, Outcome]]) -> None:
