@@ -7,11 +7,6 @@ histogram pass is what any tree grower must do at least: weighted counts of attr
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -19,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from harness import Goal, Round, candidate
 from steelyard import AdaBoostM1Classifier, AdaC2M1Classifier, C45Classifier, CostSearchCV, load_dataset
+from weka import weka
 
-JAR = Path("/usr/share/java/weka.jar")
 ROUNDS, LEVELS, EVALUATIONS = 50, 8, 1000
 NURSERY = f"nursery, {ROUNDS} rounds"
 CAR = f"car, search with {EVALUATIONS} evaluations of 10 rounds on 5 splits"
@@ -59,29 +54,8 @@ def _() -> Round:
 
 @candidate(NURSERY, WEKA)
 def _() -> Round:
-    if not JAR.exists() or shutil.which("java") is None:
-        raise FileNotFoundError("Weka or Java is not installed")
-    arff = Path(tempfile.mkdtemp()) / "nursery.arff"
-    arff.write_text(as_arff(*coded("nursery")))
-    driver = Path(__file__).with_name("AdaBoostRounds.java")
-    java = subprocess.Popen(
-        ["java", "-cp", str(JAR), str(driver), str(arff), str(ROUNDS)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert java.stdin is not None
-    assert java.stdout is not None
-    orders, answers = java.stdin, java.stdout
-    if answers.readline() != "ready\n":
-        raise FileNotFoundError("java cannot run a source file: it is no development kit")
-
-    def run() -> None:
-        orders.write("go\n")
-        orders.flush()
-        answers.readline()
-
-    return run
+    X, y = coded("nursery")
+    return weka("AdaBoostRounds.java", X, y, nominal=set(range(X.shape[1])), count=ROUNDS)
 
 
 @candidate(NURSERY, SKLEARN, rounds=3)
@@ -112,10 +86,3 @@ def _() -> Round:
     X, y = coded("car")
     model = AdaC2M1Classifier(our_tree(X), 10)
     return lambda: CostSearchCV(model, n_trials=EVALUATIONS, random_state=0).fit(X, y)
-
-
-def as_arff(X: np.ndarray, y: np.ndarray) -> str:
-    """Nominal columns, categories and classes as numbers in braces."""
-    kinds = ["{" + ",".join(f"{v:g}" for v in np.unique(x)) + "}" for x in (*X.T, y)]
-    lines = ["@relation bench", *(f"@attribute a{j} {kind}" for j, kind in enumerate(kinds)), "@data"]
-    return "\n".join([*lines, *(",".join(f"{v:g}" for v in (*x, k)) for x, k in zip(X, y, strict=True))]) + "\n"

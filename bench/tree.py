@@ -5,11 +5,6 @@ Every learner gets its data in its own form, prepared before the clock starts; a
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
@@ -17,11 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from harness import Goal, Round, candidate
 from steelyard import C45Classifier, load_dataset
+from weka import weka
 
 DATASETS = ("car", "german", "vehicle", "nursery")
 OURS, OURS_PREPARED = "steelyard C45Classifier", "steelyard C45Classifier, prepared data"
 SKLEARN, WEKA = "scikit-learn DecisionTree, one-hot", "Weka J48"
-JAR = Path("/usr/share/java/weka.jar")
 FITS = 10
 
 GOALS = [Goal(f"{name}, {FITS} fits", OURS, against=peer, at_least=5) for name in DATASETS for peer in (SKLEARN, WEKA)]
@@ -61,41 +56,8 @@ def sklearn_tree(name: str) -> Round:
 
 
 def j48(name: str) -> Round:
-    if not JAR.exists() or shutil.which("java") is None:
-        raise FileNotFoundError("Weka or Java is not installed")
     frame, y, nominal = data(name)
-    arff = Path(tempfile.mkdtemp()) / f"{name}.arff"
-    arff.write_text(as_arff(codes(frame, nominal), y, set(nominal)))
-    driver = Path(__file__).with_name("J48Rounds.java")
-    java = subprocess.Popen(
-        ["java", "-cp", str(JAR), str(driver), str(arff), str(FITS)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert java.stdin is not None
-    assert java.stdout is not None
-    orders, answers = java.stdin, java.stdout
-    if answers.readline() != "ready\n":
-        raise FileNotFoundError("java cannot run a source file: it is no development kit")
-
-    def run() -> None:
-        orders.write("go\n")
-        orders.flush()
-        answers.readline()
-
-    return run
-
-
-def as_arff(X: np.ndarray, y: np.ndarray, nominal: set[int]) -> str:
-    """Categories and classes as numbers in braces."""
-    columns = [
-        ("{" + ",".join(f"{v:g}" for v in np.unique(x)) + "}") if j in nominal else "numeric" for j, x in enumerate(X.T)
-    ]
-    lines = ["@relation bench", *(f"@attribute a{j} {kind}" for j, kind in enumerate(columns))]
-    lines += ["@attribute class {" + ",".join(map(str, np.unique(y))) + "}", "@data"]
-    lines += [",".join([*(f"{v:.10g}" for v in x), str(label)]) for x, label in zip(X, y, strict=True)]
-    return "\n".join(lines) + "\n"
+    return weka("J48Rounds.java", codes(frame, nominal), y, nominal=set(nominal), count=FITS)
 
 
 for dataset in DATASETS:

@@ -27,7 +27,6 @@ from ..validation.text import safe_cell
 from ..validation.values import invalid
 
 COLUMNS = ("t", "score", "decision", "query_probability", "queried")
-EXISTING = ("refuse", "append", "overwrite")
 _EMPTY = hashlib.sha256().hexdigest()
 _STAMP = "user.steelyard.stream"  # the stream's id as an attribute of the file, where the file system has such
 _STREAM, _SHA256 = re.compile("[0-9a-f]{1,64}"), re.compile("[0-9a-f]{64}")

@@ -20,7 +20,6 @@ OWNER = ("owner",)
 PRODUCER = ("producer", "owner")
 ANNOTATOR = ("annotator", "owner")
 READER = ("reader", "owner")
-NOBODY: tuple[str, ...] = ()
 
 
 class SentRows(msgspec.Struct, forbid_unknown_fields=True):
