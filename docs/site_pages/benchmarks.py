@@ -9,10 +9,10 @@ from typing import Any
 TITLES = {
     "boosting": "Boosting",
     "data": "Reading data",
-    "earlier_tree": "This tree beside the one before the renovation (c96bee0)",
+    "earlier_tree": "Beside an earlier commit (c96bee0)",
     "interrupt": "How soon Ctrl-C stops",
     "ldm": "Large margin distribution machines",
-    "model_files": "Model files beside those of 0.1, and files that are refused",
+    "model_files": "Model files beside those of format 1, and files that are refused",
     "one_row": "One row at a time",
     "online": "One pass over a stream",
     "pulse": "What being ready for Ctrl-C costs",

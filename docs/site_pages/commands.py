@@ -40,12 +40,14 @@ def commands() -> list[tuple[tuple[str, ...], Any]]:
 
 def options(command: Any) -> list[str]:
     """The spellings of all options of a command."""
-    return [name for p in command.params if p.param_type_name == "option" for name in p.opts if not p.hidden]
+    found = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    return [name for p in found for name in (*p.opts, *p.secondary_opts)]
 
 
 def usage(title: str, command: Any) -> str:
     """The line to type."""
-    given = " ".join(p.name.upper() for p in command.params if p.param_type_name == "argument")
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    given = " ".join(p.name.upper() if p.required else f"[{p.name.upper()}]" for p in arguments)
     return f"{title} {given} [OPTIONS]".replace("  ", " ")
 
 
@@ -56,7 +58,8 @@ def table(command: Any, kind: str) -> str:
         return ""
     lines = [f"| {kind} | what it is | default |", "|---|---|---|"]
     for p in rows:
-        name = ", ".join(f"`{o}`" for o in p.opts) if kind == "option" else f"`{p.name.upper()}`"
+        shown = [*p.opts, *p.secondary_opts] if kind == "option" else [p.name.upper()]
+        name = ", ".join(f"`{each}`" for each in shown)
         lines.append(f"| {name}{kind_of(p)} | {cell(p.help)} | {default_of(p)} |")
     return "\n".join(lines) + "\n"
 
@@ -82,6 +85,8 @@ def default_of(parameter: Any) -> str:
     value = parameter.default
     if parameter.required:
         return "required"
+    if value is True:
+        return f"`{parameter.opts[0]}`"
     if value is None or value is False or callable(value) or value == () or value == []:
         return ""
     return f"`{cell(str(value))}`"

@@ -54,7 +54,7 @@ def _root(
 
 
 app.add_typer(data_app)
-for _command in (stream, fit, score, reproduce, compare, predict, story, demo, serve):
+for _command in (demo, compare, predict, stream, fit, score, serve, story, reproduce):  # the order of --help
     app.command()(_command)
 app.add_typer(service_app)
 
