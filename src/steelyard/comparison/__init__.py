@@ -57,7 +57,7 @@ _PAGE_SHARE = 0.1  # of the CPU time of the evaluation, where that is more
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ComparisonViews):
-    """What came of a comparison.
+    """The result of a comparison.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class PartsLine:
 
 @dataclass(frozen=True)
 class PartsComparison:
-    """What came of a comparison on parts.
+    """The result of a comparison on parts.
 
     Parameters
     ----------
