@@ -161,6 +161,17 @@ def test_a_batch_with_erased_rows_is_not_answered_with_others_decisions(folder):
     assert first[0].id == 2
 
 
+def test_a_row_that_another_request_decided_and_that_was_erased_cannot_be_answered_again(folder):
+    bench = Bench(folder, settings_of())
+    row = made_up(random.Random(0), False)
+    first = bench.decide(row, ids=["a"], key="first")
+    assert bench.decide(row, row, ids=["a", "b"], key="second", digest=b"2")[0] == first[0]
+    bench.run(EraseJob("p", 1, ids=("a",)))
+    seq = bench.state.seq
+    assert bench.decide(row, row, ids=["a", "b"], key="second", digest=b"2").code == "erased"
+    assert bench.state.seq == seq
+
+
 def test_rows_are_kept_as_long_as_the_settings_say(folder):
     clock = HandClock()
     bench, asked, sent = filled(folder, rows=80, clock=clock, keep_payloads="90d", keep_training_rows="200d")
