@@ -198,6 +198,27 @@ def test_rows_are_kept_as_long_as_the_settings_say(folder):
     verify_project(bench.store, bench.store.project("p"))
 
 
+def test_rows_that_were_kept_too_long_are_looked_for_once_a_day(folder, monkeypatch):
+    clock, looks = HandClock(), []
+    bench = Bench(folder, settings_of(keep_payloads="1d"), clock)
+    find = SQLiteStore.erasable
+    monkeypatch.setattr(SQLiteStore, "erasable", lambda *given: looks.append(given) or find(*given))
+    bench.decide(*({"x": n, "y": 0.0} for n in range(80)))
+    rows = 80 - len(bench.state.open_rows)
+    clock.advance(3 * DAY)
+    for _ in range(10):
+        bench.run(RetainJob("p", 0))
+        clock.advance(60)
+    assert len(looks) == 1
+    bench.decide({"x": 1.0, "y": 0.0})
+    changes = {"keep_training_rows": "1d"}
+    bench.run(SetJob("p", 1, changes=changes, expected=bench.state.settings_seq))
+    bench.run(RetainJob("p", 0))  # other settings are looked at once more
+    clock.advance(3 * DAY)
+    assert bench.run(RetainJob("p", 0)) == 1 - len(bench.state.open_rows) + 80 - rows
+    assert len(looks) == 3
+
+
 def test_a_state_behind_an_erasure_that_is_gone_is_said(folder):
     bench, asked, _ = filled(folder, rows=30)
     bench.run(EraseJob("p", 1, items=(asked[0],)))

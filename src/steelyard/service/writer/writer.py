@@ -194,7 +194,7 @@ class Writer:
                 continue
             if job.project not in touched:
                 touched[job.project] = project
-                project.at = max(now, project.at)
+                project.note_time(now)
             if type(job) is DecideJob and position >= alone and single_and_new(project, job):
                 singles = _singles(project, batch, position)
                 made = decide_singles(project, singles)
