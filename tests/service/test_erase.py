@@ -14,10 +14,11 @@ from steelyard.service.commands.log import run_backup, run_verify
 from steelyard.service.commands.rows import run_erase
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import pack_cells
-from steelyard.service.writer.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
+from steelyard.service.writer import writer
+from steelyard.service.writer.jobs import AnswerJob, DecideJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
 from steelyard.service.writer.projects import create_project, load_project, rebuilt_tables, replayed
 from steelyard.service.writer.verify import verify_project
-from steelyard.service.writer.writer import Writer
+from steelyard.service.writer.writer import Writer, wait_for
 
 COLUMNS = {"x": "number", "y": "number", "c": "category", "note": "text"}
 DAY = 86400
@@ -217,6 +218,35 @@ def test_rows_that_were_kept_too_long_are_looked_for_once_a_day(folder, monkeypa
     clock.advance(3 * DAY)
     assert bench.run(RetainJob("p", 0)) == 1 - len(bench.state.open_rows) + 80 - rows
     assert len(looks) == 3
+
+
+def test_a_reader_holds_nobody_up_and_does_not_have_the_file_written_again_and_again(folder, monkeypatch):
+    monkeypatch.setattr(writer, "CLEAN_EVERY", 0.0)
+    monkeypatch.setattr(writer, "CLEAN_REST", 0.0)
+    bench, asked, sent = filled(folder, rows=400)
+    needles, log = needles_of(bench, sent[asked[0]], asked[0]), folder / "service.sqlite-wal"
+    rows = [bench.row(secret_row(random.Random(9), n)) for n in range(900, 910)]
+    bench.store.close()
+    store = SQLiteStore(folder)
+    running = Writer(store, HandClock())
+    running.start()
+    reader = SQLiteStore(folder, readonly=True)
+    reader.connection.execute("BEGIN")
+    reader.project("p")
+    wait_for(running, EraseJob("p", 1, items=(asked[0],)))
+    assert store.unclean
+    size = log.stat().st_size
+    for row in rows:
+        wait_for(running, DecideJob("p", 1, rows=[row]))
+    assert log.stat().st_size < 1.5 * size
+    assert hits(folder, needles)
+    reader.connection.execute("COMMIT")
+    wait_for(running, DecideJob("p", 1, rows=[bench.row(secret_row(random.Random(9), 950))]))
+    assert not store.unclean
+    assert hits(folder, needles) == 0
+    running.stop()
+    reader.close()
+    store.close()
 
 
 def test_a_state_behind_an_erasure_that_is_gone_is_said(folder):

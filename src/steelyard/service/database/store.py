@@ -58,6 +58,7 @@ class Store(Protocol):
     """One writer's database, and what readers ask of it."""
 
     unclean: bool  # something was erased, and files may still hold it
+    erasures: int  # since it was opened
 
     def project(self, slug: str) -> ProjectHead | None:
         """The project of this name."""
