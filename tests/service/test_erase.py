@@ -14,8 +14,9 @@ from steelyard.service.commands.log import run_backup, run_verify
 from steelyard.service.commands.rows import run_erase
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import pack_cells
-from steelyard.service.writer.group_commit import Writer
-from steelyard.service.writer.jobs import AnswerJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
+from steelyard.service.writer import group_commit
+from steelyard.service.writer.group_commit import Writer, wait_for
+from steelyard.service.writer.jobs import AnswerJob, DecideJob, EraseJob, EraseReply, RetainJob, RetractJob, SetJob
 from steelyard.service.writer.projects import create_project, load_project, rebuilt_tables, replayed
 from steelyard.service.writer.verify import verify_project
 
@@ -161,6 +162,17 @@ def test_a_batch_with_erased_rows_is_not_answered_with_others_decisions(folder):
     assert first[0].id == 2
 
 
+def test_a_row_that_another_request_decided_and_that_was_erased_cannot_be_answered_again(folder):
+    bench = Bench(folder, settings_of())
+    row = made_up(random.Random(0), False)
+    first = bench.decide(row, ids=["a"], key="first")
+    assert bench.decide(row, row, ids=["a", "b"], key="second", digest=b"2")[0] == first[0]
+    bench.run(EraseJob("p", 1, ids=("a",)))
+    seq = bench.state.seq
+    assert bench.decide(row, row, ids=["a", "b"], key="second", digest=b"2").code == "erased"
+    assert bench.state.seq == seq
+
+
 def test_rows_are_kept_as_long_as_the_settings_say(folder):
     clock = HandClock()
     bench, asked, sent = filled(folder, rows=80, clock=clock, keep_payloads="90d", keep_training_rows="200d")
@@ -185,6 +197,56 @@ def test_rows_are_kept_as_long_as_the_settings_say(folder):
     assert hits(folder, learned) == 0
     assert not bench.state.learner.coef_.any()
     verify_project(bench.store, bench.store.project("p"))
+
+
+def test_rows_that_were_kept_too_long_are_looked_for_once_a_day(folder, monkeypatch):
+    clock, looks = HandClock(), []
+    bench = Bench(folder, settings_of(keep_payloads="1d"), clock)
+    find = SQLiteStore.erasable
+    monkeypatch.setattr(SQLiteStore, "erasable", lambda *given: looks.append(given) or find(*given))
+    bench.decide(*({"x": n, "y": 0.0} for n in range(80)))
+    rows = 80 - len(bench.state.open_rows)
+    clock.advance(3 * DAY)
+    for _ in range(10):
+        bench.run(RetainJob("p", 0))
+        clock.advance(60)
+    assert len(looks) == 1
+    bench.decide({"x": 1.0, "y": 0.0})
+    changes = {"keep_training_rows": "1d"}
+    bench.run(SetJob("p", 1, changes=changes, expected=bench.state.settings_seq))
+    bench.run(RetainJob("p", 0))  # other settings are looked at once more
+    clock.advance(3 * DAY)
+    assert bench.run(RetainJob("p", 0)) == 1 - len(bench.state.open_rows) + 80 - rows
+    assert len(looks) == 3
+
+
+def test_a_reader_holds_nobody_up_and_does_not_have_the_file_written_again_and_again(folder, monkeypatch):
+    monkeypatch.setattr(group_commit, "CLEAN_EVERY", 0.0)
+    monkeypatch.setattr(group_commit, "CLEAN_REST", 0.0)
+    bench, asked, sent = filled(folder, rows=400)
+    needles, log = needles_of(bench, sent[asked[0]], asked[0]), folder / "service.sqlite-wal"
+    rows = [bench.row(secret_row(random.Random(9), n)) for n in range(900, 910)]
+    bench.store.close()
+    store = SQLiteStore(folder)
+    running = Writer(store, HandClock())
+    running.start()
+    reader = SQLiteStore(folder, readonly=True)
+    reader.connection.execute("BEGIN")
+    reader.project("p")
+    wait_for(running, EraseJob("p", 1, items=(asked[0],)))
+    assert store.unclean
+    size = log.stat().st_size
+    for row in rows:
+        wait_for(running, DecideJob("p", 1, rows=[row]))
+    assert log.stat().st_size < 1.5 * size
+    assert hits(folder, needles)
+    reader.connection.execute("COMMIT")
+    wait_for(running, DecideJob("p", 1, rows=[bench.row(secret_row(random.Random(9), 950))]))
+    assert not store.unclean
+    assert hits(folder, needles) == 0
+    running.stop()
+    reader.close()
+    store.close()
 
 
 def test_a_state_behind_an_erasure_that_is_gone_is_said(folder):

@@ -50,7 +50,7 @@ def test_a_project_goes_on_from_its_history(folder, name):
     reader, answered = RecordReader(settings), []
     for n in range(120):
         clock.advance(1)
-        project.at = clock.now()
+        project.note_time(clock.now())
         store.begin()
         cells, _, _ = reader.read(made_up(source, n % 3 == 0) | {"c": "u"})
         (made,) = carry_out(project, DecideJob("p", 1, rows=[RowToDecide(cells, pack_cells(bytes(16), cells))]))
@@ -147,7 +147,7 @@ def test_settings_changed_before_the_first_row_leave_the_start_alone(folder):
     for n in range(5):
         project = load_project(store, store.project("p"))
         store.begin()
-        project.at = n + 2
+        project.note_time(n + 2)
         expected = project.state.settings_seq
         carry_out(project, SetJob("p", 1, changes={"budget": 500 + n}, expected=expected))
         project.flush()

@@ -228,6 +228,13 @@ def test_changes_that_cannot_be_made_change_nothing(folder, changes):
     assert bench.state.digest() == before
 
 
+@pytest.mark.parametrize("number", [2**70, -(2**63) - 1])
+def test_a_number_the_log_cannot_hold_is_logged_as_it_was_read(folder, number):
+    bench = Bench(folder, settings_of())
+    assert bench.run(SetJob("p", 1, changes={"threshold": number}, expected=1)).settings["threshold"] == float(number)
+    assert replayed(bench.store, bench.store.project("p"))[0].digest() == bench.state.digest()
+
+
 # -- the log ---------------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from service_server import ServerProcess, ThreadedServer, call, free_port, make_
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore
 from steelyard.service.log.events import Kind, unpack
 from steelyard.service.writer.clock import Clock
-from steelyard.service.writer.jobs import AnswerJob
+from steelyard.service.writer.jobs import AnswerJob, ExpireJob, RetainJob
 from steelyard.service.writer.projects import create_project, load_project
 from steelyard.service.writer.verify import verify_project
 
@@ -202,6 +202,28 @@ def test_the_clock_moves_no_decision_and_closes_nothing(jump, folder):
         runs.append(made)
         bench.store.close()
     assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_jump_that_has_ended_closes_no_question_and_erases_no_row(restart, folder):
+    """Its events stay ahead of the clock, since their time never falls; what is due goes by the clock."""
+    clock, source, jump = HandClock(), random.Random(2), 3650 * 86400.0
+    bench = Bench(folder, settings_of(keep_payloads="30d"), clock)
+    bench.decide(*(made_up(source, n % 2 == 0) for n in range(60)))
+    waiting = sorted(bench.state.open_rows)
+    clock.seconds += jump
+    bench.decide(made_up(source, True))
+    clock.seconds -= jump
+    clock.advance(60.0)
+    assert clock.trusted()
+    if restart:
+        bench.restart()
+    for job in (ExpireJob("p", 0), RetainJob("p", 0)):
+        assert bench.run(job) == 0
+    assert waiting[0] in bench.state.open_rows
+    clock.advance(14 * 86400.0)
+    assert bench.run(ExpireJob("p", 0)) == len(waiting)  # not before their time, and then all the same
+    bench.store.close()
 
 
 def test_a_clock_that_comes_back_is_trusted_again():

@@ -69,7 +69,7 @@ class Bench:
 
     def run(self, job):
         self.store.begin()
-        self.project.at = max(self.clock.now(), self.project.at)
+        self.project.note_time(self.clock.now())
         try:
             return carry_out(self.project, job)
         except RefusedError as error:

@@ -21,7 +21,7 @@ import psycopg
 
 from ...errors import StateError
 from ..log.events import Event
-from .sqlite import SCHEMA, SQLiteStore
+from .sqlite import READER_MS, SCHEMA, SQLiteStore
 
 FIRST_SCHEMA = 2  # there was no PostgreSQL before
 LOCK = 0x57EE1  # of the leader, in the database
@@ -134,7 +134,7 @@ class PostgresStore(SQLiteStore):
         self.url, self.path = url, Path()
         self.connection: Any = PostgresConnection(url, lost)
         self.epoch: int | None = None  # of a leader
-        self.unclean = False
+        self.unclean, self.erasures = False, 0
         if readonly:
             self.connection.execute("SET default_transaction_read_only = on")
         else:
@@ -254,9 +254,19 @@ class PostgresStore(SQLiteStore):
             self.connection.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), ({top}), false)")
 
     def clean(self) -> bool:
-        """Write the tables anew, without what was erased. The database's own log is the matter of whoever runs it."""
-        for table in ("item", "training_example", "checkpoint"):
-            self.connection.raw.execute(f"VACUUM FULL {table}")
+        """Write the tables anew, without what was erased. The database's own log is the matter of whoever runs it.
+
+        False if somebody is still reading them, or the disk is full. To wait longer would have all readers wait, too.
+        """
+        run = self.connection.raw
+        try:
+            run.execute(f"SET lock_timeout = {READER_MS}")
+            for table in ("item", "training_example", "checkpoint"):
+                run.execute(f"VACUUM FULL {table}")
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull):
+            return False
+        finally:
+            run.execute("SET lock_timeout = 0")
         self.connection.execute("DELETE FROM meta WHERE name = 'unclean'")
         self.unclean = False
         return True

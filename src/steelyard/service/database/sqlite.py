@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from .store import Changes, ProjectHead, RequestKey, StoredCheckpoint, StoredReq
 SCHEMA = 3
 FORMAT = 2  # of checkpoints; earlier ones are read, too
 BUSY_MS = 5000
+READER_MS, AGAIN_MS = 1000, 50  # for readers, when the log is to be emptied: nobody is answered meanwhile
 DATABASE = "service.sqlite"
 MOST_AT_ONCE = 128  # rows inserted by one statement
 LONG_LOG = 16_384  # pages of the write-ahead log (64 MB) beyond which it must begin anew
@@ -127,6 +129,8 @@ class SQLiteStore:
         self.path = folder / DATABASE
         self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
         self.unclean = False  # something was erased, and files may still hold it
+        self.erasures = 0  # since it was opened
+        self._rewritten = False  # the file, since the last of them
         self._log_pages = 0
         if not readonly:
             make_schema(self.connection)
@@ -430,6 +434,8 @@ class SQLiteStore:
         run.executemany("UPDATE training_example SET x = NULL WHERE project = ? AND item = ?", learned)
         run.execute("INSERT INTO meta (name, value) VALUES ('unclean', '') ON CONFLICT (name) DO NOTHING")
         self.unclean = True  # and whoever opens it after a crash knows it, too
+        self.erasures += 1
+        self._rewritten = False
 
     def drop_checkpoints(self, project: int, before: int) -> None:
         """Forget the states before an event, but the one the project began with."""
@@ -441,18 +447,41 @@ class SQLiteStore:
 
         Deleted bytes are overwritten, but a page that was split keeps copies of its rows in the space that became free,
         so the file is written anew; the write-ahead log has them until it is emptied, and copies that were made before
-        the tables changed have them for good.
+        the tables changed have them for good. Where a reader keeps the log from being emptied, the next call does that
+        alone: to write the file anew again would take its length of the log each time.
         """
         for copy in self.path.parent.glob(f"{self.path.name}.schema-*"):
             copy.unlink()
+        patience = AGAIN_MS if self._rewritten else READER_MS
         try:
-            self.connection.execute("VACUUM")
-            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            if not self._rewritten:
+                self.connection.execute("VACUUM")
+                self._rewritten = True
+            self._empty_log(patience / 1000)
             self.connection.execute("DELETE FROM meta WHERE name = 'unclean'")
         except (apsw.BusyError, apsw.FullError):
             return False
         self.unclean = False
         return True
+
+    def _empty_log(self, seconds: float) -> None:
+        """Move the write-ahead log into the file and leave it empty; raises BusyError if others do not let it so long.
+
+        For readers SQLite waits by itself, for somebody else who moves the log it does not.
+        """
+        end = time.monotonic() + seconds
+        self.connection.set_busy_timeout(AGAIN_MS)
+        try:
+            while True:
+                try:
+                    self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    return
+                except apsw.BusyError:
+                    if time.monotonic() > end:
+                        raise
+                time.sleep(AGAIN_MS / 10_000)
+        finally:
+            self.connection.set_busy_timeout(BUSY_MS)
 
     def last_decision(self, project: int, head: int, at: int) -> int:
         """The last event up to this time; 0 if there is none. Time never falls along the log."""

@@ -26,6 +26,7 @@ MOST_ROWS = 4096  # in the queue
 MOST_BYTES = 64 * 2**20
 CHECKPOINT_EVENTS = 50_000
 CHECKPOINT_SECONDS = 300
+CLEAN_EVERY, CLEAN_REST = 1.0, 20  # between two tries to leave nothing of what was erased: seconds, and their lengths
 MOMENT = 0.005  # seconds: as long as the interpreter leaves a thread alone
 FATAL = 70  # exit code: a commit failed, memory and disk may differ; a start replays the log
 
@@ -53,6 +54,7 @@ class Writer:
         self._awake = self._stopping = False
         self._computing = threading.Lock()  # given free by the thread when it begins to commit
         self._saved = time.monotonic()
+        self._clean_tried, self._clean_from = 0, 0.0
         self._old_keys = OldKeys(store, clock)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         for head in store.projects():
@@ -159,7 +161,7 @@ class Writer:
                 continue
             if job.project not in touched:
                 touched[job.project] = project
-                project.at = max(now, project.at)
+                project.note_time(now)
             if type(job) is DecideJob and position >= alone and single_and_new(project, job):
                 singles = _singles(project, batch, position)
                 made = decide_singles(project, singles)
@@ -186,9 +188,20 @@ class Writer:
         for project in touched.values():
             self._publish(project)
         if self.store.unclean:
-            self.store.clean()  # if somebody is reading, the next commit tries again
+            self._clean()
         self.deliver(outcomes)
         self.store.shorten_log()
+
+    def _clean(self) -> None:
+        """Leave no byte of what was erased; while somebody is reading, or the disk is full, later commits try again.
+
+        How much later depends on how long a try takes: it may write the whole database.
+        """
+        began, tried = time.monotonic(), self.store.erasures
+        if (tried == self._clean_tried and began < self._clean_from) or self.store.clean():
+            return
+        now = time.monotonic()
+        self._clean_tried, self._clean_from = tried, now + CLEAN_EVERY + CLEAN_REST * (now - began)
 
     def _look_up_keys(self, batch: list[Job]) -> None:
         keys: dict[str, list[tuple[int, str]]] = {}

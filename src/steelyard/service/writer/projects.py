@@ -42,9 +42,11 @@ class Project:
         self.store, self.id, self.slug, self.state = store, head.id, head.slug, state
         self.chain = head.chain
         self.at = 0  # of the last event: time never falls
+        self.now = 0  # what the clock says; after a jump that has ended it is before the last event
         self.changes = Changes(self.id)
         self.reader = RecordReader(state.settings)
         self.since_checkpoint = 0
+        self.retained: tuple[int, str | None, str | None] | None = None  # the day, and how long rows were to be kept
         self.missing = self.unknown = 0
         self.new_ids: dict[str, int] = {}
         self.new_keys: set[tuple[int, str]] = set()
@@ -52,6 +54,10 @@ class Project:
         self._champion: tuple[tuple[bytes, int], Champion] | None = None
 
     # -- adding ------------------------------------------------------------------------------------------------------
+
+    def note_time(self, now: int) -> None:
+        """A commit begins at this time of the clock."""
+        self.now, self.at = now, max(now, self.at)
 
     def emit(self, body: Any, *, item: int | None, actor: int) -> int:
         """Add an event; the state has already changed by it."""

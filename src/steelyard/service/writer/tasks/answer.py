@@ -165,8 +165,8 @@ def fitted(project: Project, reply: Any) -> Any:
 
 
 def expire(project: Project) -> int:
-    """Close every question whose time is over; how many."""
-    due = [item for item in project.state.open_rows if project.state.questions[item].expires <= project.at]
+    """Close every question whose time is over by the clock; how many. Events may be ahead of it after a jump."""
+    due = [item for item in project.state.open_rows if project.state.questions[item].expires <= project.now]
     for item in sorted(due):
         close(project.state, item)
         project.emit(Close(reason="age"), item=item, actor=0)

@@ -24,11 +24,11 @@ def set_settings(project: Project, job: SetJob) -> SettingsReply:
         message = f"If-Match must be {state.settings_seq}, the event of the present settings; got {job.expected}."
         raise RefusedError(409, "changed_meanwhile", message, "If-Match")
     try:
-        changed_settings(state.settings, job.changes)
+        made = msgspec.to_builtins(changed_settings(state.settings, job.changes))
     except (SteelyardError, TypeError, ValueError, OverflowError) as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
-    try:
-        seq = _change(project, job.changes, job.actor)
+    try:  # as they were read: what was sent may hold numbers that the log cannot
+        seq = _change(project, {name: made[name] for name in job.changes}, job.actor)
     except InvalidInputError as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
     return SettingsReply(seq, msgspec.to_builtins(state.settings))

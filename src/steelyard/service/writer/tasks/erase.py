@@ -44,8 +44,14 @@ def _item_named(project: Project, name: str) -> int:
 
 
 def retain(project: Project) -> int:
-    """Erase what was kept as long as the settings say, by whole days, so one event a day does; how many rows."""
-    settings, today = project.state.settings, project.at - project.at % (DAY * SECOND)
+    """Erase what was kept as long as the settings say, by whole days, so one event a day does; how many rows.
+
+    By the clock: events may be ahead of it after a jump, and what is erased does not come back.
+    """
+    settings, today = project.state.settings, project.now - project.now % (DAY * SECOND)
+    if (today, settings.keep_payloads, settings.keep_training_rows) == project.retained:
+        return 0  # to look for rows takes as long as there are rows
+    project.retained = today, settings.keep_payloads, settings.keep_training_rows
     upto, training = (
         0
         if (seconds := settings.kept_seconds(name)) is None

@@ -76,7 +76,8 @@ def _decisions_before(project: Project, job: DecideJob, stored: StoredRequest) -
             replies.append(logged_decision(project, next(unnamed)))
         else:
             item = project.store.item_of(project.id, row.external)
-            assert item is not None
+            if item is None:  # decided by an earlier request, and erased since
+                raise _erased()
             replies.append(logged_decision(project, item))
     return replies
 
@@ -85,4 +86,8 @@ def _check_none_erased(project: Project, span: tuple[int, int, int]) -> None:
     """Raise if a row of a request was erased whose rows have ids: an erased row has lost its own."""
     sql = "SELECT 1 FROM item WHERE project = ? AND id >= ? AND id < ? AND payload IS NULL"
     if project.store.connection.execute(sql, span).fetchone() is not None:
-        raise RefusedError(409, "erased", "the rows of the request must still be there; some were erased.", "")
+        raise _erased()
+
+
+def _erased() -> RefusedError:
+    return RefusedError(409, "erased", "the rows of the request must still be there; some were erased.", "")
