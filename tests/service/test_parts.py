@@ -16,7 +16,7 @@ from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.log.records import BadRecordError, RecordReader, RowEncoder, pack_cells
 from steelyard.service.log.settings import read_settings
-from steelyard.service.numbers.live import estimates
+from steelyard.service.numbers.live import curve, estimates
 from steelyard.service.people import leases as leases_module
 from steelyard.service.people.leases import Leases
 from steelyard.service.replay.budget_ledger import BudgetLedger
@@ -108,6 +108,12 @@ def test_closed_questions_widen_the_band_and_open_ones_end_it(folder):
     closed = sum(row[1] == 2 for row in bench.store.tables(bench.project.id)["question"])
     assert found.unanswered == pytest.approx(closed / (closed + found.labels))
     assert found.cost.high - found.cost.value > found.unanswered
+    # what nobody answered has cost the most and would have cost the constant answer nothing; or the reverse
+    constant = (1 - found.unanswered) * found.cost.value / (1 - found.saved.value)
+    assert found.saved.low == pytest.approx(1 - found.cost.high / constant, abs=0.05)
+    assert found.saved.high == pytest.approx(1 - found.cost.low / (constant + 3 * found.unanswered), abs=0.05)
+    points = curve(bench.store, bench.project.id, SnapshotNumbers(bench.state))
+    assert (points.low[-1], points.high[-1]) == pytest.approx((found.cost.low, found.cost.high))
     first = bench.store.tables(bench.project.id)["training_example"][5]
     answer = next(row[3] for row in bench.store.tables(bench.project.id)["answer"] if row[0] == first[1])
     bench.run(RetractJob("p", 2, answer=answer))

@@ -12,7 +12,7 @@ from steelyard.errors import InvalidInputError
 from steelyard.service.commands.log import run_verify
 from steelyard.service.commands.project import run_person
 from steelyard.service.database.sqlite import SCHEMA, SQLiteStore, open_database
-from steelyard.service.pages.login import TRIES, Tries, local_path
+from steelyard.service.pages.login import MOST_FIELDS, MOST_NAMES, TRIES, Tries, local_path
 from steelyard.service.people.access import IDLE, LONGEST
 from steelyard.service.people.accounts import (
     LINK,
@@ -122,6 +122,47 @@ def test_a_name_is_tried_so_often_an_hour():
     tries.note("bob", "127.0.0.1")
     with pytest.raises(Exception, match="120 times"):
         tries.note("ann", "127.0.0.1")
+
+
+def test_made_up_names_neither_fill_the_memory_nor_make_known_ones_forgotten():
+    tries = Tries()
+    for _ in range(TRIES):
+        tries.note("ann", "127.0.0.1")
+    for n in range(MOST_NAMES + 100):
+        if n % 5000 == 0:
+            with pytest.raises(Exception, match="120 times"):
+                tries.note("ann", "127.0.0.1")
+        tries.note(f"nobody {n}", "127.0.0.1")
+    assert len(tries._times) == MOST_NAMES
+
+
+def test_a_form_that_is_none_is_refused(served):
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": served.url, "Accept": "text/html"}
+    fields = b"&".join(b"f%d=1" % n for n in range(MOST_FIELDS + 1))
+    status, _, said = call(served.url, "POST", "/login", body=fields, headers=form)
+    assert (status, b"at most 10 fields" in said) == (400, True)
+    assert call(served.url, "POST", "/login", body=b"name=a%00&password=b", headers=form)[0] == 401
+
+
+def test_what_is_wrong_with_a_link_or_a_logout_is_said_to_the_script(served, folder):
+    """As JSON: a page in its place would be shown with its tags."""
+    code = code_for(folder, served.owner)
+    post = lambda code, origin: call(  # noqa: E731
+        served.url, "POST", "/login/link", body={"code": code}, headers={"Origin": origin}
+    )
+    assert post(code, "https://elsewhere.example")[2]["error"] == "wrong_origin"
+    assert post("another", served.url)[2]["message"].startswith("This link has been used")
+    for _ in range(TRIES):
+        status, _, said = post("another", served.url)
+    assert (status, said["error"]) == (429, "too_many_tries")
+    give_password(folder, served.owner)
+    entered = log_in(served, "ann", PASSWORD)
+    ann = Visitor(served.url, entered[1]["set-cookie"].partition(";")[0])
+    assert ann.send("POST", "/logout", headers={"X-CSRF-Token": "0" * 64})[2]["error"] == "no_csrf"
+    assert b"You are logged out" not in ann.page("/login?note=logged-out")[2]
+    assert ann.send("POST", "/logout")[0] == 204
+    assert ann.send("POST", "/logout")[2]["error"] == "no_session"
+    assert b"You are logged out" in ann.page("/login?note=logged-out")[2]
 
 
 def test_a_session_ends_idle_old_and_by_logging_out(served, folder):
@@ -286,6 +327,8 @@ def test_behind_https_the_cookie_is_bound_to_the_host(folder):
         assert "Secure" in headers["set-cookie"]
         scope = {"headers": [(b"x-forwarded-for", b"1.1.1.1, 2.2.2.2")], "client": ("127.0.0.1", 5)}
         assert server.service.runtime.address(scope) == "2.2.2.2"
+        scope["headers"].append((b"x-forwarded-for", b"3.3.3.3"))  # a proxy that leaves alone what came, as some do
+        assert server.service.runtime.address(scope) == "3.3.3.3"
 
 
 def test_columns_of_a_file_are_guessed(served, folder):

@@ -145,6 +145,8 @@ class SQLiteStore:
 
     def project(self, slug: str) -> ProjectHead | None:
         """The project of this name."""
+        if not slug.isprintable():  # PostgreSQL refuses a text that holds a zero
+            return None
         return self._head("SELECT id, slug, head, chain FROM project WHERE slug = ?", slug)
 
     def project_by_id(self, project: int) -> ProjectHead | None:
@@ -356,6 +358,8 @@ class SQLiteStore:
 
     def item_of(self, project: int, external: str) -> int | None:
         """The item that was sent under an id of the sender."""
+        if not external.isprintable():  # as every id is
+            return None
         sql = "SELECT id FROM item WHERE project = ? AND external = ?"
         row = self.connection.execute(sql, (project, external)).fetchone()
         return None if row is None else int(row[0])

@@ -245,9 +245,9 @@ class Runtime:
 
     def address(self, scope: Any) -> str:
         """Where a request comes from; behind a proxy what that one proxy has seen."""
-        if self.proxied:
-            said = header(scope["headers"], b"x-forwarded-for") or b""
-            return said.decode("latin-1").rpartition(",")[2].strip()
+        if self.proxied:  # it may add to the header that came, or send another one behind it
+            said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] or [b""]
+            return said[-1].decode("latin-1").rpartition(",")[2].strip()
         return str((scope.get("client") or ("",))[0])
 
     async def change(self, act: Callable[[SQLiteStore, int], Any]) -> Any:

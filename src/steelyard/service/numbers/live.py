@@ -164,7 +164,7 @@ def shown_or_reason(found: Labelled, matrix: Any, measure: Any, shown: str, wors
         reason = _too_few_avoided(_avoided(matrix, found.trace))
     if reason is not None:
         return EstimateReply(None, None, None, reason)
-    return _estimated(measure, found, matrix, shown, found.unanswered, best, worst, widened=True)
+    return _estimated(measure, found, matrix, shown, found.unanswered, best, worst)
 
 
 def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
@@ -258,6 +258,15 @@ def saved_interval(saved: Estimate, cost: float, costliest: float) -> Interval:
     return replace(band, value=saved.value, low=1 - band.high, high=1 - band.low)
 
 
+def _saved_with_unanswered(low: float, high: float, unanswered: float, costliest: float) -> tuple[float, float]:
+    """The band of what is saved, with the questions nobody answered; ``costliest``: what it costs over the constant's.
+
+    At worst each was decided by that mistake, and the constant answer is right; at best it is the other way round.
+    """
+    more = unanswered / (1 - unanswered) * costliest
+    return low - more, 1 - (1 - high) / (1 + more)
+
+
 def _estimated(
     measure: Any,
     known: Labelled,
@@ -266,8 +275,6 @@ def _estimated(
     unanswered: float,
     best: float,
     worst: float,
-    *,
-    widened: bool = False,
 ) -> EstimateReply:
     try:
         found = estimated(measure, known.trace, known.rounds, matrix, shown, unanswered=unanswered)
@@ -281,9 +288,12 @@ def _estimated(
     except NotEstimableError as error:
         return EstimateReply(None, None, None, str(error))
     low, high = band.low, band.high
-    if widened and unanswered > MOST_UNANSWERED and np.isfinite(worst):
-        # as if every unanswered question were right, or of the costliest kind
-        ends = [(1 - unanswered) * end + unanswered * case for end in (low, high) for case in (best, worst)]
-        low, high = min(ends), max(ends)
+    if unanswered > MOST_UNANSWERED:  # as if every unanswered question were right, or of the costliest kind
+        if measure is savings_score:
+            costliest = float(matrix.max()) / cost.value * (1 - found.value)
+            low, high = _saved_with_unanswered(low, high, unanswered, costliest)
+        else:
+            ends = [(1 - unanswered) * end + unanswered * case for end in (low, high) for case in (best, worst)]
+            low, high = min(ends), max(ends)
     least, most = sorted((best, worst))
     return EstimateReply(found.value, max(low, least), min(high, most), None)

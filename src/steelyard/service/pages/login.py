@@ -30,9 +30,10 @@ from ..people.accounts import (
 from ..writer.jobs import RefusedError
 from .page import HEADERS, page, page_route, visitor
 
-MOST_BYTES = 8192  # of a form
+MOST_BYTES, MOST_FIELDS = 8192, 10  # of a form
 AT_ONCE, WAITING = 2, 8  # passwords that are hashed at a time, and that wait for it
 TRIES, HOUR = 120, 3600.0  # of one name from one address
+MOST_NAMES = 10_000  # whose tries are known
 WRONG = "Name or password is wrong."
 USED = "This link has been used, or is older than 15 minutes. Ask for a new one: steelyard service person NAME"
 
@@ -74,17 +75,20 @@ class SlowHashes:
 
 
 class Tries:
-    """How often a name was tried from an address within the last hour."""
+    """How often a name was tried from an address within the last hour.
+
+    Anybody may try any name, so only the latest are known: to have one forgotten takes tries of ten thousand others.
+    """
 
     def __init__(self) -> None:
-        self._times: dict[tuple[str, str], deque[float]] = {}
+        self._times: dict[tuple[str, str], deque[float]] = {}  # the name that was not tried for longest first
 
     def note(self, name: str, address: str) -> None:
         """One more; 429 if it is one too many."""
-        now = time.monotonic()
-        if len(self._times) > 10_000:
-            self._times = {key: tried for key, tried in self._times.items() if tried and now - tried[-1] < HOUR}
-        tried = self._times.setdefault((name[:100], address), deque())
+        now, key = time.monotonic(), (name[:100], address)
+        tried = self._times[key] = self._times.pop(key, None) or deque()
+        if len(self._times) > MOST_NAMES:
+            del self._times[next(iter(self._times))]
         while tried and now - tried[0] >= HOUR:
             tried.popleft()
         if len(tried) >= TRIES:
@@ -117,11 +121,15 @@ class Login:
         """By name and password."""
         runtime = self.runtime
         runtime.check_origin(request.scope["headers"])
-        sent = parse_qs((await _body(request)).decode("utf-8", "replace"), max_num_fields=10)
+        try:
+            sent = parse_qs((await _body(request)).decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+        except ValueError:
+            message = f"the form must have at most {MOST_FIELDS} fields; it has more."
+            raise RefusedError(400, "bad_form", message) from None
         name, password, then = (sent.get(field, [""])[0] for field in ("name", "password", "next"))
         self.tries.note(name, runtime.address(request.scope))
         sql = "SELECT id, password FROM person WHERE name = ? AND active"
-        row = runtime.store.connection.execute(sql, (name,)).fetchone()
+        row = runtime.store.connection.execute(sql, (name,)).fetchone() if name.isprintable() else None
         person, kept = row or (0, None)
         if not await self.hashes.run(fits, kept, password):
             return page(request, "login.html", status=401, error=WRONG, name=name, next=local_path(then))
@@ -134,21 +142,27 @@ class Login:
 
     async def by_link(self, request: Request) -> Response:
         """By the code of a one-time link, which is spent by this POST and by no GET."""
-        self.runtime.check_origin(request.scope["headers"])
-        self.tries.note("", self.runtime.address(request.scope))
-        code = decoded(_CODE, await _body(request)).code
-        secret = await self.runtime.change(lambda store, at: use_link(store, code, at=at))
-        if secret is None:
-            return Response(USED, 403, HEADERS, "text/plain")
+        try:
+            self.runtime.check_origin(request.scope["headers"])
+            self.tries.note("", self.runtime.address(request.scope))
+            code = decoded(_CODE, await _body(request)).code
+            secret = await self.runtime.change(lambda store, at: use_link(store, code, at=at))
+            if secret is None:
+                raise RefusedError(403, "used_link", USED)
+        except RefusedError as error:
+            return problem_reply(error)
         response = Response(status_code=204, headers=HEADERS)
         self._set_cookie(response, secret)
         return response
 
     async def leave(self, request: Request) -> Response:
         """End this session."""
-        session = visitor(request)
-        self.runtime.check_write(request.scope["headers"], session)
-        await self.runtime.change(lambda store, at: end_session(store, session.id, session.name, at=at))
+        try:
+            session = visitor(request)
+            self.runtime.check_write(request.scope["headers"], session)
+            await self.runtime.change(lambda store, at: end_session(store, session.id, session.name, at=at))
+        except RefusedError as error:
+            return problem_reply(error)
         response = Response(status_code=204, headers=HEADERS)
         response.delete_cookie(self.runtime.cookie, secure=self.runtime.secure, httponly=True)
         return response

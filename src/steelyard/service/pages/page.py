@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from ..http.runtime import Runtime
+from ..log.records import cell_text
 from ..people.access import Grant, Session
 from ..writer.jobs import RefusedError
 
@@ -92,6 +93,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["exact"] = cell_text  # a field sends back what it holds, so no digit may be missing
     made.globals["static"] = lambda name: f"/static/{static_digest()}/{name}"
     return made
 
@@ -106,11 +108,12 @@ def page(request: Request, template: str, /, *, status: int = 200, **context: An
     """A page from its template; ``session`` is who looks (None: nobody), ``note`` what it says at its head."""
     runtime = runtime_of(request)
     session = runtime.session(request.scope["headers"])
+    note = request.query_params.get("note", "")
     shared = {
         "session": session,
         "owns_service": session is not None and runtime.access.owns_service(session.person),
         "path": request.url.path,
-        "note": NOTES.get(request.query_params.get("note", "")),
+        "note": None if note == "logged-out" and session is not None else NOTES.get(note),
     }
     text = templates().get_template(template).render(shared | context)
     runtime.metrics.statuses[status] += 1

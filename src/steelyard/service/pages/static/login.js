@@ -17,7 +17,8 @@ async function enter() {
     return;
   }
   said.classList.add("wrong");
-  said.textContent = answer && answer.status === 403 ? await answer.text() : "The service cannot be reached. Load the page again.";
+  const problem = answer ? await answer.json().catch(() => null) : null;
+  said.textContent = problem ? problem.message : "The service cannot be reached. Open the link again.";
 }
 
 if (code) {

@@ -26,6 +26,9 @@ export async function send(method, path, body, headers = {}) {
   return said;
 }
 
+// What was wrong, for a person: what the service says, or that it says nothing.
+export const wordsOf = (error) => (error instanceof Refused ? error.message : "the service cannot be reached. Try again.");
+
 // An element with attributes and children; texts are text nodes, so nothing that was sent is ever read as a page.
 export function make(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -37,10 +40,22 @@ export function make(name, attributes = {}, ...children) {
   return made;
 }
 
+function notLoggedOut(error) {
+  const other = error.code === "no_csrf";
+  const words = other ? "Somebody has logged in here since this page was loaded. Load it again to log them out." : `You are still logged in: ${wordsOf(error)}`;
+  const main = document.getElementById("main");
+  for (const one of main.querySelectorAll(".still-in")) one.remove();
+  main.prepend(make("p", { class: "note wrong still-in", role: "alert" }, words));
+}
+
 const out = document.getElementById("log-out");
 if (out) {
   out.addEventListener("click", async () => {
-    await send("POST", "/logout").catch(() => null);
+    try {
+      await send("POST", "/logout");
+    } catch (error) {
+      if (error.status !== 401) return notLoggedOut(error); // else it was over already
+    }
     location.assign("/login?note=logged-out");
   });
 }
