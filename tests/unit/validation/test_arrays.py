@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from steelyard import (
     AdaC2M1Classifier,
@@ -17,7 +18,7 @@ from steelyard import (
     OneVsAllClassifier,
 )
 from steelyard.validation.arrays import check_labels
-from steelyard.validation.values import check_number
+from steelyard.validation.values import check_choice, check_number
 
 X = np.random.default_rng(0).normal(size=(24, 3))
 y = np.arange(24) % 2
@@ -105,3 +106,18 @@ def test_jobs_that_cannot_be_counted_are_named(jobs, base) -> None:
 def test_a_degree_beyond_the_kernels_numbers_is_named() -> None:
     with pytest.raises(InvalidInputError, match="degree must be a whole number >= 0 and <= 2147483647; got 2147483648"):
         CSSVMClassifier(kernel="poly", degree=2**31).fit(X, y)
+
+
+def test_a_grid_of_choices_may_be_an_array() -> None:
+    grid = {"kernel": np.array(["linear", "rbf"]), "dtype": np.array(["float64"])}
+    found = GridSearchCV(CSSVMClassifier(), grid, cv=2, error_score="raise").fit(X, y)
+    assert type(found.best_estimator_.kernel_.kernel) is str
+    model = CSLDMClassifier(kernel=np.str_("linear"), solver=np.str_("newton"), balance=np.str_("train")).fit(X, y)
+    assert model.solver_ == "newton"
+
+
+@pytest.mark.parametrize("value", [1, True, np.str_("c"), b"a"])
+def test_a_choice_is_of_its_own_type(value) -> None:
+    with pytest.raises(InvalidInputError, match=r"order must be one of 'a', 1\.0, False; got"):
+        check_choice("order", value, ("a", 1.0, False))
+    assert check_choice("order", np.str_("a"), ("a", 1.0, False)) == "a"
