@@ -245,7 +245,9 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            return self._first_call(self.decide, x)  # type: ignore[no-any-return]
         found = engine.stream.decide(plain_row(x)) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
@@ -264,7 +266,10 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         sample_weight : float
             A factor to the costs.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            self._first_call(self.learn, x, y, costs=costs, sample_weight=sample_weight)
+            return
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._code(y)  # a wrong label is said first
             raise no_pending_query()
