@@ -16,6 +16,9 @@ from steelyard import (
     InvalidInputError,
     OneSidedClassifierCV,
     OneVsAllClassifier,
+    OnlineClassifier,
+    OnlineCostClassifier,
+    OnlineKernelClassifier,
 )
 from steelyard.validation.arrays import check_labels
 from steelyard.validation.values import check_choice, check_number
@@ -121,3 +124,20 @@ def test_a_choice_is_of_its_own_type(value) -> None:
     with pytest.raises(InvalidInputError, match=r"order must be one of 'a', 1\.0, False; got"):
         check_choice("order", value, ("a", 1.0, False))
     assert check_choice("order", np.str_("a"), ("a", 1.0, False)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (3, "classes must be a sequence of labels; got 3"),
+        ([None, 1], r"classes must hold labels of one type; got \[None, 1\]"),
+    ],
+)
+@pytest.mark.parametrize("kind", [CSLDMClassifier, OnlineClassifier, OnlineCostClassifier, OnlineKernelClassifier])
+def test_classes_that_cannot_be_told_are_named(kind, classes, words) -> None:
+    model = kind()
+    before = set(vars(model))
+    with pytest.raises(InvalidInputError, match=words):
+        model.partial_fit(X, y, classes=classes)
+    assert set(vars(model)) == before
+    assert model.partial_fit(X, y, classes={1, 0}).classes_.tolist() == [0, 1]
