@@ -16,7 +16,7 @@ from ..costs import Costs, ExampleCosts
 from ..costs._reading import positions
 from ..costs.rules import stated_costs
 from ..errors import CostsError, InvalidInputError
-from ..validation.arrays import check_finite, check_labels, check_same_length, check_sample_weight
+from ..validation.arrays import check_column, check_finite, check_labels, check_same_length, check_sample_weight
 from ..validation.values import invalid
 
 Floats = NDArray[np.float64]
@@ -167,10 +167,16 @@ def _labels(name: str, y: Any) -> tuple[NDArray[Any], Codes]:
 
 
 def _answers_or(abstain: str, y_pred: Any) -> tuple[NDArray[Any], Codes]:
-    """Labels among which some are the text for abstaining, whatever the type of the others."""
+    """Labels among which some are the text for abstaining, whatever the type of the others.
+
+    Answers that may be abstentions are an array of objects, also where none of them is one.
+    """
     values = np.asarray(y_pred, dtype=object)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = check_column("y_pred", values)
     abstained = values == abstain
-    if not abstained.any():
+    kind = getattr(getattr(y_pred, "dtype", None), "kind", "")
+    if values.ndim != 1 or not (abstained.any() or kind == "O"):
         return _labels("y_pred", y_pred)
     codes = np.zeros(len(values), dtype=np.intp)
     found: list[Any] = []
@@ -178,7 +184,7 @@ def _answers_or(abstain: str, y_pred: Any) -> tuple[NDArray[Any], Codes]:
         decided, codes[~abstained] = _labels("y_pred", np.array(values[~abstained].tolist()))
         found = decided.tolist()
     codes[abstained] = len(found)
-    return np.array([*found, abstain], dtype=object), codes
+    return np.array([*found, *([abstain] if abstained.any() else [])], dtype=object), codes
 
 
 def _classes(truths: NDArray[Any], answers: NDArray[Any], costs: Costs | None, classes: Any) -> NDArray[Any]:

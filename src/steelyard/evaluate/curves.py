@@ -356,12 +356,17 @@ def brier_curve(
 
 
 def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: Any) -> tuple[Predictions, Floats]:
-    """Truths of two classes, both of which occur, and finite scores."""
+    """Truths of two classes, both of which occur and count, and finite scores."""
     score = numbers(name, y_score, ndim=1)
     answers = read_predictions(y_true, y_true, **given)
     check_same_length(**{"y_true": answers.truth, name: score})
-    if answers.n_classes != 2 or len(np.unique(answers.truth)) != 2:
-        raise invalid("y_true", "hold two classes for a curve", answers.classes[np.unique(answers.truth)].tolist())
+    if answers.abstains:
+        hint = "A threshold answers every row: give the same costs without it."
+        raise invalid("costs", "not price abstaining for a curve", answers.classes[-1], hint)
+    present = np.unique(answers.truth if answers.weight is None else answers.truth[answers.weight > 0])
+    if answers.n_classes != 2 or len(present) != 2:
+        what = "two classes" if answers.weight is None else "two classes of positive weight"
+        raise invalid("y_true", f"hold {what} for a curve", answers.classes[present].tolist())
     return answers, score
 
 

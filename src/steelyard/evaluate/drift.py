@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ def stability_index(reference: Sequence[object], recent: Sequence[object], *, bi
     check_count("bins", bins, at_least=2)
     reference, recent = ([None if value != value else value for value in part] for part in (reference, recent))
     values = [value for value in (*reference, *recent) if value is not None]
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
         before, now = _numbers(reference, recent, bins)
     else:
         before, now = _categories(reference, recent, bins)

@@ -84,7 +84,7 @@ class CSSVMClassifier(SignClassifierMixin, KernelMachine):
                 raise invalid(
                     "y",
                     "have two classes",
-                    f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
+                    f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes.tolist()[0]!r}",
                     "Only binary classification is supported. "
                     "For more classes use a reduction, e.g. OneVsAllClassifier.",
                 )

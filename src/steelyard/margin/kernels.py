@@ -72,7 +72,8 @@ def kernel_spec(kernel: Any, X: Rows, *, gamma: Any = None, degree: Any = 3, coe
     ``gamma``: None or "scale" is 1 / (d var(X)) (1 / d where X is constant), "auto" is 1 / d, else a number > 0.
     """
     if not callable(kernel):
-        check_choice("kernel", kernel, (*NATIVE, "precomputed"), "A function of two row matrices is also accepted.")
+        hint = "A function of two row matrices is also accepted."
+        kernel = check_choice("kernel", kernel, (*NATIVE, "precomputed"), hint)
     if isinstance(gamma, str) or gamma is None:
         check_choice("gamma", gamma, (None, "scale", "auto"), "Or give a number > 0.")
         features = max(1, X.shape[1])

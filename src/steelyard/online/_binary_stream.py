@@ -219,12 +219,17 @@ class BinaryStream:
             if not self.kernel.learn_row(self.stream, *arrays, positive, cost, absolute):
                 raise stream_error(row, 0)
             return
-        before = copy.copy(self.stream)
-        self.stream.cancel_query()
-        score, x2, w2 = self.stream.look(*arrays, 0)
-        inputs = UpdateInput(score, 1.0 if positive else -1.0, self.stream.cost_of(positive, cost, absolute), x2, w2)
-        if not (math.isfinite(score) and self._learn_in_python(arrays, 0, positive, inputs)):
-            self.stream = before
+        before, done = copy.copy(self.stream), False
+        try:
+            self.stream.cancel_query()
+            score, x2, w2 = self.stream.look(*arrays, 0)
+            whole = self.stream.cost_of(positive, cost, absolute)
+            inputs = UpdateInput(score, 1.0 if positive else -1.0, whole, x2, w2)
+            done = math.isfinite(score) and self._learn_in_python(arrays, 0, positive, inputs)
+        finally:
+            if not done:
+                self.stream = before
+        if not done:
             raise stream_error(row, 0)
 
     # -- copies ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._native import tell_apart
 from ..errors import InvalidInputError
-from ..validation.arrays import check_column, check_finite, check_labels
+from ..validation.arrays import check_classes, check_column, check_finite, check_labels
 from ..validation.values import invalid
 
 Labels = NDArray[Any]
@@ -38,7 +38,7 @@ def two_classes(y: Labels) -> tuple[Labels, NDArray[np.bool_]]:
 
 def check_two(classes: Any) -> Labels:
     """Two different labels, sorted."""
-    found = np.unique(np.asarray(classes))
+    found = check_classes(classes)
     if len(found) > 2:
         raise InvalidInputError(
             f"y must have two classes; got {len(found)}. Only binary classification is supported. "

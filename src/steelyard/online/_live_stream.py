@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from ..active import AskAll, Budget, QueryRule
 from ..costs import Costs
 from ..costs.rules import CostsLike
 from ..errors import InvalidInputError
+from ..validation.arrays import unchanged_on_error
 from ..validation.values import check_count, invalid
 from ._binary_stream import check_query
 from .sparse_row import SparseRow
@@ -51,11 +52,16 @@ class LiveStreamMixin:
     classes: Any
     start: Any
 
-    def _running_from(self, x: Any) -> Any:
-        """The stream in progress; one that knows its classes begins with the width of its first row."""
-        if not hasattr(self, "_stream") and self.classes is not None:
-            self.start(_width(x), self.classes)
-        return self._running()
+    def _first_call(self, method: Callable[..., Any], x: Any, *args: Any, **given: Any) -> Any:
+        """A call before there is a stream. One that knows its classes begins with the width of its first row.
+
+        A row or label that cannot be used is no first one: it would settle the width of all that come.
+        """
+        with unchanged_on_error(self):
+            if self.classes is not None:
+                self.start(_width(x), self.classes)
+            self._running()
+            return method(x, *args, **given)
 
     def _cold(self, X: Any) -> Self | None:
         """A copy that has learned nothing, to answer with before the first label comes; None once there is a stream."""

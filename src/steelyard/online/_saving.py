@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
@@ -249,7 +250,7 @@ def _setting_read(written: dict[str, Any]) -> StreamConfig:
 
 
 def _written(value: Any) -> Any:
-    """A parameter in JSON; rules and costs as {"use": public name, parameter: value}."""
+    """A parameter in JSON; rules, costs and mappings of labels that are no texts as {"use": name, parameter: value}."""
     if isinstance(value, Rule):
         return {"use": type(value).__name__} | {k: _written(v) for k, v in value.get_params(deep=False).items()}
     if isinstance(value, (Balanced, InverseFrequency)):
@@ -257,15 +258,35 @@ def _written(value: Any) -> Any:
     if isinstance(value, Budget):
         return {"use": "Budget", "limit": _finite(value.limit), "rate": _finite(value.rate)}
     if isinstance(value, Costs) and not isinstance(value, ExampleCosts):
-        assert value.matrix is not None
-        classes = None if value.classes is None else value.classes.tolist()
-        return {"use": "Costs", "C": value.matrix.tolist(), "classes": classes, "positive": _plain(value.positive)}
+        return _costs_written(value)
+    if isinstance(value, Mapping):
+        labels = [_plain(label) for label in value]
+        inner = [_written(each) for each in value.values()]
+        if "use" in labels or not all(type(label) is str for label in labels):  # JSON has keys of text alone
+            return {"use": "mapping", "pairs": [list(pair) for pair in zip(labels, inner, strict=True)]}
+        return dict(zip(labels, inner, strict=True))
     value = _plain(value)
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         raise StateError(f"a parameter must be plain data, a rule or Costs to be saved; got {value!r}.") from None
     return value
+
+
+def _costs_written(costs: Costs) -> dict[str, Any]:
+    assert costs.matrix is not None
+    classes = None if costs.classes is None else costs.classes.tolist()
+    written = {"use": "Costs", "C": costs.matrix.tolist(), "classes": classes, "positive": _plain(costs.positive)}
+    if costs.currency is not None:
+        written["currency"] = costs.currency
+    if costs.abstain is not None:
+        written |= {"abstain": costs.abstain, "abstain_label": costs.abstain_label}
+    return written
+
+
+def _costs_read(C: Any, *, abstain: float | None = None, abstain_label: str = "", **stated: Any) -> Costs:
+    costs = Costs.from_matrix(C, **stated)
+    return costs if abstain is None else costs.with_abstain(abstain, label=abstain_label)
 
 
 def _plain(value: Any) -> Any:
@@ -275,11 +296,15 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    if not isinstance(value, dict) or "use" not in value:
+    if not isinstance(value, dict):
         return value
+    if "use" not in value:
+        return {name: _read(inner) for name, inner in value.items()}
     parameters = {name: _read(inner) for name, inner in value.items() if name != "use"}
     if value["use"] == "Costs":
-        return Costs.from_matrix(**parameters)
+        return _costs_read(**parameters)
+    if value["use"] == "mapping":
+        return {label: _read(inner) for label, inner in parameters["pairs"]}
     if value["use"] == "Budget":
         return Budget(*(math.inf if v is None else v for v in (parameters["limit"], parameters["rate"])))
     rule = _RULES.get(value["use"]) if isinstance(value["use"], str) else None

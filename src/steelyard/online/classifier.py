@@ -139,7 +139,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         n_features : int
             Features of a row.
         classes : sequence of labels
-            Both classes, the negative one first.
+            Both classes, in any order: the one that sorts last is the positive one.
 
         Returns
         -------
@@ -204,7 +204,9 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            return self._first_call(self.decide, x)  # type: ignore[no-any-return]
         found = engine.stream.decide(plain_row(x)) if engine.kernel is not None else None
         t, score, positive, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, score, self._answers[positive], query_probability, query)
@@ -224,7 +226,9 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         Decision
             Whose fields are columns of n entries.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(X)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            return self._first_call(self.decide_many, X)  # type: ignore[no-any-return]
         rows = check_stream_rows(self, X, reset=False)
         t = engine.stream.t
         score, query_probability, query = engine.decide_many(rows)
@@ -247,7 +251,10 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
         sample_weight : float
             A factor to the cost.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            self._first_call(self.learn, x, y, cost=cost, sample_weight=sample_weight)
+            return
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._truth(y)  # a wrong label is said first
             raise no_pending_query()

@@ -15,7 +15,13 @@ from ..costs.rules import CostsLike
 from ..errors import StateError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..trace import Decision, Trace
-from ..validation.arrays import check_labels, check_same_length, check_sample_weight, unchanged_on_error
+from ..validation.arrays import (
+    check_classes,
+    check_labels,
+    check_same_length,
+    check_sample_weight,
+    unchanged_on_error,
+)
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
@@ -126,7 +132,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         """
         with unchanged_on_error(self):
             self.n_features_in_ = check_count("n_features", n_features)
-            self._begin(self.n_features_in_, np.unique(np.asarray(classes)), None)
+            self._begin(self.n_features_in_, check_classes(classes), None)
         return self
 
     def _learn(
@@ -147,7 +153,7 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
         found, codes = check_labels(labels)
-        known = found if classes is None else np.unique(np.asarray(classes))
+        known = found if classes is None else check_classes(classes)
         if new:
             self._begin(rows.shape[1], known, labels if known_whole else None)
         elif classes is not None and not np.array_equal(known, self.classes_):
@@ -245,7 +251,9 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         Decision
             Prediction, score and whether the label is wanted.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            return self._first_call(self.decide, x)  # type: ignore[no-any-return]
         found = engine.stream.decide(plain_row(x)) if engine.native else None
         t, gap, answer, query_probability, query = found or engine.decide(one_row(self, x))
         return Decision(t, gap, self._answers[answer], query_probability, query)
@@ -264,7 +272,10 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
         sample_weight : float
             A factor to the costs.
         """
-        engine = getattr(self, "_stream", None) or self._running_from(x)
+        engine = getattr(self, "_stream", None)
+        if engine is None:
+            self._first_call(self.learn, x, y, costs=costs, sample_weight=sample_weight)
+            return
         if engine.stream.reserved == 0 and engine.setting.budget != Budget():
             self._code(y)  # a wrong label is said first
             raise no_pending_query()

@@ -135,7 +135,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         classes : sequence of labels or None
-            Both classes; by default those that occur, sorted.
+            Both classes, in any order; by default those that occur.
 
         Returns
         -------

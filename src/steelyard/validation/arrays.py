@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -241,6 +241,17 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
     return classes, codes.astype(np.intp, copy=False)
 
 
+def check_classes(classes: Any) -> NDArray[Any]:
+    """The labels that a caller names, sorted, each once."""
+    named = np.asarray(list(classes) if isinstance(classes, Set) else classes)
+    if named.ndim == 0:
+        raise invalid("classes", "be a sequence of labels", classes)
+    try:
+        return np.unique(named)
+    except TypeError:
+        raise invalid("classes", "hold labels of one type", classes) from None
+
+
 def in_class_order(classes: NDArray[Any], codes: NDArray[np.intp], order: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Classes of ``check_labels`` and their codes in an order a user gives, which names every class once."""
     given = np.asarray(order)
@@ -249,8 +260,8 @@ def in_class_order(classes: NDArray[Any], codes: NDArray[np.intp], order: Any) -
     place = [np.flatnonzero(classes == label) for label in given]
     chosen = np.array([int(found[0]) for found in place if len(found)], dtype=np.intp)
     if len(chosen) != len(classes):
-        left = np.setdiff1d(np.arange(len(classes)), chosen)
-        raise invalid("classes", f"name all classes of y, {classes.tolist()}", order, f"Add {classes[left[0]]!r}.")
+        left_out = classes.tolist()[np.setdiff1d(np.arange(len(classes)), chosen)[0]]
+        raise invalid("classes", f"name all classes of y, {classes.tolist()}", order, f"Add {left_out!r}.")
     rank = np.empty(len(classes), dtype=np.intp)
     rank[chosen] = np.arange(len(chosen))
     return classes[chosen], rank[codes]

@@ -90,10 +90,12 @@ def check_jobs(n_jobs: object) -> int | None:
 
 
 def check_choice(name: str, value: T, choices: Collection[T], hint: str = "") -> T:
-    """One of a closed set of values."""
-    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
-        raise invalid(name, "be one of " + ", ".join(repr(c) for c in choices), value, hint)
-    return value
+    """The one of a closed set of values that this is; a text of numpy is the text that it holds."""
+    for c in choices:
+        alike = type(value) is type(c) or (isinstance(value, str) and isinstance(c, str))
+        if value is c or (alike and value == c):
+            return c
+    raise invalid(name, "be one of " + ", ".join(repr(c) for c in choices), value, hint)
 
 
 def check_flag(name: str, value: Any) -> bool:

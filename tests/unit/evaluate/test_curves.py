@@ -24,6 +24,20 @@ def test_complaints(curve, y, score, words) -> None:  # type: ignore[no-untyped-
         curve(y, score)
 
 
+@pytest.mark.parametrize("curve", CURVES)
+def test_a_class_that_does_not_count_is_none(curve) -> None:  # type: ignore[no-untyped-def]
+    words = r"y_true must hold two classes of positive weight for a curve; got \[0\]"
+    with pytest.raises(sy.InvalidInputError, match=words):
+        curve([0, 0, 1], [0.1, 0.5, 0.9], sample_weight=[1, 2, 0])
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_a_threshold_does_not_abstain(curve) -> None:  # type: ignore[no-untyped-def]
+    costs = sy.Costs.binary(fn=5, fp=1, classes=[0, 1]).with_abstain(0.5)
+    with pytest.raises(sy.InvalidInputError, match="costs must not price abstaining for a curve; got 'abstain'"):
+        curve([0, 1], [0.1, 0.9], costs=costs)
+
+
 def test_probabilities_must_be_probabilities() -> None:
     with pytest.raises(sy.InvalidInputError, match=r"y_proba must lie between 0 and 1; got 1.5"):
         sy.brier_curve([0, 1], [0.5, 1.5])

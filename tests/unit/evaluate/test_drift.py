@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from steelyard import InvalidInputError
@@ -16,6 +17,12 @@ def test_worked_by_hand() -> None:
 def test_equal_samples_have_none_and_order_does_not_count() -> None:
     assert stability_index([3, 1, 2], [1, 2, 3]) == 0
     assert stability_index(["x", None, "y"], ["y", "x", None]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", "float32"])
+def test_columns_of_numpy_are_numbers(dtype: str) -> None:
+    before, now = np.arange(1000, dtype=dtype), np.arange(500, 1500, dtype=dtype)
+    assert stability_index(before, now) == stability_index(range(1000), range(500, 1500))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("values", [list(range(100)), [f"word {i % 7}" for i in range(100)]])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import steelyard as sy
@@ -184,3 +185,23 @@ def test_codes_of_rows_with_costs_of_their_own() -> None:
 def test_parameters_have_types(measure) -> None:  # type: ignore[no-untyped-def]
     found = inspect.signature(measure).parameters
     assert all(one.annotation is not one.empty for one in found.values())
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (0.0, 1.0), (False, True), ("fit", "ill")])
+def test_answers_that_might_have_abstained(labels) -> None:  # type: ignore[no-untyped-def]
+    costs = sy.Costs.binary(fn=5, fp=1, classes=list(labels)).with_abstain(0.25)
+    truth = np.array(labels)[[0, 1, 1, 0]]
+    for proba, paid in (([0.0, 1.0, 1.0, 1.0], 0.25), ([0.0, 1.0, 1.0, 0.5], 0.0625), ([0.5, 0.5, 0.5, 0.5], 0.25)):
+        answers = costs.decide(np.column_stack([1 - np.array(proba), proba]))
+        assert sy.mean_cost(truth, answers, costs=costs) == paid
+        assert sy.mean_cost(truth, answers.tolist(), costs=costs) == paid
+        assert sy.confusion_table(truth, answers, costs=costs).counts.sum() == 4
+        with pytest.warns(DataConversionWarning):
+            assert sy.mean_cost(truth, answers[:, None], costs=costs) == paid
+
+
+def test_score_of_a_model_that_need_not_abstain() -> None:
+    X, y = np.array([[-9.0], [9.0]] * 10), np.array([0, 1] * 10)
+    model = sy.ExpectedCostClassifier(costs=sy.Costs.binary(fn=5, fp=1, classes=[0, 1]).with_abstain(0.4)).fit(X, y)
+    assert not (model.predict(X) == "abstain").any()
+    assert model.score(X, y) == 0

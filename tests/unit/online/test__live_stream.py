@@ -256,3 +256,41 @@ def test_no_more_is_given_back_than_is_awaited(kind: Any) -> None:
 
 def test_numerics_is_a_number_that_can_rise() -> None:
     assert NUMERICS >= 1
+
+
+def test_a_rule_that_fails_takes_nothing_back() -> None:
+    class Failing(Slow):
+        def step(self, inputs: UpdateInput) -> Step:
+            if inputs.y < 0:
+                raise ZeroDivisionError
+            return super().step(inputs)
+
+    model = OnlineClassifier(Failing(), budget=5).start(2, [0, 1])
+    model.decide([1.0, 2.0])
+    with pytest.raises(ZeroDivisionError):
+        model.learn([1.0, 2.0], 0)
+    assert (model.n_reserved_, model.n_spent_, model.n_updates_) == (1, 0, 0)
+    model.learn([1.0, 2.0], 1)
+    assert (model.n_reserved_, model.n_spent_, model.n_updates_) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("kind", [OnlineClassifier, OnlineCostClassifier])
+def test_a_first_row_or_label_that_cannot_be_used_settles_nothing(kind: Any) -> None:
+    model = kind(classes=["no", "yes"])
+    calls: list[Any] = [lambda: model.decide([1.0, np.nan, 2.0]), lambda: model.learn([1.0, 2.0, 3.0], "perhaps")]
+    if kind is OnlineClassifier:
+        calls.append(lambda: model.decide_many([[1.0, np.inf, 2.0]]))
+    before = set(vars(model))
+    for call in calls:
+        with pytest.raises(InvalidInputError):
+            call()
+        assert set(vars(model)) == before
+    assert model.decide([1.0, 2.0]).t == 0
+    assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["yes", "no"]])
+def test_the_class_that_sorts_last_is_the_positive_one(classes: list[str]) -> None:
+    for model in (OnlineClassifier().start(2, classes), OnlineCostClassifier().start(2, classes)):
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert model.decide([1.0, 2.0]).prediction == "yes"  # a score of 0 is positive

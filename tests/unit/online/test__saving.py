@@ -16,6 +16,7 @@ from steelyard import (
     Costs,
     InvalidInputError,
     OnlineClassifier,
+    OnlineCostClassifier,
     StateError,
     Step,
     UpdateInput,
@@ -54,6 +55,26 @@ def test_a_saved_stream_goes_on_with_the_same_bits(model: OnlineClassifier, tmp_
         np.testing.assert_array_equal(ours, column)
         np.testing.assert_array_equal(theirs, column)
     assert [p.name for p in tmp_path.iterdir()] == ["stream.npz"]
+
+
+def test_costs_are_those_that_were_saved(tmp_path: Path) -> None:
+    stated = [[0.0, 1.0], [5.0, 0.0]]
+    for labels, costs in (
+        ([0, 1], {0: 1, 1: 5}),
+        ([0, 1], {np.int64(0): np.int64(1), np.int64(1): 5}),
+        ([0, 1], {0: {1: 1}, 1: {0: 5}}),
+        ([False, True], {False: 1, True: 5}),
+        (["other", "use"], {"other": 1, "use": 5}),
+        ([0, 1], Costs.binary(fn=5, fp=1, classes=[0, 1], currency="EUR")),
+        ([0, 1], Costs.from_matrix(stated, classes=[0, 1], positive=0).with_abstain(0.5, label="ask")),
+    ):
+        y = np.array(labels)[(X[:, 0] > 0).astype(int)]
+        for model in (OnlineClassifier(costs=costs), OnlineCostClassifier(costs=costs)):
+            model.fit(X, y).save(tmp_path / "model.steelyard")
+            again = type(model).load(tmp_path / "model.steelyard")
+            assert again.costs == costs
+            assert again.score(X, y) == model.score(X, y)
+            assert type(model).load(tmp_path / "model.steelyard", costs=costs).costs is costs
 
 
 @pytest.mark.kernel

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from steelyard import (
     AdaC2M1Classifier,
@@ -15,9 +16,12 @@ from steelyard import (
     InvalidInputError,
     OneSidedClassifierCV,
     OneVsAllClassifier,
+    OnlineClassifier,
+    OnlineCostClassifier,
+    OnlineKernelClassifier,
 )
 from steelyard.validation.arrays import check_labels
-from steelyard.validation.values import check_number
+from steelyard.validation.values import check_choice, check_number
 
 X = np.random.default_rng(0).normal(size=(24, 3))
 y = np.arange(24) % 2
@@ -105,3 +109,35 @@ def test_jobs_that_cannot_be_counted_are_named(jobs, base) -> None:
 def test_a_degree_beyond_the_kernels_numbers_is_named() -> None:
     with pytest.raises(InvalidInputError, match="degree must be a whole number >= 0 and <= 2147483647; got 2147483648"):
         CSSVMClassifier(kernel="poly", degree=2**31).fit(X, y)
+
+
+def test_a_grid_of_choices_may_be_an_array() -> None:
+    grid = {"kernel": np.array(["linear", "rbf"]), "dtype": np.array(["float64"])}
+    found = GridSearchCV(CSSVMClassifier(), grid, cv=2, error_score="raise").fit(X, y)
+    assert type(found.best_estimator_.kernel_.kernel) is str
+    model = CSLDMClassifier(kernel=np.str_("linear"), solver=np.str_("newton"), balance=np.str_("train")).fit(X, y)
+    assert model.solver_ == "newton"
+
+
+@pytest.mark.parametrize("value", [1, True, np.str_("c"), b"a"])
+def test_a_choice_is_of_its_own_type(value) -> None:
+    with pytest.raises(InvalidInputError, match=r"order must be one of 'a', 1\.0, False; got"):
+        check_choice("order", value, ("a", 1.0, False))
+    assert check_choice("order", np.str_("a"), ("a", 1.0, False)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (3, "classes must be a sequence of labels; got 3"),
+        ([None, 1], r"classes must hold labels of one type; got \[None, 1\]"),
+    ],
+)
+@pytest.mark.parametrize("kind", [CSLDMClassifier, OnlineClassifier, OnlineCostClassifier, OnlineKernelClassifier])
+def test_classes_that_cannot_be_told_are_named(kind, classes, words) -> None:
+    model = kind()
+    before = set(vars(model))
+    with pytest.raises(InvalidInputError, match=words):
+        model.partial_fit(X, y, classes=classes)
+    assert set(vars(model)) == before
+    assert model.partial_fit(X, y, classes={1, 0}).classes_.tolist() == [0, 1]

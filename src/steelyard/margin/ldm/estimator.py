@@ -15,7 +15,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...costs.rules import CostsLike
-from ...validation.arrays import Rows, check_rows, check_same_length, check_scores, unchanged_on_error
+from ...validation.arrays import (
+    Rows,
+    check_classes,
+    check_rows,
+    check_same_length,
+    check_scores,
+    unchanged_on_error,
+)
 from ...validation.docstrings import documented
 from ...validation.types import ArrayLike, LabelsLike, MatrixLike, RandomState
 from ...validation.values import invalid
@@ -232,29 +239,32 @@ class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.kernel != "linear":
             raise invalid("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
-        first = not hasattr(self, "classes_")
-        settings = read_settings(self)
-        rows = check_rows(self, X, reset=first, dtype=np.float64)
-        known = getattr(self, "classes_", None if classes is None else np.unique(np.asarray(classes)))
-        known = two_classes(y, known)
-        examples = read_examples(self, rows, y, known, sample_weight, costs)
-        keep = examples.weight > 0
-        rows, examples = rows[keep], examples.rows(np.flatnonzero(keep))
-        seen = getattr(self, "_seen", np.zeros(2)) + _class_weights(examples)
-        power = (seen[0] / seen[1]) ** (settings.rho * examples.sign) if seen.all() else 1.0
-        data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
-        count = len(data.sign)
-        stream = self._stream(data.width, count)
-        pulls = LossScale(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
-        rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
-        with overflow_named():
-            stream.run(data, pulls, examples.weight, count, rng)
-            check_in_range(stream.average())
-        self.classes_, self._seen = known, seen
-        self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
-        self.objective_ = None
-        for name in ("margin_mean_", "margin_variance_", "bounded_share_"):  # of rows that are gone
-            self.__dict__.pop(name, None)
+        with unchanged_on_error(self):
+            first = not hasattr(self, "classes_")
+            settings = read_settings(self)
+            rows = check_rows(self, X, reset=first, dtype=np.float64)
+            stated = None if classes is None else check_classes(classes)
+            known = two_classes(y, stated if first else self.classes_)
+            if stated is not None and not np.array_equal(stated, known):
+                raise invalid("classes", f"stay {known.tolist()}", classes)
+            examples = read_examples(self, rows, y, known, sample_weight, costs)
+            keep = examples.weight > 0
+            rows, examples = rows[keep], examples.rows(np.flatnonzero(keep))
+            seen = getattr(self, "_seen", np.zeros(2)) + _class_weights(examples)
+            power = (seen[0] / seen[1]) ** (settings.rho * examples.sign) if seen.all() else 1.0
+            data = PairRows(rows, examples.sign, examples.cost * power, bool(self.fit_intercept))
+            count = len(data.sign)
+            stream = self._stream(data.width, count)
+            pulls = LossScale(float(seen.sum()), settings.C, settings.lambda1, settings.lambda2)
+            rng = np.random.default_rng([seed_of(self.random_state), stream.steps])
+            with overflow_named():
+                stream.run(data, pulls, examples.weight, count, rng)
+                check_in_range(stream.average())
+            self.classes_, self._seen = known, seen
+            self._keep_stream(stream, getattr(self, "n_iter_", 0) + 1, settings.rho)
+            self.objective_ = None
+            for name in ("margin_mean_", "margin_variance_", "bounded_share_"):  # of rows that are gone
+                self.__dict__.pop(name, None)
         return self
 
     def _stream(self, width: int, count: int) -> PairSgd:

@@ -153,7 +153,7 @@ def two_classes(y: Any, known: NDArray[Any] | None = None) -> NDArray[Any]:
         raise invalid(
             "y",
             "have two classes",
-            f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes[0]!r}",
+            f"{len(classes)} classes" if len(classes) != 1 else f"one class, {classes.tolist()[0]!r}",
             "Only binary classification is supported. For more classes use a reduction, e.g. OneVsAllClassifier.",
         )
     return classes

@@ -288,3 +288,15 @@ def test_the_margins_are_drawn(data):
     shown = MarginDisplay.from_estimator(CSLDMClassifier().fit(X, y), X, y, name="CS-LDM")
     assert [line.get_label() for line in shown.lines_] == ["CS-LDM: fit", "CS-LDM: ill"]
     assert shown.lines_[0].get_ydata()[-1] == 1.0
+
+
+def test_a_part_that_cannot_be_used_changes_nothing(data):
+    X, y = data
+    model = CSLDMClassifier(random_state=0)
+    before = set(vars(model))
+    with pytest.raises(InvalidInputError, match="y must have two classes; got 'one class, 0'"):
+        model.partial_fit(X, np.zeros(len(X), dtype=int))
+    assert set(vars(model)) == before
+    model.partial_fit(X[:, :1], y, classes={*y})
+    with pytest.raises(InvalidInputError, match="classes must stay"):
+        model.partial_fit(X[:, :1], y, classes=["other", "others"])
