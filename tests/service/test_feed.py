@@ -51,7 +51,7 @@ def test_a_feed_tells_news_and_goes_on_where_it_was(folder):
         assert follower.response.headers["content-type"].startswith("text/event-stream")
         assert follower.response.headers["x-accel-buffering"] == "no"
         number, live = follower.message()
-        assert (live["rows"], live["words"]["rows"]) == (1, "1 rows")
+        assert (live["rows"], live["words"]["rows"]) == (1, "1 row")
         assert number == live["events"]
         producer.decide({"x": 1.0, "y": 2.0})
         assert follower.message()[1]["rows"] == 2

@@ -108,6 +108,7 @@ def test_the_owner_sees_disputes_and_agreement(bench):
     assert found.words["disputed"] == "1 disputed"
     assert [line.agreement for line in found.people] == [1.0, 1.0]  # of those that were settled
     assert found.agreement == pytest.approx(krippendorff_alpha([[0, 0], [1, 1], [0, 1], [0, 0]]))
+    assert found.words["agreement"] == f"Agreement (Krippendorff's alpha) on 4 questions: {found.agreement:.2f}"
 
 
 def test_alpha_of_krippendorffs_example():

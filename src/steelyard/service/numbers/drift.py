@@ -10,12 +10,11 @@ import numpy as np
 from ...errors import NotEstimableError
 from ...evaluate import Estimate, mean_cost
 from ...evaluate.drift import stability_index
-from ...trace import Trace
 from ..database.sqlite import SQLiteStore
 from ..log.events import Decide, Event, unpack
 from ..log.records import RecordReader
 from ..writer.snapshot import Snapshot
-from .live import LEAST_SIZE, effective_size, estimated, labelled
+from .live import LEAST_SIZE, banded, cost_shown, effective_size, estimated, labelled
 
 REFERENCE = 2000  # rows
 RECENT = 1000
@@ -108,20 +107,19 @@ def _cost_light(store: SQLiteStore, project: int, snapshot: Snapshot) -> LightRe
     labels = len(found.trace.y)
     cut = labels - int(labels * LAST_PART)
     if 0 < cut < labels:
-        rounds = int(found.reach[cut - 1])
-        parts = [(slice(None, cut), rounds), (slice(cut, None), found.rounds - rounds)]
-        traces = [(Trace(*(np.asarray(column)[part] for column in found.trace)), n) for part, n in parts]
-        if min(effective_size(trace) for trace, _ in traces) >= LEAST_SIZE:
+        parts = found.first(cut), found.behind(cut)
+        if min(effective_size(part.trace) for part in parts) >= LEAST_SIZE:
             try:
-                return _compared(*(estimated(mean_cost, trace, n, matrix, "push") for trace, n in traces))
+                before, now = (estimated(mean_cost, one.trace, one.rounds, matrix, "push") for one in parts)
             except NotEstimableError as error:
                 return LightReply("cost", "unknown", None, str(error), "")
+            return _compared(before, now, *(banded(cost_shown(part, matrix)) for part in parts))
     return LightReply("cost", "unknown", None, "too few labels to say", "")
 
 
-def _compared(before: Estimate, now: Estimate) -> LightReply:
+def _compared(before: Estimate, now: Estimate, before_in_words: str, now_in_words: str) -> LightReply:
     error = float(np.hypot(before.standard_error, now.standard_error))
     if error == 0:  # every row was labelled, or no label differs
         return LightReply("cost", "unknown", None, "nothing to tell the difference by", "")
-    what = f"{now.value:.3g} a row lately, {before.value:.3g} before"
+    what = f"a row lately: {now_in_words}; before: {before_in_words}"
     return _light("cost", (now.value - before.value) / error, what, LOOK_Z, ACT_Z)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...costs import Costs
 from ...errors import NotEstimableError
 from ...evaluate import Estimate, Interval, estimate, f_score, mean_cost, savings_score
+from ...report.amounts import money
 from ...trace import Trace
 from ..database.sqlite import SQLiteStore
 from ..writer.snapshot import Snapshot
@@ -102,9 +103,16 @@ class Labelled(NamedTuple):
 
     def first(self, count: int) -> Labelled:
         """The same as of the label of this number."""
-        cut = Trace(*(np.asarray(column)[:count] for column in self.trace))
-        rounds, reach, items = int(self.reach[count - 1]), self.reach[:count], self.items[:count]
-        return self._replace(rounds=rounds, trace=cut, reach=reach, items=items, closed=0)
+        return self._part(slice(None, count), int(self.reach[count - 1]), self.closed_items < self.items[count - 1])
+
+    def behind(self, count: int) -> Labelled:
+        """The same of what came behind the label of this number."""
+        rounds = self.rounds - int(self.reach[count - 1])
+        return self._part(slice(count, None), rounds, self.closed_items > self.items[count - 1])
+
+    def _part(self, part: slice, rounds: int, closed: NDArray[np.bool_]) -> Labelled:
+        cut, found = Trace(*(np.asarray(column)[part] for column in self.trace)), self.closed_items[closed]
+        return Labelled(self.end, rounds, cut, self.reach[part], self.items[part], len(found), found)
 
 
 def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
@@ -150,7 +158,7 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
         unanswered=found.unanswered,
         waiting=snapshot.open,
         level="nominal 95%",
-        cost=shown(mean_cost, "push", costliest, 0.0),
+        cost=cost_shown(found, matrix),
         cost_with_answers=shown(mean_cost, "push_and_query", costliest, 0.0),
         saved=shown(savings_score, "push", -np.inf, 1.0),
         f1=f1,
@@ -192,6 +200,25 @@ def curve(store: SQLiteStore, project: int, snapshot: Snapshot) -> CurveReply:
         constant=[constant for *_, constant in points],
         waiting=snapshot.reach - found.rounds,
     )
+
+
+def spread_of(low: float, high: float) -> float:
+    """The doubt whose digits are shown of a number in this band: two digits of half its width."""
+    return (high - low) / 16
+
+
+def banded(found: EstimateReply) -> str:
+    """A cost and its band in words, or the reason why there is none."""
+    if found.value is None or found.low is None or found.high is None:
+        return found.reason or ""
+    spread = spread_of(found.low, found.high)
+    value, low, high = (money(one, spread) for one in (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
+
+
+def cost_shown(found: Labelled, matrix: Any) -> EstimateReply:
+    """The cost a row with its band, or the reason why there is none."""
+    return shown_or_reason(found, matrix, mean_cost, "push", float(matrix.max()), 0.0)
 
 
 def _support(found: Labelled, matrix: Any) -> tuple[float, int]:

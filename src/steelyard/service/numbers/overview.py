@@ -19,7 +19,7 @@ from ..log.settings import ProjectSettings
 from ..writer.snapshot import Snapshot
 from .agreement import krippendorff_alpha
 from .drift import DriftReply, drift
-from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates
+from .live import LEAST_MISTAKES, CurveReply, EstimateReply, EstimatesReply, curve, estimates, spread_of
 from .paired import ShadowsReply, shadow_comparisons
 from .what_if import WhatIfReply, what_if
 
@@ -58,7 +58,8 @@ class LatestLine(msgspec.Struct, frozen=True):
 class LiveReply(msgspec.Struct, frozen=True):
     """A project now. ``oldest``: seconds the oldest question waits; ``lasts``: the row till which the budget lasts.
 
-    ``disputes``: questions whose votes are in and differ. ``agreement``: Krippendorff's alpha of the last answers.
+    ``disputes``: questions whose votes are in and differ. ``agreement``: Krippendorff's alpha of the last ``shared``
+    questions that more than one person has answered.
     ``words`` says all of it as the owner page does.
     """
 
@@ -76,6 +77,7 @@ class LiveReply(msgspec.Struct, frozen=True):
     latest: list[LatestLine]
     disputes: list[int]
     agreement: float | None
+    shared: int
     words: dict[str, str]
 
 
@@ -107,6 +109,7 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
         latest=_latest(store, head.id, snapshot),
         disputes=disputes,
         agreement=krippendorff_alpha([label for _, label, _ in one] for one in votes.values()),
+        shared=len(votes),
         words={},
     )
     return msgspec.structs.replace(made, words=words(made, snapshot))
@@ -209,7 +212,7 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
     settings: ProjectSettings = snapshot.settings
     found, left = live.estimates, live.budget - live.spent - live.reserved
     made = {
-        "rows": f"{live.rows:,} rows",
+        "rows": counted(live.rows, "row"),
         "spent": f"{live.spent:,} of {live.budget:,}",
         "waiting": f"{live.open:,} waiting",
         "left": f"{left:,} left to ask for",
@@ -218,7 +221,7 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
         else f"{live.open:,} open, the oldest for {duration(live.oldest or 0.0)}",
         "lasts": _lasting(live, settings),
         "disputed": f"{len(live.disputes):,} disputed" if live.disputes else "none disputed",
-        "agreement": "" if live.agreement is None else f"Agreement (Krippendorff's alpha): {live.agreement:.2f}",
+        "agreement": _agreeing(live),
         "covers": _covered(live, snapshot),
         "cost_note": _support_in_words(found, settings),
         "saved_note": "against the cheapest constant answer",
@@ -231,10 +234,21 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
     return made
 
 
+def counted(number: int, name: str) -> str:
+    """So many of something."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _agreeing(live: LiveReply) -> str:
+    if live.agreement is None:
+        return ""
+    return f"Agreement (Krippendorff's alpha) on {counted(live.shared, 'question')}: {live.agreement:.2f}"
+
+
 def _number(name: str, found: EstimateReply, shown: Callable[[float, float], str]) -> dict[str, str]:
     if found.value is None or found.low is None or found.high is None:
         return {name: "–", f"{name}_band": found.reason or ""}
-    spread = (found.high - found.low) / 16  # two digits of half its width
+    spread = spread_of(found.low, found.high)
     low, high = shown(found.low, spread), shown(found.high, spread)
     return {name: shown(found.value, spread), f"{name}_band": f"{low} to {high}"}
 
@@ -276,7 +290,7 @@ def _covered(live: LiveReply, snapshot: Snapshot) -> str:
     said = f"speaks about the first {found.rounds:,} of {live.rows:,} rows"
     waiting = snapshot.reach - found.rounds
     if waiting and live.open:
-        said += f"; {waiting:,} wait for {live.open:,} {'label' if live.open == 1 else 'labels'}"
+        said += f"; {waiting:,} wait for {counted(live.open, 'label')}"
     if found.unanswered:
         said += f"; {percent(found.unanswered, live.rows)} of the questions got no label"
     return said

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from ...evaluate import mean_cost, savings_score
+from ...evaluate import savings_score
 from ..database.sqlite import SQLiteStore
 from ..writer.snapshot import Snapshot
-from .live import EstimateReply, labelled, shown_or_reason
+from .live import EstimateReply, cost_shown, labelled, shown_or_reason
 
 
 class WhatIfReply(msgspec.Struct, frozen=True):
@@ -45,6 +45,6 @@ def what_if(
         fp=float(matrix[0, 1]),
         threshold=settings.threshold if threshold is None else threshold,
         rounds=found.rounds,
-        cost=shown_or_reason(found, matrix, mean_cost, "push", float(matrix.max()), 0.0),
+        cost=cost_shown(found, matrix),
         saved=shown_or_reason(found, matrix, savings_score, "push", -np.inf, 1.0),
     )
