@@ -63,6 +63,38 @@ def test_owner_page_decision_and_settings(served):
     assert "budget = 30" in owner.page("/p/p/settings")[2].decode()
 
 
+def test_fields_hold_every_digit(folder):
+    """They are sent back as they stand: with six digits, changing one cost would change the other."""
+    tokens = make_service(
+        folder, settings=settings_of(costs={"fn": 1234567.25, "fp": 0.123456789}, threshold=-0.123456789)
+    )
+    person = make_person(folder, "Ada", {"p": "owner"})
+    with ThreadedServer(folder) as server:
+        server.client(tokens["producer"]).decide({"x": 1.0, "y": 2.0})
+        ada = visit(server, folder, person)
+        settings, owner, label = (ada.page(path)[2].decode() for path in ("/p/p/settings", "/p/p", "/p/p/label"))
+    for page in (settings, owner):
+        assert re.search(r'name="(?:costs\.)?fn"[^>]* value="1234567.25"', page)
+        assert re.search(r'name="(?:costs\.)?fp"[^>]* value="0.123456789"', page)
+    assert 'name="threshold" step="any" required value="-0.123456789"' in owner
+    assert "fn 1234567.25 (fraud taken for good)" in label
+
+
+def test_a_matrix_of_costs_is_shown_in_the_order_of_the_classes(folder):
+    """That is how it is sent back, whatever class is the positive one."""
+    make_service(folder, settings=settings_of(classes=["fraud", "good"], positive="fraud", costs=[[0, 10], [1, 0]]))
+    person = make_person(folder, "Ada", {"p": "owner"})
+    with ThreadedServer(folder) as server:
+        settings = visit(server, folder, person).page("/p/p/settings")[2].decode()
+    found = re.findall(r'name="costs\.(\d)\.(\d)".*? value="([^"]+)" aria-label="([^"]+)"', settings)
+    assert found == [
+        ("0", "0", "0", "is fraud, decided fraud"),
+        ("0", "1", "10", "is fraud, decided good"),
+        ("1", "0", "1", "is good, decided fraud"),
+        ("1", "1", "0", "is good, decided good"),
+    ]
+
+
 def test_who_may_see_what(served):
     server, tokens, visitor = served
     made = server.client(tokens["producer"]).decide({"x": 1.0, "note": "a"})
@@ -86,7 +118,7 @@ def test_the_owner_page_is_small_and_asks_nobody_else(served):
     raw = visitor("owner").page("/p/p")[2]
     names = re.findall(r'(?:href|src)="/static/[0-9a-f]+/([\w.]+)"', raw.decode())
     assert {"uPlot.iife.min.js", "owner.js", "tokens.css"} <= set(names)
-    names.append("session.js")
+    names += ["amounts.js", "session.js"]
     size = len(gzip.compress(raw)) + sum(len(static_files()[name].packed) for name in set(names))
     assert size <= 60_000, f"{size} bytes"
     for file in [raw, *(static_files()[name].plain for name in names if not name.startswith("uPlot"))]:

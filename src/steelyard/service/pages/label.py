@@ -53,6 +53,12 @@ def stake(settings: ProjectSettings) -> str:
     matrix, labels = settings.cost_matrix(), settings.labels
     if len(labels) == 2:
         fn, fp = matrix[1, 0] - matrix[1, 1], matrix[0, 1] - matrix[0, 0]
-        return f"fn {fn:g} ({labels[1]} taken for {labels[0]}), fp {fp:g} ({labels[0]} taken for {labels[1]})"
+        kinds = f"{labels[1]} taken for {labels[0]}", f"{labels[0]} taken for {labels[1]}"
+        return f"fn {_price(fn)} ({kinds[0]}), fp {_price(fp)} ({kinds[1]})"
     true, said = divmod(int(matrix.argmax()), len(labels))
-    return f"at most {matrix.max():g} ({labels[true]} taken for {labels[said]})"
+    return f"at most {_price(matrix.max())} ({labels[true]} taken for {labels[said]})"
+
+
+def _price(value: float) -> str:
+    """A cost as it was typed; a difference of two without the noise of its last bits."""
+    return f"{value:.13g}"

@@ -201,13 +201,19 @@ async def settings_page(request: Request) -> Response:
         settings=settings,
         seq=snapshot.settings_seq,
         used=snapshot.spent + snapshot.reserved,
-        matrix=None if isinstance(settings.costs, dict) else settings.cost_matrix().tolist(),
+        matrix=None if isinstance(settings.costs, dict) else _costs_by_class(settings),
         costliest=costliest_kind(settings),
         update=settings.update or str(settings.update_rule()),
         fixed=fixed,
         relearned=RELEARNED,
         changes=_changes(runtime, grant),
     )
+
+
+def _costs_by_class(settings: ProjectSettings) -> list[list[float]]:
+    """C[true, predicted] in the order of the classes, as the settings write it."""
+    order, costs = [settings.labels.index(label) for label in settings.classes], settings.cost_matrix().tolist()
+    return [[costs[true][said] for said in order] for true in order]
 
 
 def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:

@@ -156,7 +156,8 @@ _TITLES = {403: "Not allowed", 404: "Not found", 405: "Not possible", 429: "Too 
 
 def error_page(request: Request, status: int, message: str) -> Response:
     """What was wrong, in words."""
-    return page(request, "error.html", status=status, title=_TITLES.get(status, "Refused"), message=message)
+    words = message[:1].upper() + message[1:]
+    return page(request, "error.html", status=status, title=_TITLES.get(status, "Refused"), message=words)
 
 
 async def page_refused(request: Request, error: Exception) -> Response:

@@ -16,13 +16,23 @@ function value(field) {
 const fields = [...form.elements].filter((field) => field.name);
 let before = new Map(fields.map((field) => [field.name, value(field)]));
 
+// All of them, as they are written in the settings: by kind of mistake, or as a matrix in the order of the classes.
+function costs() {
+  const made = fields.some(({ name }) => name === "costs.0.0") ? [] : {};
+  for (const one of fields.filter(({ name }) => name.startsWith("costs."))) {
+    const [, first, second] = one.name.split(".");
+    if (second === undefined) made[first] = value(one);
+    else (made[first] ||= [])[second] = value(one);
+  }
+  return made;
+}
+
 function changes() {
   const made = {};
   for (const field of fields) {
     if (value(field) === before.get(field.name)) continue;
-    if (field.name.startsWith("costs.")) {
-      made.costs = Object.fromEntries(fields.filter((one) => one.name.startsWith("costs.")).map((one) => [one.name.slice(6), value(one)]));
-    } else made[field.name] = value(field);
+    if (field.name.startsWith("costs.")) made.costs = costs();
+    else made[field.name] = value(field);
   }
   return made;
 }
