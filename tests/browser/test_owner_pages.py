@@ -36,10 +36,10 @@ def folder():
     shutil.rmtree(path, ignore_errors=True)
 
 
-def fill(folder: Path, rows: int) -> None:
+def fill(folder: Path, rows: int, unit: float = 1.0) -> None:
     """A project with labels enough for a number, and texts that want to be scripts."""
     columns = {"x": "number", "y": "number", HOSTILE[:40]: "shown"}
-    told = {"columns": columns, "question": HOSTILE, "guide": HOSTILE, "costs": {"fn": 3, "fp": 1}}
+    told = {"columns": columns, "question": HOSTILE, "guide": HOSTILE, "costs": {"fn": 3 * unit, "fp": unit}}
     bench = Bench(folder, settings_of(budget=250, expected_rows=500, update="CSOGD2(0.1)", **told), clock=Clock())
     source = random.Random(0)
     for _ in range(rows):
@@ -120,6 +120,51 @@ def test_numbers_move_and_the_feed_is_closed_while_the_tab_is_hidden(visit_pages
         visit = {"code": code_for(folder, person), "steps": steps}
         (found,) = visit_pages({"url": server.url, "visits": [visit]})
         assert (found["said"], found["foreign"], found["violations"]) == ([], [], [])
+        assert all(result in (None, [], True) for result in found["results"]), found["results"]
+
+
+@pytest.mark.parametrize("unit", [0.001, 5000.0])
+def test_costs_have_their_digits_whatever_they_are_counted_in(visit_pages, folder, unit):
+    """The picture and what-if say the same number as the card above them, in digits of its size."""
+    fill(folder, 500, unit)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    card = "document.querySelector('[data-word=%s]').textContent"
+    steps = [["goto", "/p/p"], ["wait", "!!document.querySelector('.uplot canvas')"], ["eval", card % "cost"]]
+    steps += [
+        ["eval", card % "cost_band"],
+        ["eval", card % "saved"],
+        ["eval", "document.getElementById('curve-said').textContent"],
+    ]
+    steps += [
+        ["click", "#what-if button"],
+        ["wait", "document.getElementById('if-said').textContent.includes('unchanged')"],
+    ]
+    steps += [["eval", "document.getElementById('if-said').textContent"], ["axe"]]
+    with ThreadedServer(folder) as server:
+        visit = {"code": code_for(folder, person), "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
+    cost, band, saved, curve, what_if, axe = [result for result in found["results"] if result is not None]
+    assert unit / 10 < float(cost.replace(",", "")) < unit
+    assert f": {cost} at row" in curve
+    assert what_if.startswith(f"Cost a row {cost} ({band}); saved {saved} (")
+    assert axe == []
+
+
+def test_an_owner_who_was_logged_out_is_told_so(visit_pages, folder):
+    tokens = make_service(folder)
+    person = make_person(folder, "Ada", {"p": "owner"})
+    out = (
+        "fetch('/logout', {method: 'POST',"
+        " headers: {'X-CSRF-Token': document.querySelector('meta[name=csrf]').content}})"
+        ".then(() => (dispatchEvent(new Event('pagehide')), dispatchEvent(new Event('pageshow')), true))"
+    )
+    with ThreadedServer(folder) as server:
+        server.client(tokens["producer"]).decide({"x": 1.0, "y": 2.0})
+        steps = [["goto", "/p/p"], ["wait", LIVE], ["eval", out]]
+        steps += [["wait", "document.getElementById('state').textContent === 'you are logged out; log in again'"]]
+        steps += [["axe"], ["click", "#state a"], ["eval", "location.search === '?next=%2Fp%2Fp'"]]
+        visit = {"code": code_for(folder, person), "steps": steps}
+        (found,) = visit_pages({"url": server.url, "visits": [visit]})
         assert all(result in (None, [], True) for result in found["results"]), found["results"]
 
 

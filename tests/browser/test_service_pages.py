@@ -234,6 +234,54 @@ def test_an_answer_right_behind_its_undo_takes_the_place_of_the_first(place: Pla
     assert said[0][1] != said[2][1]
 
 
+def test_what_was_taken_back_before_a_reload_is_not_counted_below_nothing(place: Place) -> None:
+    place.push(ROW)
+    waiting = "document.querySelector('[data-waiting]').dataset.waiting"
+    steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["wait", f"{SAVED} == 1 && {waiting} == 0"]]
+    steps += [["eval", CUT.replace("/answers", "/retract")], ["press", "u"], ["wait", f"{waiting} == 1"]]
+    steps += [["goto", "/p/p/label"], ["wait", f"{waiting} == 0"], READY, ["eval", SAVED]]
+    assert place.visit(place.annotator, *steps)["results"][-1] == "0"
+
+
+def test_fetching_anew_says_whether_it_did(place: Place) -> None:
+    place.push(ROW)
+    said = "document.getElementById('said').innerText.includes('%s')"
+    steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "r"], ["wait", said % "cannot be reached"]]
+    steps += [["offline", False], ["press", "r"], ["wait", said % "Fetched anew."]]
+    place.visit(place.annotator, *steps)
+
+
+def test_a_browser_that_cannot_keep_answers_is_asked_nothing(place: Place) -> None:
+    """A store of a later version stands for one that cannot be opened; what is handed out here nobody could answer."""
+    place.push(ROW)
+    later = """new Promise((resolve) => {
+      indexedDB.open('steelyard-outbox', 2).onsuccess = (event) => { event.target.result.close(); resolve(true); };
+    })"""
+    steps = [["goto", "/people"], ["eval", later], ["goto", "/p/p/label"]]
+    steps += [["wait", "document.getElementById('empty-said').textContent.includes('cannot keep answers')"]]
+    steps += [["press", "r"], ["press", "a"], ["eval", "document.getElementById('fields').hidden"]]
+    assert place.visit(place.annotator, *steps)["results"][-1] is True
+    annotator = Client(place.server.url, place.tokens["annotator"], "p")
+    assert len(annotator.questions()) == 1
+    annotator.close()
+
+
+def test_a_logout_that_failed_is_said(place: Place) -> None:
+    """Somebody else has logged in on the same browser: the page of the one before must not say that nobody is in."""
+    eve = make_person(place.folder, "eve", {"p": "annotator"})
+    other = f"""fetch('/login/link', {{method: 'POST', headers: {{'Content-Type': 'application/json'}},
+      body: JSON.stringify({{code: '{code_for(place.folder, eve)}'}})}}).then((answer) => answer.status)"""
+    said = "document.querySelector('[role=alert]').textContent"
+    steps = [["goto", "/people"], ["eval", other], ["click", "#log-out"]]
+    steps += [["wait", "!!document.querySelector('[role=alert]')"], ["eval", said], ["axe"]]
+    steps += [["eval", "location.pathname"], ["reload"], ["click", "#log-out"], ["wait", "location.search.length > 0"]]
+    steps += [["eval", "document.querySelector('.note[role=status]:not([hidden])').textContent"]]
+    found = [r for r in place.visit(place.annotator, *steps)["results"] if r is not None]
+    assert found[:1] + found[2:4] == [204, [], "/people"]
+    assert found[1].startswith("Somebody has logged in here since")
+    assert found[4].startswith("You are logged out")
+
+
 def kept_entries() -> str:
     """What the outbox holds, as a script reads it."""
     return """new Promise((resolve) => {
@@ -371,6 +419,44 @@ def test_a_project_by_dropping_a_file(place: Place, tmp_path: Path) -> None:
     assert owner.send("POST", "/v1/projects", {"project": "x", "settings": settings | {"budget": -1}})[0] == 422
     annotator = visit(place.server, place.folder, place.annotator)
     assert annotator.page("/new")[0] == 404
+
+
+def test_a_file_that_was_cut_off_is_sent_on_and_its_costs_are_changed_on_the_page(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "calls.csv"
+    lines = [f"{i},{'late' if i % 5 == 0 else 'good'}" for i in range(1203)]
+    file.write_text("\n".join(["seconds,label", *lines]) + "\n")
+    cut = """window.fetch = ((real) => {
+      let batches = 0;
+      return (url, options) => {
+        if (!String(url).endsWith('/batch') || ++batches !== 2) return real(url, options);
+        return Promise.resolve(Response.json({error: 'x', message: 'made up.'}, {status: 413}));
+      };
+    })(fetch)"""
+    said = "document.getElementById('said').innerText.includes('%s')"
+    dear = "[aria-label='is late, decided good']"
+    steps = [["goto", "/new"], ["upload", "#file", str(file)], ["wait", "!document.getElementById('form').hidden"]]
+    steps += [["choose", "#columns select", "shown"], ["choose", "#target", ""], ["choose", "#target", "label"]]
+    steps += [["eval", "document.querySelector('#columns select').value"], ["choose", "#columns select", "number"]]
+    steps += [["fill", dear, ""], ["click", "#make"], ["eval", "document.activeElement.getAttribute('aria-label')"]]
+    steps += [
+        ["fill", dear, "10"],
+        ["eval", cut],
+        ["click", "#make"],
+        ["wait", said % "not all rows are sent: made up"],
+    ]
+    steps += [["axe"], ["eval", "document.getElementById('make').textContent"], ["click", "#make"]]
+    steps += [
+        ["wait", said % "1,203 rows decided"],
+        ["goto", "/p/calls/settings"],
+        ["fill", "[name='costs.1.0']", "7.125"],
+    ]
+    steps += [["click", "#settings button"], ["wait", "document.getElementById('saved').innerText.includes('costs')"]]
+    found = [r for r in place.visit(place.owner, *steps, ["axe"])["results"] if r is not None]
+    assert found == ["shown", "is late, decided good", [], "Send the rest", []]
+    owner = visit(place.server, place.folder, place.owner)
+    assert owner.send("GET", "/v1/calls/settings")[2]["settings"]["costs"] == [[0, 1], [7.125, 0]]
+    rows = [json.loads(line)["row"] for line in owner.send("GET", "/v1/calls/export.jsonl")[2].splitlines()]
+    assert rows == [{"seconds": i} for i in range(1203)]
 
 
 def test_the_label_page_is_small(place: Place) -> None:

@@ -58,6 +58,7 @@ from .model_desk import ModelDesk
 
 PAGE = 1000  # rows of a page at most
 LONGEST_WAIT = 60  # seconds
+LOOK_EVERY = 1.0  # seconds between two looks whether the service is being stopped
 MOST_QUESTIONS = 20
 MOST_ERASED = 1000  # rows in one request
 MOST_LOOKED_AT = 1000  # of the open ones, for those that nobody holds
@@ -314,7 +315,9 @@ class Api:
         if wait and self.runtime.snapshot(grant.slug).seq <= after:
             ends = self.runtime.clock_ends(wait)
             while self.runtime.snapshot(grant.slug).seq <= after and (left := ends()) > 0:
-                await self.runtime.next_commit(left)
+                if self.runtime.stopping():
+                    break
+                await self.runtime.next_commit(min(left, LOOK_EVERY))
         sql = (
             "SELECT seq, kind, at, item, actor, body, chain FROM event"
             " WHERE project = ? AND seq > ? ORDER BY seq LIMIT ?"

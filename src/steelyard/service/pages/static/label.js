@@ -12,7 +12,7 @@ const outbox = new Outbox(given);
 
 let queue = [], current = null, began = 0, everything = false, counts = given;
 let saved = 0, lost = 0, message = "", wrong = false, fetching = null, timer = 0, stopped = false, redo = null;
-let moved = performance.now(), paused = false;
+let moved = performance.now(), paused = false, keeps = true; // whether this browser can keep answers
 const answered = new Set(); // items of this page that must not be asked again, whatever comes late
 const history = []; // what was answered since the page was loaded, with its row, so that it can be shown again
 
@@ -123,12 +123,14 @@ function next() {
 
 // Everything one may hold, the oldest first; what is shown now stays, so that no press meets another question.
 function refill() {
+  if (!keeps) return Promise.resolve(false);
   if (!fetching) fetching = fetchQuestions().finally(() => (fetching = null));
   return fetching;
 }
 
 async function fetchQuestions() {
   clearTimeout(timer);
+  let reached = true;
   try {
     const said = await send("POST", `${path}/questions/next`, { count: FETCH });
     if (said) {
@@ -142,9 +144,11 @@ async function fetchQuestions() {
     if (current === null && queue.length) next();
     else drawCounts();
   } catch (error) {
+    reached = false;
     failed(error);
   }
   timer = setTimeout(() => { if (!document.hidden && !idle()) refill(); }, current === null ? LOOK_AGAIN : RENEW);
+  return reached;
 }
 
 // Somebody who has gone holds no questions: after a while without a move nothing is fetched or held any longer.
@@ -187,10 +191,19 @@ function answer(label) {
   history.push({ question: current, label, answer: null });
   answered.add(current.item);
   message = "";
-  outbox.answer(current.item, label, seconds).catch(() => {
+  const { item } = current;
+  outbox.answer(item, label, seconds).catch(() => {
+    answered.delete(item); // it is asked again
+    forget(item);
     say("This browser cannot keep answers; nothing was saved. Leave private mode, or free some space.", true);
   });
   next();
+}
+
+function forget(item) {
+  const at = history.findIndex((one) => one.question.item === item);
+  if (at >= 0) history.splice(at, 1);
+  drawAnswers();
 }
 
 function undo() {
@@ -212,7 +225,7 @@ function act(action) {
   else if (action === "all") everything = !everything, drawItem();
   else if (action === "guide") given.guide && show($("guide"));
   else if (action === "map") show($("keys"));
-  else if (action === "renew") say("Fetched anew."), refill();
+  else if (action === "renew") refill().then((reached) => { if (!stopped) say(reached ? "Fetched anew." : "The service cannot be reached; the questions at hand stay."); });
 }
 
 // A closed dialog gives the focus back to what had it, but not to the page itself: keys would go to a field one cannot see.
@@ -253,7 +266,7 @@ outbox.addEventListener("saved", ({ detail: { entry, said } }) => {
   drawSaid();
 });
 outbox.addEventListener("retracted", ({ detail: { entry } }) => {
-  saved -= 1;
+  saved = Math.max(0, saved - 1); // the answer may have been saved before this page was loaded
   send("POST", `${path}/questions/${entry.item}/renew`).catch(() => null); // keep it in hand
   drawSaid();
 });
@@ -267,10 +280,11 @@ outbox.addEventListener("refused", ({ detail: { entry, error } }) => {
     lost += 1;
     say(`${entry.item} was settled by others.`);
   } else say(`Refused: ${error.message}`, true);
-  const at = history.findIndex((one) => one.question.item === entry.item);
-  if (at >= 0) history.splice(at, 1);
-  drawAnswers();
+  forget(entry.item);
 });
 
 draw();
-outbox.open().catch(() => say("This browser cannot keep answers (private mode?). Nothing can be labelled here.", true)).then(refill);
+outbox.open().then(refill, () => {
+  keeps = false;
+  $("empty-said").textContent = "This browser cannot keep answers (private mode?). Nothing can be labelled here.";
+});

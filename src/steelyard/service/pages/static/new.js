@@ -1,11 +1,11 @@
 // A project from a CSV file: guess its columns, ask what only a person knows, make it, send the rows.
 import { records, sample, value } from "./csv.js";
-import { make, send } from "./session.js";
+import { make, send, wordsOf } from "./session.js";
 
 const $ = (id) => document.getElementById(id);
 const KINDS = ["number", "category", "text", "url", "shown", "ignored"];
 const SAMPLE = 4_000_000, BATCH = 500, MOST_FILE = 200_000_000;
-let text = "", guessed = [], digest = "", name = "";
+let text = "", guessed = [], digest = "", name = "", made = null;
 
 function say(place, words, bad = false) {
   $(place).textContent = words;
@@ -15,7 +15,11 @@ function say(place, words, bad = false) {
 // -- the file ----------------------------------------------------------------------------------------------------
 
 async function take(file) {
-  $("form").hidden = true;
+  $("form").hidden = $("made").hidden = $("sending").hidden = true;
+  made = null;
+  $("make").disabled = false;
+  $("make").textContent = "Make the project";
+  say("said", "");
   if (!file) return;
   if (file.size > MOST_FILE) return say("file-said", "The file is larger than 200 MB: make the project from its head, then use steelyard service push.", true);
   say("file-said", `Reading ${file.name}…`);
@@ -32,7 +36,7 @@ async function take(file) {
     $("form").hidden = false;
     $("target").focus();
   } catch (error) {
-    say("file-said", error.name === "TypeError" && !error.status ? "The file must be UTF-8 text, and the service within reach." : error.message, true);
+    say("file-said", error.name === "TypeError" && !error.status ? "The file must be UTF-8 text, and the service within reach." : wordsOf(error), true);
   }
 }
 
@@ -66,8 +70,9 @@ function aim() {
   else if (!$("classes").value) $("classes").value = "no\nyes";
   for (const choice of $("columns").querySelectorAll("select")) {
     const its = guessed[Number(choice.dataset.index)];
-    if (its.name === $("target").value || its.name === $("id").value) choice.value = "ignored";
-    else if (choice.value === "ignored" && its.kind !== "ignored") choice.value = its.kind;
+    const taken = its.name === $("target").value || its.name === $("id").value;
+    if (taken && choice.value !== "ignored") choice.dataset.before = choice.value, choice.value = "ignored";
+    else if (!taken && choice.dataset.before) choice.value = choice.dataset.before, delete choice.dataset.before;
   }
   classes();
 }
@@ -85,7 +90,7 @@ function classes() {
   const head = make("tr", {}, make("td", {}), ...all.map((one) => make("th", { scope: "col", dir: "auto" }, `decided ${one}`)));
   const lines = all.slice(0, 50).map((truth, i) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, `is ${truth}`), ...all.map((said, k) => {
     const kept = old[i] && Number.isFinite(old[i][k]) ? old[i][k] : Number(i !== k);
-    return make("td", {}, make("input", { type: "number", min: "0", step: "any", value: kept, "aria-label": `is ${truth}, decided ${said}` }));
+    return make("td", {}, make("input", { type: "number", min: "0", max: "1000000000000", step: "any", required: true, value: kept, "aria-label": `is ${truth}, decided ${said}` }));
   })));
   $("costs").replaceChildren(make("thead", {}, head), make("tbody", {}, ...lines));
 }
@@ -109,20 +114,25 @@ function settings() {
 }
 
 async function begin() {
-  const project = $("slug").value.trim(), chosen = settings();
   $("make").disabled = true;
   try {
-    await send("POST", "/v1/projects", { project, settings: chosen });
+    if (!made) await create($("slug").value.trim(), settings());
+    if ($("send-rows").checked) await push(made.project, made.columns);
+    $("to-label").focus();
   } catch (error) {
+    say("said", `${made ? `Project ${made.project} is made, but not all rows are sent: ` : ""}${wordsOf(error)}`, true);
+    if (made) $("make").textContent = "Send the rest"; // under the same keys: what was decided is not decided again
     $("make").disabled = false;
-    return say("said", error.message, true);
   }
+}
+
+async function create(project, chosen) {
+  await send("POST", "/v1/projects", { project, settings: chosen });
+  made = { project, columns: chosen.columns };
   $("to-label").href = `/p/${project}/label`;
   $("to-owner").href = `/p/${project}`;
   $("made").hidden = false;
   say("said", `Project ${project} is made.`);
-  if ($("send-rows").checked) await push(project, chosen.columns);
-  $("to-label").focus();
 }
 
 // Batches under keys of the file's own digest: sent twice, they count once.
@@ -138,7 +148,6 @@ async function push(project, columns) {
       return named < 0 ? { row } : { row, id: cells[named] };
     });
     const said = await retried(() => send("POST", `/v1/${project}/decide/batch`, { rows: sent }, { "Idempotency-Key": `${digest}-${at}` }));
-    if (!said) return say("said", "The service cannot be reached. Load the page and send the file again with steelyard service push: what was decided stays.", true);
     for (const one of said) if (one.error) refused += 1, first ||= one.message;
     $("sending").value = Math.min(1, (at + BATCH) / rows.length);
   }
@@ -147,15 +156,14 @@ async function push(project, columns) {
 }
 
 async function retried(act) {
-  for (let pause = 500; pause < 20000; pause *= 2) {
+  for (let pause = 500; ; pause *= 2) {
     try {
       return await act();
     } catch (error) {
-      if (error.status && ![429, 503].includes(error.status)) throw error;
+      if ((error.status && ![429, 503].includes(error.status)) || pause > 16000) throw error;
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
-  return null;
 }
 
 $("file").addEventListener("change", () => take($("file").files[0]));
@@ -169,5 +177,5 @@ $("budget").addEventListener("input", pace);
 $("expected").addEventListener("input", pace);
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  begin().catch((error) => say("said", error.message, true));
+  begin();
 });

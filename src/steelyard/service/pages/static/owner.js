@@ -1,4 +1,5 @@
 // The owner page: the words of the feed are put where they belong; the feed is closed while the tab is hidden.
+import { amount, banded, digits } from "./amounts.js";
 import { make, send } from "./session.js";
 
 const place = document.getElementById("owner");
@@ -9,6 +10,8 @@ let seq = Number(place.dataset.seq);
 let feed = null;
 let heard = Date.now();
 let chart = null;
+let pause = 1000; // before a feed that was refused is tried again
+let ended = false;
 
 function show(live) {
   seq = live.events;
@@ -38,10 +41,28 @@ function fill(id, lines, classes) {
 }
 
 function open() {
-  if (feed || document.hidden) return;
+  if (feed || document.hidden || ended) return;
   feed = new EventSource(`/v1/${slug}/live?after=${seq}`);
   feed.addEventListener("live", (event) => show(JSON.parse(event.data)));
-  feed.addEventListener("open", () => { heard = Date.now(); });
+  feed.addEventListener("open", () => { heard = Date.now(), pause = 1000; });
+}
+
+// A feed that was refused tells no reason: another request does.
+async function refused() {
+  close();
+  try {
+    await send("GET", `/v1/${slug}/summary`);
+  } catch (error) {
+    if ([401, 403, 404].includes(error.status)) return end(error.status);
+  }
+  setTimeout(open, pause);
+  pause = Math.min(30000, 2 * pause);
+}
+
+function end(status) {
+  ended = true;
+  if (status !== 401) state.textContent = "this project is not yours to see any more";
+  else state.replaceChildren("you are logged out; ", make("a", { href: `/login?next=${encodeURIComponent(location.pathname)}` }, "log in again"));
 }
 
 function close() {
@@ -57,11 +78,12 @@ addEventListener("pagehide", close);
 addEventListener("pageshow", open);
 
 function tell() {
+  if (ended) return;
   const broken = !feed || feed.readyState !== EventSource.OPEN;
   const seconds = Math.round((Date.now() - heard) / 1000);
   const text = broken ? "no connection; trying again" : seconds < 3 ? "live" : `no news for ${seconds} s`;
   if (state.textContent !== text) state.textContent = text;
-  if (feed && feed.readyState === EventSource.CLOSED) { close(); open(); }
+  if (feed && feed.readyState === EventSource.CLOSED) refused();
 }
 
 // -- the curve ------------------------------------------------------------------------------------------------------
@@ -76,8 +98,8 @@ function options(width) {
   return {
     width,
     height: 240,
-    scales: { x: { time: false }, y: { range: (u, low, high) => [0, Math.max(high * 1.1, 0.1)] } },
-    axes: [{ ...axis, label: "rows", labelSize: 20 }, axis],
+    scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 0.1] } },
+    axes: [{ ...axis, label: "rows", labelSize: 20 }, { ...axis, size: (u, shown) => 24 + 8 * Math.max(3, ...(shown || []).map((one) => one.length)) }],
     cursor: { drag: { x: false, y: false } },
     legend: { show: false },
     series: [
@@ -107,8 +129,9 @@ async function draw() {
     return;
   }
   const last = curve.rows.length - 1;
+  const places = digits(curve.low[last], curve.high[last]);
   const waiting = curve.waiting ? ` ${count(curve.waiting)} later rows still wait for labels.` : "";
-  said.textContent = `The cost a row of all rows up to each point (line), its nominal 95% band (shaded) and the cheapest constant answer (dashed): ${curve.cost[last].toFixed(2)} at row ${count(curve.rows[last])} against ${curve.constant[last].toFixed(2)}.${waiting}`;
+  said.textContent = `The cost a row of all rows up to each point (line), its nominal 95% band (shaded) and the cheapest constant answer (dashed): ${amount(curve.cost[last], places)} at row ${count(curve.rows[last])} against ${amount(curve.constant[last], places)}.${waiting}`;
   const columns = [curve.rows, curve.cost, curve.low, curve.high, curve.constant];
   if (chart) chart.setData(columns);
   else {
@@ -116,12 +139,10 @@ async function draw() {
     chart = new uPlot(options(Math.max(240, target.clientWidth)), columns, target);
   }
   table.hidden = false;
-  table.querySelector("tbody").replaceChildren(...curve.rows.map((row, n) => make("tr", {}, ...columns.map((column, k) => make("td", { class: "num" }, k ? column[n].toFixed(3) : count(row))))));
+  table.querySelector("tbody").replaceChildren(...curve.rows.map((row, n) => make("tr", {}, ...columns.map((column, k) => make("td", { class: "num" }, k ? amount(column[n], places + 1) : count(row))))));
 }
 
 // -- what if, and whether rows are still what they were -------------------------------------------------------------
-
-const band = (one, shown) => (one.value === null ? one.reason : `${shown(one.value)} (${shown(one.low)} to ${shown(one.high)})`);
 
 const form = document.getElementById("what-if");
 if (form) {
@@ -130,8 +151,10 @@ if (form) {
     const said = document.getElementById("if-said");
     try {
       const made = await send("GET", `/v1/${slug}/whatif?${new URLSearchParams(new FormData(form))}`);
-      const saved = made.saved.value === null ? "" : `; saved ${band(made.saved, (value) => `${(100 * value).toFixed(0)}%`)}`;
-      said.textContent = `Cost a row ${band(made.cost, (value) => value.toFixed(2))}${saved}. First ${count(made.rounds)} rows, nominal 95%, ${made.note}.`;
+      const saved = made.saved.value === null ? "" : `; saved ${banded(made.saved, (value) => `${amount(100 * value, 0)}%`)}`;
+      const cost = made.cost.value === null ? `No number: ${made.cost.reason}` : `Cost a row ${banded(made.cost)}${saved}`;
+      said.classList.remove("quiet");
+      said.textContent = `${cost}. First ${count(made.rounds)} rows, nominal 95%, ${made.note}.`;
     } catch (error) {
       said.textContent = error.status ? error.message : "The service cannot be reached.";
     }
@@ -160,4 +183,4 @@ open();
 draw();
 look();
 setInterval(tell, 1000);
-setInterval(() => { if (!document.hidden) { draw(); look(); } }, CURVE_EVERY);
+setInterval(() => { if (!document.hidden && !ended) { draw(); look(); } }, CURVE_EVERY);

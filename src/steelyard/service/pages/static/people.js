@@ -1,5 +1,5 @@
 // People: one's own password; for an owner of the service everybody's roles and links.
-import { send } from "./session.js";
+import { send, wordsOf } from "./session.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ function listen(element, kind, act, said) {
       await act(event);
     } catch (error) {
       said.classList.add("bad");
-      said.textContent = error.message;
+      said.textContent = wordsOf(error);
     }
   });
 }

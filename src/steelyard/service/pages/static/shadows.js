@@ -1,6 +1,7 @@
 // The models of a project that do not decide: what each would have cost; its owner begins, ends and promotes them, and
 // may have a frozen model decide.
-import { make, send } from "./session.js";
+import { amount, banded } from "./amounts.js";
+import { make, send, wordsOf } from "./session.js";
 
 const body = document.getElementById("shadows");
 const said = document.getElementById("shadows-said");
@@ -9,13 +10,12 @@ const place = `/v1/${body.dataset.slug}`;
 const EVERY = 10000;
 let known = { shadows: [], most: 0 };
 
-const signed = (value) => (value < 0 ? "\u2212" : "") + Math.abs(value).toFixed(3);
+const signed = (value, places) => amount(value, places).replace("-", "\u2212");
 const number = (value) => value.toLocaleString("en");
 
 function difference(one) {
   if (one.ended) return "ended: its weights have left the range of numbers";
-  const { value, low, high, reason } = one.difference;
-  return value === null ? reason : `${signed(value)} (${signed(low)} to ${signed(high)})`;
+  return banded(one.difference, signed);
 }
 
 function acts(one) {
@@ -45,8 +45,8 @@ async function look() {
   try {
     known = await send("GET", `${place}/shadows`);
     show();
-  } catch {
-    return; // the page says by itself that there is no connection
+  } catch (error) {
+    if (error.status === 401) clearInterval(looking); // the page says so by itself, and that there is no connection
   }
 }
 
@@ -57,7 +57,7 @@ async function act(path, sent, done, method = "POST", headers = {}) {
     said.textContent = done;
     await look();
   } catch (error) {
-    said.textContent = error.status ? error.message : "The service cannot be reached. Nothing was changed.";
+    said.textContent = wordsOf(error);
   }
 }
 
@@ -81,5 +81,5 @@ if (model) {
   });
 }
 
+const looking = setInterval(look, EVERY);
 look();
-setInterval(look, EVERY);
