@@ -294,6 +294,19 @@ def test_events_wait_for_news(served):
     assert [e["kind"] for e in found[0][2]["events"]] == ["decide"]
 
 
+def test_who_waits_for_news_is_answered_when_the_service_stops(folder):
+    """Else a stop lasts until it gives its followers up, and cuts them."""
+    tokens, found = make_service(folder), []
+    with ThreadedServer(folder) as server:
+        path = "/v1/p/events?after=1&wait=60"
+        waiting = threading.Thread(target=lambda: found.append(call(server.url, "GET", path, token=tokens["reader"])))
+        waiting.start()
+        while not server.service.server.server_state.tasks:
+            time.sleep(0.01)
+    waiting.join(60)
+    assert (found[0][0], found[0][2]) == (200, {"events": [], "after": 1})
+
+
 def test_a_backup_under_load_is_restored_whole(served, capsys):
     server, tokens, folder = served
     stop = threading.Event()

@@ -178,6 +178,26 @@ def test_a_stale_leader_writes_nothing(postgres):
     second.close()
 
 
+def test_a_text_with_a_zero_is_unknown_and_ends_nothing(postgres):
+    """PostgreSQL takes none, and the writer takes an error of its store for the end."""
+    url = postgres.database()
+    tokens = make_service(url)
+    server = ServerProcess(url, free_port(), extra=EXTRA)
+    assert server.start()
+    try:
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.url}
+        assert call(server.url, "POST", "/login", body=b"name=a%00&password=b", headers=form)[0] == 401
+        key = {"Idempotency-Key": "1"}
+        erased = call(server.url, "POST", "/v1/p/erase", token=tokens["owner"], body={"ids": ["a\0"]}, headers=key)
+        assert (erased[0], erased[2]["error"]) == (409, "unknown_item")
+        role = {"project": "a\0", "role": "reader"}
+        assert call(server.url, "POST", "/v1/people/1/role", token=tokens["desk"], body=role)[0] == 422
+        assert call(server.url, "GET", "/v1/p/summary", token=tokens["reader"])[0] == 200
+    finally:
+        server.kill(signal.SIGTERM)
+        server.close()
+
+
 def test_a_failed_transaction_is_not_taken_for_a_commit(postgres):
     store = open_place(postgres.database())
     store.begin()
