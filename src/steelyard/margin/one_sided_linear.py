@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from ..validation.values import check_count, check_flag, check_number, invalid
 from .one_sided import SIDED, read_sided
 from .path import Floats
 
-_LARGEST = 1e150  # of a feature: L-BFGS squares them
+_LARGEST = 1e150  # of a feature or a target: L-BFGS squares them
 
 
 class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,7 +36,7 @@ class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
     fit_intercept : bool
         Learn b; it is not regularised.
     tol : float
-        Largest entry of the gradient over the summed weights, > 0.
+        Largest entry of the gradient over the summed weights, > 0, where the largest target is between 1 and 2.
     max_iter : int
         Steps.
 
@@ -74,6 +75,10 @@ class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
             if (largest := float(abs(rows).max())) > _LARGEST:
                 raise invalid("X", f"stay within {_LARGEST:g} of zero, so that squares are finite", largest)
             target, sides, weight = read_sided(rows, y, side, sample_weight)
+            if (largest := float(np.abs(target).max())) > _LARGEST:
+                raise invalid("y", f"stay within {_LARGEST:g} of zero, so that squares are finite", largest)
+            unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest > 0 else 1.0  # a power of two rounds nothing
+            target = target / unit
             lam, tol = check_number("lam", self.lam, above=0), check_number("tol", self.tol, above=0)
             steps, constant = check_count("max_iter", self.max_iter), check_flag("fit_intercept", self.fit_intercept)
             total = max(float(weight.sum()), 1e-300)
@@ -95,8 +100,8 @@ class OneSidedLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
                     ConvergenceWarning,
                     stacklevel=2,
                 )
-            self.coef_, self.intercept_ = found.x[:-1], float(found.x[-1])
-            self.n_iter_, self.objective_ = int(found.nit), float(found.fun) * total
+            self.coef_, self.intercept_ = unit * found.x[:-1], unit * float(found.x[-1])
+            self.n_iter_, self.objective_ = int(found.nit), float(found.fun) * total * unit**2
         return self
 
     def predict(self, X: MatrixLike) -> Floats:

@@ -217,7 +217,7 @@ def mistake_bound(
     Theorem 2: E[c- FN + c+ FP] <= E[sum of max(0, c- + R^2 / 2 - u.x) over the positive rows and of
     max(0, c+ + R^2 / 2 + u.x) over the negative ones] + \\|u\\|^2 / 2, where R is the longest row. The margins and
     alpha of the paper are factors of u, and this is their best choice. QS is the case c+ = c- = c, where the mistakes
-    of Theorem 1 are those of this bound over c. Rounds after the last label do not count: nothing is queried there.
+    of Theorem 1 are those of this bound over c. Rounds in which the budget allows no query do not count.
 
     Parameters
     ----------
@@ -253,9 +253,8 @@ def mistake_bound(
     n = len(as_column(y))
     mistakes, within = np.zeros(n), np.zeros(n)
     for run in range(count):
-        _, rows, sign, score, queried = _pass(clone(model).set_params(seed=int(model.seed) + run), X, y)
-        limit = Budget.of(model.budget).limit
-        live = np.concatenate([[0], np.cumsum(queried)[:-1]]) < limit
+        _, rows, sign, score, chance = _pass(clone(model).set_params(seed=int(model.seed) + run), X, y)
+        live = chance > 0  # by these rules wherever the budget allows a query
         tie = score == 0 if model.update.tie == "margin" else (score == 0) & (sign < 0)
         wrong = (sign * score < 0) | tie
         mistakes += live * wrong * np.where(sign > 0, c_neg, c_pos) / count
@@ -327,11 +326,11 @@ def _gradient_pass(model: OnlineClassifier, X: Any, y: Any) -> tuple[GradientPas
     return GradientPass(rows, sign, weight, score, at, update.eta, isinstance(update, CSOGD1)), fitted
 
 
-def _pass(model: OnlineClassifier, X: Any, y: Any) -> tuple[OnlineClassifier, LinearRows, Floats, Floats, Any]:
+def _pass(model: OnlineClassifier, X: Any, y: Any) -> tuple[OnlineClassifier, LinearRows, Floats, Floats, Floats]:
     trace = model.run(X, y)
     rows = LinearRows(check_stream_rows(model, X, reset=False), bool(model.fit_intercept))
     sign = np.where(is_positive(as_column(y), model.classes_), 1.0, -1.0)
-    return model, rows, sign, np.asarray(trace.score), trace.queried
+    return model, rows, sign, np.asarray(trace.score), np.asarray(trace.query_probability)
 
 
 def _comparator(given: ArrayLike | None, width: int, objective: Objective, start: Floats | None = None) -> Floats:

@@ -103,13 +103,17 @@ def tune_stream(
     share = check_number("validation", validation, above=0, below=1)
     count, seed = check_count("runs", runs), check_count("random_state", random_state, at_least=0)
     points, labels = list(ParameterGrid(grid)), np.asarray(y)
+    if any("seed" in point for point in points):
+        raise invalid("grid", "leave out the seed", grid, "It is that of random_state and the run.")
     check_same_length(X=X, y=labels)
     cut = round(share * len(labels))
     if not points or not 0 < cut < len(labels):
         raise invalid("validation", "leave rows on both sides", validation)
     order = np.random.default_rng(seed).permutation(len(labels))
     known, rest = order[:cut], order[cut:]
-    classes = np.unique(labels[known])
+    classes = np.unique(labels)  # also those that are too rare for the validation part
+    if measure == "f1" and len(classes) > 2:
+        raise invalid("measure", "be 'g_mean' or 'mean_cost' with more than two classes", measure)
     orders = [known[np.random.default_rng([seed, run]).permutation(cut)] for run in range(count)]
     given: dict[str, Any] = {"classes": classes, "costs": estimator.costs if lower else None}
 

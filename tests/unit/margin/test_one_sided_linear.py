@@ -50,3 +50,16 @@ def test_the_reduction_takes_it() -> None:
 def test_settings_that_cannot_be_are_refused(params: dict) -> None:  # type: ignore[type-arg]
     with pytest.raises(InvalidInputError, match=f"{next(iter(params))} must"):
         OneSidedLinearRegressor(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-5, 1e6, 1e140])
+def test_the_unit_of_the_targets_does_not_matter(unit: float) -> None:
+    plain = OneSidedLinearRegressor().fit(X, Y, side=SIDE)
+    model = OneSidedLinearRegressor().fit(X, unit * Y, side=SIDE)
+    np.testing.assert_allclose(model.predict(X) / unit, plain.predict(X), atol=1e-5)
+    assert model.objective_ / unit / unit == pytest.approx(plain.objective_, rel=1e-6)
+
+
+def test_targets_whose_squares_overflow_are_named() -> None:
+    with pytest.raises(InvalidInputError, match=r"y must stay within 1e\+150 of zero"):
+        OneSidedLinearRegressor().fit(X, 1e200 * Y)

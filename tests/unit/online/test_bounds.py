@@ -134,6 +134,14 @@ def test_expected_mistakes_keep_the_bound(seed: int, c_pos: float, c_neg: float,
     assert mistake_bound(model, X, y, runs=5).holds
 
 
+def test_rounds_that_a_rate_leaves_out_do_not_count() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 5))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    model = OnlineClassifier(Perceptron("margin"), query=AskAsymmetric(0.5, 1.0), budget=0.02)
+    assert mistake_bound(model, X, (X[:, 0] > 0).astype(int), runs=3).holds
+
+
 def test_the_symmetric_query_is_a_case_of_the_asymmetric_one() -> None:
     X, y = random_rows(2)
     one = mistake_bound(OnlineClassifier(Perceptron("margin"), query=AskSymmetric(0.3)), X, y, runs=3)

@@ -6,6 +6,7 @@ from steelyard import (
     AskFirst,
     InvalidInputError,
     OnlineClassifier,
+    OnlineCostClassifier,
     Perceptron,
     f_score,
     tune_stream,
@@ -73,3 +74,21 @@ def test_rules_themselves_can_be_chosen_and_the_estimator_stays_as_it_was() -> N
 def test_bad_input_is_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         tune_stream(MODEL, GRID, X, Y, **given)  # type: ignore[arg-type]
+
+
+def test_many_classes_are_told_how_to_be_measured() -> None:
+    labels = np.arange(120) % 3
+    with pytest.raises(InvalidInputError, match="measure must be 'g_mean' or 'mean_cost' with more than two classes"):
+        tune_stream(OnlineCostClassifier(), {"fit_intercept": [True]}, X, labels)
+    with pytest.raises(InvalidInputError, match="grid must leave out the seed"):
+        tune_stream(MODEL, {"seed": [1, 2]}, X, Y)
+
+
+def test_a_class_too_rare_for_the_validation_part_is_one() -> None:
+    rest = np.random.default_rng(0).permutation(120)[80:]
+    labels = np.arange(120) % 2
+    labels[rest[0]] = 2
+    found = tune_stream(
+        OnlineCostClassifier(), {"fit_intercept": [True, False]}, X, labels, runs=1, measure="mean_cost"
+    )
+    assert found.best_estimator_.classes_.tolist() == [0, 1, 2]

@@ -5,6 +5,7 @@ Tested in ``tests/unit/margin/ldm/test_estimator.py``.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ from ..kernels import gram_of
 from .balance import recalls
 from .dual import Examples, Floats
 from .estimator import CSLDMClassifier
-from .inputs import GramRows, Ready, overflow_named, read_examples, read_fit, training_rows, with_constant
+from .inputs import GramRows, Ready, overflow_named, read_examples, read_fit, training_rows, two_classes, with_constant
 
 RHOS = tuple(np.linspace(0.0, 1.0, 21).tolist())
 RHO = {  # what the parameters of these curves mean, for ``documented``
@@ -120,6 +121,11 @@ def rho_curves(
     """
     if model.solver == "asgd":
         raise invalid("solver", "have a dual to sweep", model.solver, "Use 'auto'.")
+    if len(rhos) == 0:
+        raise invalid("rhos", "hold at least one value", rhos)
+    if X_test is not None and y_test is None:
+        raise invalid("y_test", "be given with X_test", y_test)
+    model = copy.copy(model)  # what is known of the columns belongs to the caller's
     ready = read_fit(model, X, y, None, None)
     with overflow_named():
         data = training_rows(ready.rows, ready.spec, ready.solver, model.fit_intercept)
@@ -132,6 +138,7 @@ def rho_curves(
     if X_test is None:
         return RhoCurves(np.asarray(rhos, dtype=np.float64), train)
     rows = check_rows(model, X_test, reset=False, dtype=np.float64)
+    two_classes(y_test, ready.classes)
     truth = read_examples(model, rows, y_test, ready.classes, None, None)
     if isinstance(data, GramRows):
         alpha = problem.coefficients(np.stack([s.nu for s in found], axis=1))

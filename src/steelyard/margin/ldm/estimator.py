@@ -338,7 +338,7 @@ class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return check_scores(np.asarray(rows @ self.coef_[0] + self.intercept_[0]))
             scores = np.full(rows.shape[0], self.intercept_[0])
             step = max(1, DECIDE_AT_ONCE // max(1, len(self.support_)))
-            for start in range(0, len(scores), step):
+            for start in range(0, len(scores) if len(self.support_) else 0, step):
                 scores[start : start + step] += self._kernel_to_support(rows[start : start + step]) @ self.dual_coef_
         return check_scores(scores)
 

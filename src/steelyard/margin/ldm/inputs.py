@@ -79,7 +79,7 @@ def overflow_named() -> Iterator[None]:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
             yield
-        except np.linalg.LinAlgError as error:
+        except (np.linalg.LinAlgError, OverflowError) as error:
             raise _outgrown() from error
 
 

@@ -12,6 +12,7 @@ from steelyard import (
     CostsError,
     CSLDMClassifier,
     CSLDMClassifierCV,
+    DivergedError,
     InvalidInputError,
     MarginDisplay,
     RhoCurveDisplay,
@@ -300,3 +301,41 @@ def test_a_part_that_cannot_be_used_changes_nothing(data):
     model.partial_fit(X[:, :1], y, classes={*y})
     with pytest.raises(InvalidInputError, match="classes must stay"):
         model.partial_fit(X[:, :1], y, classes=["other", "others"])
+
+
+def test_curves_leave_the_model_and_its_columns_alone(data):
+    X, y = data
+    model = CSLDMClassifier(C=10.0).fit(X, y)
+    before = model.predict(X)
+    rho_curves(model, X[:, :1], y, rhos=[0.0])
+    assert (model.predict(X) == before).all()
+    fresh = CSLDMClassifier()
+    rho_curves(fresh, X, y, rhos=[0.0])
+    assert vars(fresh) == vars(CSLDMClassifier())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rhos": []}, "rhos must hold at least one value"),
+        ({"X_test": [[0.0, 0.0]]}, "y_test must be given with X_test"),
+        ({"X_test": [[0.0, 0.0]], "y_test": ["neither"]}, r"y must hold the classes \[.*\]; got 'neither'"),
+    ],
+)
+def test_curves_say_what_is_wrong(data, given, words):
+    X, y = data
+    with pytest.raises(InvalidInputError, match=words):
+        rho_curves(CSLDMClassifier(), X[:, :2], y, **given)
+
+
+@pytest.mark.parametrize("rho", [1e5, -1e5])
+def test_a_rho_beyond_all_numbers_is_an_overflow(data, rho):
+    with pytest.raises(DivergedError, match="objective must stay finite"):
+        CSLDMClassifier(rho=rho).fit(data[0][:60], np.arange(60) < 10)
+
+
+def test_a_kernel_machine_without_support_answers_alike(data):
+    X, y = data
+    model = CSLDMClassifier(C=0.0, lambda1=0.0, lambda2=0.0, kernel="rbf").fit(X, y)
+    assert len(model.support_) == 0
+    assert (model.decision_function(X) == 0).all()
