@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..data import Dataset
+from ..data.columns import is_number
 from ..data.digest import NO_ROWS, rows_digest
 from ..errors import CostsError, StateError
 from ..models.awaited import AwaitedRow, SettledLabel
@@ -315,8 +316,15 @@ def _of_wrong_answers(costs: NDArray[np.float64], truth: NDArray[np.intp]) -> ND
 
 
 def same(label: Any, wanted: Any) -> bool:
-    """Whether labels are equal; the command line knows texts only, so 1 is "1"."""
-    return bool(label == wanted) or (isinstance(wanted, str) and str(label) == wanted)
+    """Whether labels are equal; the command line, and a file of late labels, know texts only: 1 is "1" and "+1"."""
+    if label == wanted:
+        return True
+    if isinstance(label, str) == isinstance(wanted, str):
+        return False
+    text, value = (label, wanted) if isinstance(label, str) else (wanted, label)
+    if isinstance(value, bool):
+        return bool(text.lower() == str(value).lower())  # as JSON has it, or Python
+    return bool(str(value) == text or (isinstance(value, (int, float)) and is_number(text) and float(text) == value))
 
 
 def is_missing(label: Any) -> bool:
