@@ -35,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = zip(X[300 * i : 300 * i + 300], Y[300 * i : 300 * i + 300], strict=True)
         lines = [",".join([*map(repr, map(float, x)), y]) for x, y in rows]
         (made / f"part-{i}.csv").write_text("\n".join(["a,b,c,y", *lines, ""]))
+    (made / "part-1b.csv").write_text("a,b,c,y\n")  # of an hour in which nothing came
     return made
 
 

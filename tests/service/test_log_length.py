@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-import time
+import threading
+from types import SimpleNamespace
 
 import pytest
 from service_bench import made_up, settings_of
@@ -64,18 +65,48 @@ def test_a_reader_holds_it_up_and_nobody_else(folder, writer):
     assert log_pages(folder) < grown + PAGES
 
 
+class Looks(threading.Event):
+    """The pauses of a keeper, which end when the test says so: no commit that a busy disk holds up is a pause."""
+
+    def __init__(self):
+        super().__init__()
+        self.wanted, self.over = threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait(self, timeout=None):
+        self.over.release()
+        self.wanted.acquire()
+        return self.is_set()
+
+    def set(self):
+        super().set()
+        self.wanted.release()
+
+    def look(self):
+        """Have the keeper look once, and wait until it has."""
+        self.over.acquire()
+        self.wanted.release()
+        self.over.acquire()
+        self.over.release()
+
+
 def test_it_is_emptied_when_nobody_writes_and_only_then(folder, writer, monkeypatch):
-    monkeypatch.setattr(lifecycle, "QUIET", 12)  # 2.4 s: a commit that a busy disk holds up for longer would be a pause
+    looks = Looks()
+    monkeypatch.setattr(lifecycle, "threading", SimpleNamespace(Event=lambda: looks, Thread=threading.Thread))
     decide(writer, 300)
     length = log_pages(folder)
-    keeper, end = LogKeeper(writer.store.path), time.monotonic() + 3.5
+    keeper = LogKeeper(writer.store.path)
     lengths = []
-    while time.monotonic() < end:
+    for _ in range(600):
         decide(writer, 1)
+        looks.look()
         lengths.append(log_pages(folder))
     assert min(lengths) >= length > 0  # it has begun anew many times, which leaves its length as it is
-    end = time.monotonic() + 30
-    while log_pages(folder) and time.monotonic() < end:
-        time.sleep(0.1)
-    keeper.stop()
+    for _ in range(lifecycle.QUIET - 1):
+        looks.look()
+    assert log_pages(folder) == lengths[-1]
+    for _ in range(100):  # one that finds the database busy leaves it to the next
+        looks.look()
+        if not log_pages(folder):
+            break
     assert log_pages(folder) == 0
+    keeper.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import signal
@@ -164,9 +165,15 @@ class ServerProcess:
             self._process = None
 
 
+_PORTS = itertools.count(10_000 + os.getpid() * 97 % 20_000)  # below those that the system gives out by itself
+
+
 def free_port() -> int:
-    with contextlib.closing(bind("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])
+    """A port that no connection and no other test gets, while a killed server is started anew on it."""
+    for port in _PORTS:
+        with contextlib.suppress(OSError), contextlib.closing(bind("127.0.0.1", port)):
+            return port
+    raise AssertionError("unreachable")
 
 
 def call(url: str, method: str, path: str, *, token=None, body=None, headers=None):

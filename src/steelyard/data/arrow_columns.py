@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..validation.values import require
-from .columns import Column, encoded, number_column, text_column
+from .columns import EXACT, Column, encoded, number_column, text_column
 from .files import file_error
 
 BLOCK = 1 << 18  # bytes of rows that are filled column by column
-EXACT = 2**53  # whole numbers from there on are no doubles
 
 
 def is_arrow_number(kind: Any) -> bool:

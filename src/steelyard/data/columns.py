@@ -18,6 +18,8 @@ from .dataset import Dataset
 # Possessive, so that a long run of digits followed by something else is refused in linear time.
 NUMBER = re.compile(r"\s*+[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+PLAIN_WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})", re.ASCII)
+EXACT = 2**53  # whole numbers from there on are no doubles
 FRAMES = ("auto", "pandas", "polars", "array")
 
 
@@ -44,7 +46,7 @@ class Column:
         if self.categories is None:
             kinds, codes = np.unique(self.values, return_inverse=True)
             known = kinds[~np.isnan(kinds)]
-            whole = bool((np.abs(known) < 2**53).all()) and bool((known == known.astype(np.int64)).all())
+            whole = bool((np.abs(known) < EXACT).all()) and bool((known == known.astype(np.int64)).all())
             names = np.array(known.astype(np.int64) if whole else known)
             codes = np.where(codes < len(known), codes, -1)
         else:
@@ -55,7 +57,8 @@ class Column:
 
 
 def _label_names(categories: tuple[str, ...]) -> NDArray[Any]:
-    if categories and all(WHOLE.fullmatch(c) for c in categories):
+    """Texts as labels. A code such as 007 stays a text: as a number it would be another label than beside a word."""
+    if categories and all(PLAIN_WHOLE.fullmatch(c) for c in categories):
         return np.array([int(c) for c in categories], dtype=np.int64)
     return np.array(categories, dtype=np.str_)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,24 @@ def split_records(where: str, lines: Iterable[bytes], separator: str, first: int
             raise open_quote(where, quote_line)
     if held:
         yield b"".join(held)
+
+
+def split_row(record: bytes, separator: str) -> tuple[bytes, bytes]:
+    """The first row of a record, and what follows: lines may end in a carriage return alone, and then are one record.
+
+    Parameters
+    ----------
+    record : bytes
+        What :func:`split_records` gave; it has a row.
+    separator : str
+        Of its cells.
+    """
+    if b"\r" not in record.rstrip(b"\r\n"):
+        return record, b""
+    lines = io.StringIO(record.decode("utf-8"), newline="").readlines()
+    rows = csv.reader(lines, delimiter=separator, strict=True)
+    next(row for row in rows if row)
+    return tuple("".join(some).encode() for some in (lines[: rows.line_num], lines[rows.line_num :]))  # type: ignore[return-value]
 
 
 def open_quote(where: str, line: int) -> DataFileError:

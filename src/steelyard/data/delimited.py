@@ -14,7 +14,7 @@ from ..errors import DataFileError
 from ..validation.docstrings import documented
 from ..validation.values import check_count, check_flag, invalid
 from .columns import Column, Table, check_complete_labels, check_frame, check_names, is_number, target_name
-from .csv_records import HeadAndRest, TabbedLines, TextLines, split_records
+from .csv_records import HeadAndRest, TabbedLines, TextLines, split_records, split_row
 from .dataset import READING, Dataset
 from .engines import EngineUnsupported, read_fast
 from .files import Source, file_error, name_of, open_source
@@ -145,9 +145,11 @@ class DelimitedReader:
         if not cells:
             raise self._without_rows()
         names = self._names(cells)
-        head = [] if self.header else [first]
+        head = [first]
         if self.header:
-            self.line += first.count(b"\n") or 1
+            named, behind = split_row(first, self._separator)
+            head = [behind] if behind else []
+            self.line += named.count(b"\n") or 1
         head += islice(records, self.head - len(head))
         self.layout = self._layout(names, head)
         return HeadAndRest(b"".join(head), lines)

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..validation.docstrings import documented
 from ..validation.values import invalid
-from .columns import Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
+from .columns import EXACT, Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
 from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source, short_repr
 
@@ -121,7 +121,7 @@ def _labels(where: str, target: str, part: list[NumberedRecord]) -> NDArray[Any]
     if len(kinds) > 1:
         raise file_error(where, part[0][0], f"labels of one type in field {target} from here on", repr(kinds))
     if kinds == {float}:
-        labels = [int(v) if v is not None and v == int(v) else v for v in labels]
+        labels = [int(v) if isinstance(v, float) and abs(v) < EXACT and v == int(v) else v for v in labels]
     return np.array(labels, dtype=object if None in labels else None)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+import numpy as np
+
 from ..validation.text import printable, safe_cell
 from ..validation.values import invalid, require
 
@@ -122,8 +124,12 @@ class ArrowRows:
         self.schema: Any = None
 
     def write(self, columns: dict[str, Sequence[Any]]) -> None:
-        """Write one chunk."""
-        table = self.arrow.table({name: list(cells) for name, cells in columns.items()}, schema=self.schema)
+        """Write one chunk; where it has no row, arrays tell the types."""
+        found = {
+            name: cells if isinstance(cells, np.ndarray) and not len(cells) else list(cells)
+            for name, cells in columns.items()
+        }
+        table = self.arrow.table(found, schema=self.schema)
         if self.writer is None:
             self.writer, self.schema = self._open(table.schema), table.schema
         self.writer.write_table(table)

@@ -314,9 +314,11 @@ class _StreamJob:
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wide = {"n_features": columns} if isinstance(columns, int) and "n_features" in takes else {}
         numbers = columns if isinstance(columns, tuple) else ()
-        carried = {"nominal": [c for c in _carried(self.options) if c not in numbers]} if "nominal" in takes else {}
+        texts = self.state.encoder.nominal  # also where all of them look like numbers here
+        carried = [*texts, *(c for c in _carried(self.options) if c not in numbers)]
+        nominal = {"nominal": list(dict.fromkeys(carried))} if "nominal" in takes else {}
         rows = check_count("--chunk", self.options.chunk)
-        for chunk in _with_columns(iter_chunks(source, rows=rows, format=kind, **wide, **carried), self.options):
+        for chunk in _with_columns(iter_chunks(source, rows=rows, format=kind, **wide, **nominal), self.options):
             self.digest = rows_digest(self.digest, chunk) if self.options.as_json else self.digest
             table = named_rows(chunk)
             decisions = self.state.predict(table)

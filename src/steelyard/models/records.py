@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._native import gather_numbers
 from ..data import Dataset
-from ..errors import StateError
+from ..errors import InvalidInputError, StateError
 from ..online import RecordHasher, SparseRow, StreamScaler
 from ..validation.arrays import is_sparse
 from ..validation.values import check_choice, invalid
@@ -246,10 +246,19 @@ class RecordEncoder:
         if self.columns is not None and found != self.columns:
             had, now = ((c, ()) if isinstance(c, int) else (len(c), c) for c in (self.columns, found))
             other = next((b for a, b in zip(had[1], now[1], strict=False) if a != b), now[0])
-            raise invalid("columns", f"stay the {had[0]} of the state", other, "Start with another --state.")
-        if self.columns is None:
+            raise other_columns(self.columns, other)
+        if self.columns is not None:
+            self._check_kinds(chunk)
+        else:
             self._check_texts(chunk)
             self._keep(found, tuple(name for name in chunk.features if name in chunk.nominal))
+
+    def _check_kinds(self, chunk: Dataset) -> None:
+        """Raise where a column of numbers holds texts now, or the other way round: it would be another feature."""
+        for name in chunk.features:
+            if (name in chunk.nominal) != (name in self.nominal):
+                kind, now = ("texts", "numbers") if name in self.nominal else ("numbers", "texts")
+                raise invalid(f"column {name!r}", f"hold {kind}, as in the state", now, "Start with another --state.")
 
     def _check_texts(self, chunk: Dataset) -> None:
         for option, names in (("--text", self.text), ("--url", self.url)):
@@ -294,6 +303,20 @@ class RecordEncoder:
         except (KeyError, TypeError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         return made
+
+
+def other_columns(columns: tuple[str, ...] | int | None, got: Any) -> InvalidInputError:
+    """The error for rows that have other columns than those before.
+
+    Parameters
+    ----------
+    columns : tuple of str, int or None
+        Of the encoder.
+    got : object
+        What is there instead.
+    """
+    count = len(columns) if isinstance(columns, tuple) else columns
+    return invalid("columns", f"stay the {count} of the state", got, "Start with another --state.")
 
 
 def _named(X: Any, names: tuple[str, ...]) -> Any:

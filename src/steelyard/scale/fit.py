@@ -129,19 +129,31 @@ def fit_parts(
     if finish is not None:
         check_choice("finish", finish, ("lbfgs",))
     reading_options = options if listed.format == "libsvm" else {**options, "target": target}
+    skip, trees = on_bad_part == "skip", grows_on_a_cluster(model)
+    at_a_time = {
+        "scale": None if scale == "none" else scale,
+        "hash_bits": hash_bits,
+        "lanes": None if lanes == 1 else lanes,
+        "passes": None if passes == 1 else passes,
+        "finish": finish,
+    }
     if sample is not None:
-        return fit_sample(model, listed, reading_options, count=check_count("sample", sample), seed=seed, rows=rows)
-    if grows_on_a_cluster(model):
+        _check_left_out("with sample=", at_a_time | {"costs": costs if trees else spec})
+        listed, unreadable = readable_parts(listed, reading_options) if skip else (listed, [])
+        count = check_count("sample", sample)
+        drawn = fit_sample(model, listed, reading_options, count=count, seed=seed, rows=rows, skip=skip)
+        return _finished(*drawn, unreadable)
+    if trees:
         if spec is not None:
             raise invalid("costs", "be the same for all rows for trees", spec)
+        _check_left_out("for trees", at_a_time | {"on_bad_part": on_bad_part if skip else None})
         found = list(listed.count_labels(**reading_options)) if classes is None else sorted(classes)
         return fit_trees(model, listed, reading_options, found, costs, executor, check_count("rows", rows))
     if not hasattr(model, "partial_fit"):
         hint = "Fit it on a sample: fit_parts(..., sample=1_000_000)."
         raise invalid("estimator", "learn from parts (have partial_fit)", estimator, hint)
     check_lanes(model, check_count("lanes", lanes))
-    listed, unreadable = readable_parts(listed, reading_options) if on_bad_part == "skip" else (listed, [])
-    skip = on_bad_part == "skip"
+    listed, unreadable = readable_parts(listed, reading_options) if skip else (listed, [])
     job = _job(model, listed, reading_options, classes, lanes, passes, check_count("rows", rows), skip)
     begin = first_chunk(listed, job.reading, reading_options)
     encoder = encoder_for(begin, spec, scale, hash_bits)
@@ -162,6 +174,13 @@ def fit_parts(
         if finish == "lbfgs":
             fitted = finish_lbfgs(fitted, folder, job, executor, max_passes=check_count("max_passes", max_passes))
         return _finished(with_encoder(fitted, reader_in(folder)), skipped, unreadable)
+
+
+def _check_left_out(where: str, given: dict[str, Any]) -> None:
+    """Raise where an option would change nothing."""
+    for name, value in given.items():
+        if value is not None:
+            raise invalid(name, f"be left out {where}", value)
 
 
 def _find_scale(folder: WorkFolder, job: Job, executor: Executor | None) -> None:
@@ -273,7 +292,8 @@ def _folder(work: str | os.PathLike[str] | None) -> Iterator[WorkFolder]:
     if work is not None:
         yield WorkFolder(Path(work).absolute())
         return
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as made:
+    # Where a task fails others may still write: what is wrong is said all the same.
+    with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as made:
         yield WorkFolder(made, temporary=True)
 
 

@@ -143,7 +143,7 @@ class WorkFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """The folder for this process alone; for a second one the error names the holder."""
-        owner = self.path / "owner.json"
+        owner = self.path / "_owner.json"
         with ExitStack() as opened:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from ..files import Fields, Node, read_container, reading, write_container
 from ..online import AdaptiveBalanced, OnlineClassifier
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
-from .job import Job, WorkFolder
+from .job import UNREADABLE, Job, WorkFolder
 from .lanes import chunk_labels
 from .rows import reader_in
 from .tasks import executor_or_pool, run_tasks, say_nothing
@@ -115,21 +115,26 @@ def evaluate_part(folder: str, key: str, position: int) -> dict[str, Any]:
     matrix = _load(work.path / "lbfgs-costs.steelyard", len(classes) ** 2).reshape(len(classes), len(classes))
     parts = job.parts()
     sums = np.zeros(weights.size + 1)
-    for chunk in parts.part_chunks(parts.files[position], job.rows, job.reading, job.options):
-        y = chunk_labels(chunk, job.classes)
-        codes = np.searchsorted(classes, y)
-        known = codes < len(classes)
-        if not (known.all() and (classes[codes] == y).all()):
-            wrong = y[~known][0] if not known.all() else y[classes[codes] != y][0]
-            raise invalid("y", f"hold the classes {job.classes}", wrong, f"See {parts.files[position].path}.")
-        given = reader.costs(chunk)
-        costs = matrix[codes] if given is None else given.aligned(classes).per_example(y)
-        X = reader.rows(chunk)
-        sums += (
-            chunk_sums(X, codes == 1, _binary_cost(costs, codes), weights[0])
-            if len(weights) == 1
-            else (class_sums(X, costs.max(axis=1, keepdims=True) - costs, weights))
-        )
+    try:
+        for chunk in parts.part_chunks(parts.files[position], job.rows, job.reading, job.options):
+            y = chunk_labels(chunk, job.classes)
+            codes = np.searchsorted(classes, y)
+            known = codes < len(classes)
+            if not (known.all() and (classes[codes] == y).all()):
+                wrong = y[~known][0] if not known.all() else y[classes[codes] != y][0]
+                raise invalid("y", f"hold the classes {job.classes}", wrong, f"See {parts.files[position].path}.")
+            given = reader.costs(chunk)
+            costs = matrix[codes] if given is None else given.aligned(classes).per_example(y)
+            X = reader.rows(chunk)
+            sums += (
+                chunk_sums(X, codes == 1, _binary_cost(costs, codes), weights[0])
+                if len(weights) == 1
+                else (class_sums(X, costs.max(axis=1, keepdims=True) - costs, weights))
+            )
+    except UNREADABLE:
+        if not job.skip:
+            raise
+        sums[:] = 0.0  # left out as a whole, as by the lanes
     _save(place, sums)
     return {}
 

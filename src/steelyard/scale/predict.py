@@ -133,7 +133,13 @@ def _check_ours(folder: WorkFolder, parts: Parts, format: str) -> None:
     before = read_note(folder.path / "_job.json")  # which found none of its outputs there, or those of one before
     known = set() if before is None else {_output_name(entry["name"], before["format"]) for entry in before["files"]}
     known |= set() if before is None else {"_manifest.json"}
-    for name in [*(_output_name(part.name, format) for part in parts.files), "_manifest.json"]:
+    made: dict[str, str] = {}
+    for part in parts.files:
+        other = made.setdefault(_output_name(part.name, format), part.path)
+        if other != part.path:
+            got = f"{_output_name(part.name, format)} for both {other} and {part.path}"
+            raise invalid("out", "get a file for each part", got, "Nothing was written. Decide them in two calls.")
+    for name in [*made, "_manifest.json"]:
         path = folder.path / name
         if path.exists() and (name not in known or (path.stat().st_dev, path.stat().st_ino) in read):
             hint = "Nothing was written. Give another folder, or move that file away."
@@ -206,6 +212,8 @@ def predict_part(folder: str, position: int) -> dict[str, Any]:
                 raise named_error(error, part, count) from error
             writer.write(shown)
             count += len(found.decisions)
+        if not count:  # a file all the same, with the columns of the others
+            writer.write(_no_rows(model, about["columns"], about["reading"].get("nominal", ())))
         writer.close()
     note.parent.mkdir(exist_ok=True)
     write_note(note, {"identity": identity, "rows": count, "bytes": out.stat().st_size})
@@ -244,6 +252,18 @@ def decide_rows(
     weighed = model.weigh(table, costs=stated)
     scores = np.ascontiguousarray(weighed.proba[:, 1]) if len(model.classes_) == 2 else None
     return Decided(weighed.decisions.tolist(), weighed.expected_cost.tolist(), scores)
+
+
+def _no_rows(model: Any, columns: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+    """The columns of an output part for an input part without rows."""
+    labels = model.labels if isinstance(model, StreamState) else model.classes_
+    kinds = {name: np.dtype(str) if name in texts else np.dtype(np.float64) for name in columns}
+    kinds["decision"] = np.asarray(labels).dtype
+    if isinstance(model, Model) and model.has_probabilities:
+        kinds["expected_cost"] = np.dtype(np.float64)
+    if not isinstance(model, (Model, StreamState)) and len(labels) == 2:
+        kinds["score"] = np.dtype(np.float64)
+    return {name: np.empty(0, dtype=str if kind.kind == "O" else kind) for name, kind in kinds.items()}
 
 
 def _output(found: Decided, chunk: Dataset, columns: Sequence[str], *, raw: bool) -> dict[str, Any]:

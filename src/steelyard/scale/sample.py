@@ -14,15 +14,19 @@ from .._native import draw
 from ..data import Dataset, Parts
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
+from .job import UNREADABLE
 from .lanes import chunk_labels
 from .rows import numbers_of
 
 
-def fit_sample(model: Any, parts: Parts, options: dict[str, Any], *, count: int, seed: int, rows: int) -> Any:
-    """The model fitted on about ``count`` rows."""
-    taken, truths = draw_rows(parts, options, numbers_of, count=count, seed=seed, rows=rows)
+def fit_sample(
+    model: Any, parts: Parts, options: dict[str, Any], *, count: int, seed: int, rows: int, skip: bool
+) -> tuple[Any, list[str]]:
+    """The model fitted on about ``count`` rows, and with ``skip`` the parts that could not be read to their end."""
+    skipped: list[str] | None = [] if skip else None
+    taken, truths = draw_rows(parts, options, numbers_of, count=count, seed=seed, rows=rows, skipped=skipped)
     X = sparse.vstack(taken, format="csr") if is_sparse(taken[0]) else np.vstack(taken)
-    return model.fit(X, truths)
+    return model.fit(X, truths), skipped or []
 
 
 def sample_table(
@@ -42,23 +46,39 @@ def _frame(chunk: Dataset) -> Any:
 
 
 def draw_rows(
-    parts: Parts, options: dict[str, Any], form: Callable[[Dataset], Any], *, count: int, seed: int, rows: int
+    parts: Parts,
+    options: dict[str, Any],
+    form: Callable[[Dataset], Any],
+    *,
+    count: int,
+    seed: int,
+    rows: int,
+    skipped: list[str] | None = None,
 ) -> tuple[list[Any], NDArray[Any]]:
-    """The rows drawn from each chunk, in the form wanted, and all their labels."""
+    """The rows drawn from each chunk, in the form wanted, and all their labels.
+
+    Parts that cannot be read to their end give no row and are named in ``skipped``; None: they are errors.
+    """
     labels = parts.count_labels(**options)
     share = min(1.0, count / max(1, sum(labels.values())))
     reading = parts.reading(options)
     taken: list[Any] = []
     truths: list[Any] = []
     for i, part in enumerate(parts.files):
-        start = 0
-        for chunk in parts.part_chunks(part, rows, reading, options):
-            n = chunk.X.shape[0]
-            kept = np.array([draw(seed, (i << 40) + start + j) < share for j in range(n)])
-            start += n
-            if kept.any():
-                taken.append(form(chunk)[kept])
-                truths.append(chunk_labels(chunk, list(labels))[kept])
+        start, before = 0, len(taken)
+        try:
+            for chunk in parts.part_chunks(part, rows, reading, options):
+                n = chunk.X.shape[0]
+                kept = np.array([draw(seed, (i << 40) + start + j) < share for j in range(n)])
+                start += n
+                if kept.any():
+                    taken.append(form(chunk)[kept])
+                    truths.append(chunk_labels(chunk, list(labels))[kept])
+        except UNREADABLE:
+            if skipped is None:
+                raise
+            del taken[before:], truths[before:]
+            skipped.append(part.path)
     if not taken:
         raise invalid("sample", "take at least one row", count)
     return taken, np.concatenate(truths)

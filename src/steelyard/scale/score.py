@@ -124,7 +124,7 @@ def score_parts(
     count = 0 if interval is None else check_count("replicates", replicates, at_least=20)
     named = dict(measures) if isinstance(measures, Mapping) else {one.__name__: one for one in measures}
     spec = read_spec(costs)
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as made:
+    with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as made:  # as in fit_parts
         folder = WorkFolder(Path(made if work is None else work).absolute())
         with folder.held():
             path = model_file(model, folder)

@@ -215,8 +215,11 @@ def _grow(estimator: Any, about: dict[str, Any], positions: Sequence[int], clien
     array: Any = require("dask.array", extra="scale-trees", why="Trees on a cluster")
     dask: Any = require("dask", extra="scale-trees", why="Trees on a cluster")
     require("dask.dataframe", extra="scale-trees", why="Trees on a cluster")
-    shapes = client.gather(client.map(_part_shape, [about] * len(positions), positions, pure=False))
-    loaded = [dask.delayed(load_part, nout=3)(about, i) for i in positions]
+    found = client.gather(client.map(_part_shape, [about] * len(positions), positions, pure=False))
+    shapes = [shape for shape in found if shape[0]]  # parts without rows have no columns either
+    if not shapes:
+        raise invalid("parts", "hold rows to learn from", [about["files"][i]["path"] for i in positions])
+    loaded = [dask.delayed(load_part, nout=3)(about, i) for i, shape in zip(positions, found, strict=True) if shape[0]]
 
     def stacked(which: int, dtype: Any, width: int | None = None) -> Any:
         blocks = [
@@ -254,6 +257,8 @@ def load_part(about: dict[str, Any], position: int) -> tuple[Any, Any, Any]:
         if wrong.any():
             raise invalid("y", f"hold the classes {about['classes']}", y[wrong][0], f"See {part.path}.")
         codes.append(found)
+    if not rows:
+        return np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty(0)
     code = np.concatenate(codes).astype(np.int64)
     return np.concatenate(rows), code, np.asarray(about["weights"])[code]
 

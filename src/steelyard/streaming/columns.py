@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -43,6 +43,11 @@ class SideColumns:
     def cost_columns(self) -> tuple[str, ...]:
         """Names of the columns that hold costs."""
         return () if self.costs is None else tuple(dict.fromkeys(self.costs.columns.values()))
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """Names of the columns that are not learned from."""
+        return frozenset([*([] if self.id is None else [self.id]), *(() if self.keep else self.cost_columns)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the state; nothing where there is nothing to say."""
@@ -222,6 +227,26 @@ def reader_options(side: SideColumns, format: str) -> dict[str, Any]:
         option, got = ("--id", side.id) if side.id is not None else ("cost columns", ", ".join(side.cost_columns))
         raise invalid(option, "be left out for LIBSVM, whose columns have no names", got)
     return {} if side.id is None else {"nominal": [side.id]}
+
+
+def known_columns(nominal: Sequence[str], order: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a reader, and what a state knows: which columns hold texts is not decided anew by every file.
+
+    Parameters
+    ----------
+    nominal : sequence of str
+        Columns that hold texts.
+    order : sequence of str
+        All columns as they were read before; empty where nothing was, or where they have no names.
+    options : mapping
+        Of the reader.
+    """
+    found = dict(options)
+    if nominal:
+        found["nominal"] = list(dict.fromkeys([*options.get("nominal", ()), *nominal]))
+    if order and options["format"] == "jsonl":  # a field that no record of a chunk has is missing in all of them
+        found["features"] = list(order)
+    return found
 
 
 def id_error(error: InvalidInputError, side: SideColumns) -> InvalidInputError:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,20 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..data import Dataset, iter_chunks
+from ..data.columns import UnknownColumnError
 from ..data.part_files import is_several
 from ..data.parts import as_parts
 from ..errors import InvalidInputError, StateError
 from ..files import check_paths, lock_file
 from ..models.parsing import plain_costs
+from ..models.records import other_columns
 from ..models.tables import open_rows
 from ..online import AdaptiveBalanced
 from ..scale.command import executor_for
 from ..scale.reading import chunks_ahead
 from ..validation.text import printable
 from ..validation.values import check_choice, invalid
-from .columns import SideColumns, id_error, reader_options
+from .columns import id_error, known_columns, reader_options
 from .decision_log import DecisionLog
 from .late_labels import learn_labels
 from .seen_rows import skip_seen
@@ -163,12 +165,14 @@ def _chunks(
 ) -> tuple[Iterator[Dataset], list[str]]:
     """The rows to come, and what is to be said of them before."""
     side, said = session.side, []
-    options = reader | reader_options(side, reader["format"])
-    if executor is None:
-        found = iter_chunks(source, rows=rows, **options)
-    else:
-        found = chunks_ahead(as_parts(source, options.pop("format")), executor, rows=rows, **options)
-    chunks = _named(found, side)
+    how = reader | reader_options(side, reader["format"])
+    options = known_columns(session.encoder.nominal, session.order, how)
+    with _own_words(session):
+        if executor is None:
+            found = iter_chunks(source, rows=rows, **options)
+        else:
+            found = chunks_ahead(as_parts(source, options.pop("format")), executor, rows=rows, **options)
+    chunks = _named(found, session)
     if skip and session.rounds:
         if session.seen is None:
             said.append(
@@ -178,12 +182,21 @@ def _chunks(
     return chunks, said
 
 
-def _named(chunks: Iterator[Dataset], side: SideColumns) -> Iterator[Dataset]:
-    """The chunks; a reader that misses the column of ids says so in the words of the command line."""
-    try:
+def _named(chunks: Iterator[Dataset], session: Session) -> Iterator[Dataset]:
+    """The chunks, with errors in the words of the command line."""
+    with _own_words(session):
         yield from chunks
+
+
+@contextmanager
+def _own_words(session: Session) -> Iterator[None]:
+    """A reader that misses the column of ids, or one of texts, says so in the words of the command line."""
+    try:
+        yield
     except InvalidInputError as error:
-        raise id_error(error, side) from None
+        if isinstance(error, UnknownColumnError) and error.column in session.encoder.nominal:
+            raise other_columns(session.encoder.columns, f"no column {error.column!r}") from None
+        raise id_error(error, session.side) from None
 
 
 def run_labels(

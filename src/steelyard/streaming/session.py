@@ -6,6 +6,7 @@ Tested in ``tests/unit/streaming/test_many_classes.py``.
 from __future__ import annotations
 
 import copy
+import json
 import math
 import re
 import secrets
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..data import Dataset
+from ..data.columns import is_number
 from ..data.digest import NO_ROWS, rows_digest
 from ..errors import CostsError, StateError
 from ..models.awaited import AwaitedRow, SettledLabel
@@ -78,6 +80,7 @@ class Session:
         self.most_awaited: int | None = None  # beyond which the oldest are given up; None: not said yet
         self.settled: dict[int, SettledLabel] = {}  # labels that came late
         self.seen: str | None = NO_ROWS  # digest of the rows; None where it is not known
+        self.order: tuple[str, ...] = ()  # of all columns as they were read, which the digest depends on
         self.unit, self.paid = CostUnit(), 0.0  # where costs stand in the rows
         self.model: Learner | None = None
         self.labels: tuple[Any, ...] = ()
@@ -134,6 +137,7 @@ class Session:
                 raise invalid("cost columns", "be given for two labels", got, error=CostsError)
             trace = self._taken(rows, side)
             self.seen = None if self.seen is None else rows_digest(self.seen, chunk)
+            self.order = self.order or chunk.features
             return trace, side.ids
         except BaseException:
             self.__dict__ |= before
@@ -141,7 +145,7 @@ class Session:
 
     def _snapshot(self) -> dict[str, Any]:
         """What a failed chunk must not change."""
-        kept = {name: getattr(self, name) for name in ("model", "labels", "counts", "seen", "unit", "paid")}
+        kept = {name: getattr(self, name) for name in ("model", "labels", "counts", "seen", "order", "unit", "paid")}
         return kept | {"encoder": copy.copy(self.encoder), "awaited": dict(self.awaited), "settled": dict(self.settled)}
 
     def _taken(self, chunk: Dataset, side: SideCells) -> Trace:
@@ -252,6 +256,8 @@ class Session:
         notes = self.side.to_dict()
         notes |= {} if self.most_awaited is None else {"most_awaited": self.most_awaited}
         notes |= {} if self.seen is None else {"seen": self.seen}
+        if self.order and self.side.beside:
+            notes["order"] = json.dumps(self.order)
         if self.side.costs is not None:
             notes |= {"paid": self.paid} | self.unit._asdict()
         late: dict[str, Any] = {"awaited": tuple(self.awaited.values()), "settled": self.settled, "notes": notes}
@@ -275,6 +281,10 @@ class Session:
         made.seen = notes.get("seen")
         if made.seen is not None and not (isinstance(made.seen, str) and _DIGEST.fullmatch(made.seen)):
             raise StateError(f"{path} must hold the digest of its rows; got {str(made.seen)[:80]!r}.")
+        if "order" in notes:
+            made.order = _names(path, notes["order"])
+        elif isinstance(state.encoder.columns, tuple) and not made.side.beside:
+            made.order = state.encoder.columns
         if made.side.costs is not None:
             fn, fp = (_number(path, notes, name) for name in ("fn", "fp"))
             made.unit = CostUnit(fn, fp, _whole(path, notes, "rows"))
@@ -291,6 +301,16 @@ class Session:
         made = cls(lambda _: coded, encoder, labels)
         made.seen = None
         return made
+
+
+def _names(path: Path, text: object) -> tuple[str, ...]:
+    try:
+        found = json.loads(str(text))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise StateError(f"{path} must name its columns as a list of texts; got {str(text)[:80]!r}.")
+    return tuple(found)
 
 
 def _number(path: Path, notes: dict[str, Any], name: str) -> float:
@@ -315,8 +335,15 @@ def _of_wrong_answers(costs: NDArray[np.float64], truth: NDArray[np.intp]) -> ND
 
 
 def same(label: Any, wanted: Any) -> bool:
-    """Whether labels are equal; the command line knows texts only, so 1 is "1"."""
-    return bool(label == wanted) or (isinstance(wanted, str) and str(label) == wanted)
+    """Whether labels are equal; the command line, and a file of late labels, know texts only: 1 is "1" and "+1"."""
+    if label == wanted:
+        return True
+    if isinstance(label, str) == isinstance(wanted, str):
+        return False
+    text, value = (label, wanted) if isinstance(label, str) else (wanted, label)
+    if isinstance(value, bool):
+        return bool(text.lower() == str(value).lower())  # as JSON has it, or Python
+    return bool(str(value) == text or (isinstance(value, (int, float)) and is_number(text) and float(text) == value))
 
 
 def is_missing(label: Any) -> bool:

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard import DataFileError, Dataset, InvalidInputError, iter_chunks, read_csv, read_parquet, read_table
+from steelyard import (
+    DataFileError,
+    Dataset,
+    InvalidInputError,
+    iter_chunks,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+    read_table,
+)
 
 
 def chunks(text: bytes, **options: Any) -> list[Dataset]:
@@ -109,6 +118,9 @@ def test_labels_of_two_types_are_refused() -> None:
     with pytest.raises(DataFileError, match="labels of one type"):
         chunks(b'{"y": 1}\n{"y": "a"}\n', format="jsonl", target="y")
     assert chunks(b'{"y": 1}\n{"y": 2.5}\n', format="jsonl", target="y")[0].y.tolist() == [1, 2.5]
+    large = b'{"y": 1}\n{"y": 1e300}\n'
+    assert chunks(large, format="jsonl", target="y")[0].y.tolist() == [1, 1e300]
+    assert read_jsonl(io.BytesIO(large), target="y").y.tolist() == [1, 1e300]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

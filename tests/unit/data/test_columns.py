@@ -43,3 +43,10 @@ def test_no_numbers(cell: str) -> None:
 def test_the_column_of_labels_cannot_be_dropped() -> None:
     with pytest.raises(InvalidInputError, match="drop must leave the column of labels in; got 'y'"):
         Table.of([number_column("a", [1.0])], "y")
+
+
+def test_a_code_is_no_number_and_the_same_label_beside_a_word() -> None:
+    """In one chunk of many there may be codes alone."""
+    for name, texts in (("codes", ["007", "10"]), ("with a word", ["007", "A1"])):
+        assert encoded(name, texts).labels().tolist() == texts
+    assert encoded("numbers", ["-1", "+1", "0"]).labels().tolist() == [-1, 1, 0]

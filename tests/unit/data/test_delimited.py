@@ -176,3 +176,13 @@ def test_two_stray_quotes_do_not_hide_half_a_file() -> None:
         read_csv(io.BytesIO(text))
     with pytest.raises(DataFileError, match="line 12: expected a closing quote within 1,000 lines"):
         list(iter_chunks(io.BytesIO(text), rows=100, format="csv"))
+
+
+def test_lines_may_end_in_a_carriage_return_alone() -> None:
+    """As spreadsheets of old save them: with names in the first line none of the others is lost."""
+    text = b'"a\rb",y\r1,"x\ry"\r2,z\r'
+    whole = read_csv(io.BytesIO(text), target="y")
+    assert (whole.features, whole.X.tolist(), whole.y.tolist()) == (("a\rb",), [[1.0], [2.0]], ["x\ry", "z"])
+    assert [len(chunk.X) for chunk in iter_chunks(io.BytesIO(text), format="csv", target="y")] == [2]
+    with pytest.raises(DataFileError, match="line 3: expected 2 cells; got 1"):
+        read_csv(io.BytesIO(b"a,y\r1,0\r2\r"))

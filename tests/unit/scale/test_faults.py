@@ -74,6 +74,26 @@ def test_a_flipped_bit_in_a_checksummed_part_is_refused_by_name(tmp_path: Path, 
     assert (found.coef_ == fit_parts(model, folder, target="y").coef_).all()
 
 
+@pytest.mark.parametrize("given", [{"finish": "lbfgs"}, {"sample": 300}, {"scale": "standard", "finish": "lbfgs"}])
+def test_a_damaged_part_is_left_out_of_every_way_to_fit(tmp_path: Path, given: dict[str, Any]) -> None:
+    folder = parquet(tmp_path / "p")
+    bad = folder / "part-2.parquet"
+    content = bytearray(bad.read_bytes())
+    content[pq.ParquetFile(bad).metadata.row_group(0).column(0).dictionary_page_offset + 300] ^= 1
+    bad.write_bytes(content)
+    with ThreadPoolExecutor(2) as pool:
+        asked: Any = {"target": "y", "executor": pool, "progress": False, **given}
+        with pytest.raises(DataFileError, match=r"part-2\.parquet"):
+            fit_parts(OnlineClassifier(), folder, **asked)
+        with pytest.warns(UserWarning, match="left out"):
+            found = fit_parts(OnlineClassifier(), folder, on_bad_part="skip", **asked)
+        assert [Path(path).name for path in found.skipped_parts_] == ["part-2.parquet"]
+        bad.unlink()
+        rest = fit_parts(OnlineClassifier(), folder, **asked)
+    if "sample" not in given:  # the share that is drawn counts the rows of all parts
+        assert (found.coef_ == rest.coef_).all()
+
+
 def test_a_flipped_bit_anywhere_in_the_pages_of_a_part_is_refused_or_changes_no_row() -> None:
     file = io.BytesIO()
     X = RNG.normal(size=(20, 2))

@@ -231,6 +231,22 @@ def test_other_estimators_learn_one_after_the_other_or_from_a_sample(folder: Pat
     assert 60 < len(a.estimators_samples_[0]) < 140
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"costs": "fn=a,fp=1"}, "costs must be left out with sample="),
+        ({"scale": "standard"}, "scale must be left out with sample=; got 'standard'"),
+        ({"hash_bits": 8}, "hash_bits must be left out with sample="),
+        ({"lanes": 2}, "lanes must be left out with sample="),
+        ({"passes": 2}, "passes must be left out with sample="),
+        ({"finish": "lbfgs"}, "finish must be left out with sample="),
+    ],
+)
+def test_what_a_sample_would_not_heed_is_refused(folder: Path, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        fit_parts(OnlineClassifier(AROW()), folder, target="y", sample=100, **given)
+
+
 class CountedLane:
     """Lets some lanes run and then fails, as a machine that is switched off."""
 

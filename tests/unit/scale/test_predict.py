@@ -1,5 +1,6 @@
 """Decisions for parts: a whole output part for each input part, and only what is missing is done again."""
 
+import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier, StateError
+from steelyard.data import Parts
 from steelyard.scale import predict_parts
 
 RNG = np.random.default_rng(2)
@@ -46,6 +48,28 @@ def test_one_output_part_for_each_input_part(parts: Path, tmp_path: Path) -> Non
         assert table["score"] == MODEL.decision_function(mine).tolist()
 
 
+def test_parts_that_would_be_written_to_one_file_are_refused(parts: Path, tmp_path: Path) -> None:
+    files = [parts / f"day={i}" / "rows.csv" for i in range(2)]
+    packed = files[0].with_suffix(".csv.gz")
+    packed.write_bytes(gzip.compress(files[0].read_bytes()))
+    for given in (files, [files[0], packed]):
+        with pytest.raises(InvalidInputError, match=r"out must get a file for each part; got .rows\.parquet for both"):
+            predict_parts(MODEL, given, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_a_part_without_rows_gives_a_file_that_can_be_read(parts: Path, tmp_path: Path, format: str) -> None:
+    (parts / "day=1" / "rows.csv").write_text("a,b,c\n")
+    out = tmp_path / "out"
+    assert [part["rows"] for part in run_predict(parts, out, columns=["b"], format=format)["parts"]] == [30, 0, 30]
+    decided = Parts(out).read(drop=["day"])
+    assert (decided.X.shape, decided.features) == ((60, 3), ("b", "decision", "score"))
+    if format == "parquet":
+        empty, full = (pq.read_schema(out / f"day={i}" / "rows.parquet") for i in (1, 0))
+        assert empty.equals(full)
+
+
 def test_only_what_is_missing_or_changed_is_done_again(parts: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_predict(parts, out, format="csv")
@@ -69,7 +93,7 @@ def test_a_bad_part_leaves_no_output_and_no_manifest(parts: Path, tmp_path: Path
         run_predict(parts, tmp_path / "out", format="xls")
 
 
-@pytest.mark.parametrize("name", ["day=1/rows.csv", "_manifest.json", "owner.json", "_job.json"])
+@pytest.mark.parametrize("name", ["day=1/rows.csv", "_manifest.json", "_owner.json", "_job.json"])
 def test_files_of_others_in_the_folder_stay_as_they_are(parts: Path, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
     (out / name).parent.mkdir(parents=True)

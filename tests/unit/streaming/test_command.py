@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -25,6 +26,7 @@ from steelyard import (
 )
 from steelyard.models.parsing import query_rule
 from steelyard.models.records import RecordEncoder
+from steelyard.streaming.session import Session
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(157, 4)) * [1, 10, 0.1, 3] + [0, 5, 1, -2]
@@ -104,6 +106,93 @@ def test_standard_input_with_texts_and_missing_labels(tmp_path: Path) -> None:
     assert len(lines(out)) == numbers["rows"] == 157
     assert numbers["labels_asked"] == 155
     assert numbers["f1"] > 0.95
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_state_says_which_columns_hold_texts_and_not_the_next_file(tmp_path: Path, suffix: str) -> None:
+    """Codes that look like numbers stay texts, and in JSON lines fields may be missing or in another order."""
+    codes = [*(("A1", "007", "12")[i % 3] for i in range(80)), *(("007", "12")[i % 2] for i in range(77))]
+    table = zip(X.tolist(), codes, Y.tolist(), strict=True)
+    records: list[dict[str, Any]] = [{"a": x[0], "b": x[1], "code": code, "y": label} for x, code, label in table]
+    if suffix == "jsonl":
+        records[:80] = [dict(reversed(one.items())) for one in records[:80]]
+        records[120:] = [{name: one[name] for name in ("a", "y", "b")} for one in records[120:]]
+    given = ["--target", "y", "--scale", "none", "--classes", "good,bad"]
+    for i, (start, end) in enumerate([(0, 80), (80, 120), (120, 157)]):
+        place, part = tmp_path / f"{i}.{suffix}", pd.DataFrame(records[start:end])
+        if suffix == "jsonl":
+            place.write_text("".join(json.dumps(one) + "\n" for one in records[start:end]))
+        elif suffix == "csv":
+            part.to_csv(place, index=False)
+        else:
+            part.to_parquet(place, index=False)
+        run(place, *given, "--state", tmp_path / "parts")
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    run(tmp_path / "all.jsonl", *given, "--state", tmp_path / "whole")
+    one, other = (Session.load(tmp_path / name).learner for name in ("parts", "whole"))
+    assert one.coef_.tolist() == other.coef_.tolist()
+
+
+def test_fields_of_json_lines_keep_their_order_beside_ids_and_costs(tmp_path: Path) -> None:
+    """The digest of the rows depends on it: what two calls have read is found again by a third."""
+    records = [{"loss": 2.0 + i % 3, "a": x[0], "key": f"k{i}", "b": x[1]} for i, x in enumerate(X.tolist())]
+    records = [one | {"y": label} for one, label in zip(records, Y.tolist(), strict=True)]
+    for name, some in {"all": records, "0": records[:60], "1": records[60:90]}.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in some))
+    given = ["--target", "y", "--id", "key", "--fn-cost-column", "loss", "--costs", "fp=1", "--classes", "good,bad"]
+    for name, more in [("0", []), ("1", []), ("all", ["--skip-seen"])]:
+        run(tmp_path / f"{name}.jsonl", *given, "--state", tmp_path / "s", *more)
+    run(tmp_path / "all.jsonl", *given, "--state", tmp_path / "whole")
+    one, other = (Session.load(tmp_path / name) for name in ("s", "whole"))
+    assert (one.seen, one.order, one.rounds) == (other.seen, ("loss", "a", "key", "b"), 157)
+    assert one.learner.coef_.tolist() == other.learner.coef_.tolist()
+
+
+def test_a_column_that_has_become_text_or_is_gone_is_said(table: Path, tmp_path: Path) -> None:
+    state, other = tmp_path / "s", tmp_path / "other.csv"
+    run(table, "--target", "outcome", "--state", state)
+    other.write_text("a,b,c,d,outcome\n1,2,x,3,good\n1,2,y,3,bad\n")
+    with pytest.raises(InvalidInputError, match="column 'c' must hold numbers, as in the state; got 'texts'"):
+        run(other, "--target", "outcome", "--state", state)
+    texts = tmp_path / "t"
+    run(other, "--target", "outcome", "--state", texts)
+    (tmp_path / "parts").mkdir()
+    gone = tmp_path / "parts" / "gone.csv"
+    gone.write_text("a,b,d,outcome\n1,2,3,good\n")
+    for source in (gone, tmp_path / "parts"):
+        with pytest.raises(InvalidInputError, match="columns must stay the 4 of the state; got .no column 'c'"):
+            run(source, "--target", "outcome", "--state", texts)
+        with pytest.raises(InvalidInputError, match="--id must name columns that exist"):
+            run(source, "--target", "outcome", "--id", "key")
+
+
+def test_predict_reads_the_texts_of_a_state_as_texts(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(
+        "a,code,y\n" + "".join(f"{i % 5},{('A1', '007', '12')[i % 3]},{int(i % 3 == 1)}\n" for i in range(60))
+    )
+    run(rows, "--target", "y", "--scale", "none", "--state", tmp_path / "s")
+    (tmp_path / "new.csv").write_text("a,code\n0,007\n0,12\n")
+    told = CliRunner().invoke(
+        cli.app, ["predict", str(tmp_path / "s"), str(tmp_path / "new.csv")], catch_exceptions=False
+    )
+    assert told.stdout.split() == ["decision", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "classes"),
+    [
+        ("".join(f"{'+1' if x[0] > 0 else '-1'} 1:{x[0]!r}\n" for x in X.tolist()), "libsvm", "-1,+1"),
+        ("a,y\n" + "".join(f"{x[0]!r},0{int(x[0] > 0)}\n" for x in X.tolist()), "csv", "00,01"),
+        ("".join(json.dumps({"a": x[0], "y": x[0] > 0}) + "\n" for x in X.tolist()), "jsonl", "false,true"),
+    ],
+)
+def test_labels_may_be_named_as_they_stand_in_the_file(content: str, format: str, classes: str, tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text(content)
+    target = [] if format == "libsvm" else ["--target", "y"]
+    told = run(tmp_path / "rows", "--format", format, *target, f"--classes={classes}", "--json", "--quiet")
+    assert json.loads(told.output)["positive"] == classes.split(",")[1]
+    assert json.loads(told.output)["f1"] > 0.9
 
 
 def test_libsvm(tmp_path: Path) -> None:

@@ -170,6 +170,25 @@ def test_numbers_as_names_and_json_lines_keep_every_digit(folder: Path) -> None:
     assert run("--labels", "late.jsonl", "--state", "s") == 0
 
 
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), (0.5, 1.5)])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_labels_that_are_no_texts_are_found_again(folder: Path, labels: Any, suffix: str) -> None:
+    """The stream saw them as numbers, or as true and false, which a file of labels gives as texts."""
+    known = [labels[int(y == "bad")] for y in Y]
+    rows = [
+        {"a": float(x), "y": None if i % 5 == 2 else y} for i, (x, y) in enumerate(zip(X[:, 0], known, strict=True))
+    ]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("rows.jsonl", "--target", "y", "--state", "s") == 0
+    frame = pd.DataFrame({"t": range(2, N, 5), "label": known[2::5]})
+    if suffix == "csv":
+        frame.to_csv("late.csv", index=False)
+    else:
+        frame.to_json("late.jsonl", orient="records", lines=True)
+    assert run("--labels", f"late.{suffix}", "--state", "s") == 0
+    assert not Session.load(Path("s")).awaited
+
+
 def test_hashed_rows_wait_as_well(folder: Path) -> None:
     FRAME.assign(city=np.where(X[:, 1] > 0, "Oslo", "Rome")).to_csv("rows.csv", index=False)
     asked = begin("--hash-bits", 10)
