@@ -14,14 +14,14 @@ import random
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
 __all__ = ["Client", "ServiceError"]
 
 BATCH = 500  # rows in a request
-_AGAIN = (429, 503)
+BATCH_BYTES = 16 * 2**20  # of a request, as the service takes it
+_AGAIN = (429, 502, 503, 504)  # two of them a proxy says while the service behind it starts again
 
 
 class ServiceError(Exception):
@@ -116,17 +116,9 @@ class Client:
         iterator of dict
             A decision, or ``error``, ``message`` and ``where``, for each row in its order.
         """
-        start, names = key or _new_key(), None if ids is None else iter(ids)
-        source, number = iter(rows), 0
-        while batch := list(islice(source, BATCH)):
-            sent: list[dict[str, Any]] = [{"row": dict(row)} for row in batch]
-            if names is not None:
-                given = list(islice(names, len(batch)))
-                if len(given) < len(batch):
-                    raise ValueError(f"ids must name every row; got {number * BATCH + len(given)}, and more rows.")
-                sent = [one | {"id": name} for one, name in zip(sent, given, strict=True)]
-            yield from self._post("decide/batch", {"rows": sent}, f"{start}-{number}")
-            number += 1
+        start = key or _new_key()
+        for number, batch in enumerate(_batches(_written(rows, ids))):
+            yield from self._post("decide/batch", b'{"rows": [' + b", ".join(batch) + b"]}", f"{start}-{number}")
 
     def outcome(self, item: int, label: str, *, origin: str = "", key: str | None = None) -> dict[str, Any]:
         """Tell a label that came unasked; for an open question it is its answer.
@@ -323,7 +315,7 @@ class Client:
 
     def _request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe."""
-        sent = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
+        sent = body if body is None or isinstance(body, bytes) else _json(body)
         address = f"/v1/{quote(self.project, safe='')}/{path}"
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
@@ -372,6 +364,37 @@ class Client:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _written(rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None) -> Iterator[bytes]:
+    """Each row as it is sent, read when it is its turn."""
+    names = None if ids is None else iter(ids)
+    for number, row in enumerate(rows):
+        sent: dict[str, Any] = {"row": dict(row)}
+        if names is not None:
+            try:
+                sent["id"] = next(names)
+            except StopIteration:
+                raise ValueError(f"ids must name every row; got {number}, and more rows.") from None
+        yield _json(sent)
+
+
+def _batches(rows: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Rows of a request each: the same ones for the same rows, so that their keys say the same when they come again."""
+    batch: list[bytes] = []
+    size = 0
+    for row in rows:
+        if len(batch) == BATCH or (batch and size + len(row) > BATCH_BYTES - len(b'{"rows": []}')):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += len(row) + len(b", ")
+    if batch:
+        yield batch
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, allow_nan=False).encode()
 
 
 def _new_key() -> str:

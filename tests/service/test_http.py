@@ -6,12 +6,13 @@ import json
 import random
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from service_bench import made_up, settings_of
 from service_server import ThreadedServer, call, make_person, make_service, visit
 
-from steelyard.client import ServiceError
+from steelyard.client import Client, ServiceError
 from steelyard.service.commands.log import run_backup, run_restore, run_verify
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.http.routes import ROUTES
@@ -132,6 +133,50 @@ def test_ids_that_do_not_suffice_are_an_error_and_send_nothing(served):
         list(client.decide_many([{"x": 1.0, "y": 0.0}] * 3, ids=["a", "b"]))
     assert verified(folder).events == 1
     assert len(list(client.decide_many([{"x": 1.0, "y": 0.0}] * 2, ids=["a", "b"]))) == 2
+
+
+def test_rows_too_long_for_one_request_are_cut_into_several_and_go_on_where_they_stopped(served):
+    server, tokens, folder = served
+    client, rows = (
+        server.client(tokens["producer"]),
+        [{"x": 1.0 * n, "y": 0.0, "note": "n" * 50_000} for n in range(400)],
+    )
+    made = list(client.decide_many(rows, key="file"))
+    assert [m["t"] for m in made] == list(range(400))
+    assert list(client.decide_many(rows, key="file")) == made
+    assert verified(folder).events == 401
+
+
+def test_a_client_waits_while_the_service_behind_a_proxy_starts_again(monkeypatch):
+    said, asked = [502, 504, 503, 429, 200], []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked.append((self.headers["Idempotency-Key"], self.rfile.read(int(self.headers["Content-Length"]))))
+            status = said[len(asked) - 1]
+            body = b'{"id": 2}' if status == 200 else b"<html>Bad Gateway</html>"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    proxy = HTTPServer(("127.0.0.1", 0), Proxy)
+    thread = threading.Thread(target=proxy.serve_forever, daemon=True)
+    thread.start()
+    with Client(f"http://127.0.0.1:{proxy.server_port}", "sy_t", "p") as client:
+        assert client.decide({"x": 1.0})["id"] == 2
+    with Client(f"http://127.0.0.1:{proxy.server_port}", "sy_t", "p", patience=0.0) as client:
+        said.append(502)
+        with pytest.raises(ServiceError, match="Bad Gateway"):
+            client.decide({"x": 1.0})
+    assert len(set(asked[:5])) == 1
+    proxy.shutdown()
+    proxy.server_close()
+    thread.join()
 
 
 def test_a_request_sent_again_is_answered_as_the_first_time(served):
