@@ -25,15 +25,14 @@ def html_table(names: list[str], answers: list[str], matrix: Floats, title: str)
     top = float(matrix.max(initial=0.0)) or 1.0
     head = "".join(f"<th>{html.escape(n)}</th>" for n in answers)
     body = "".join(
-        f"<tr><th>{html.escape(name)}</th>"
-        + "".join(
-            f'<td style="text-align:right;background:rgba(200,60,30,{max(0.6 * v / top, 0.0):.2f})">{format_amount(v)}</td>'
-            for v in row
-        )
-        + "</tr>"
+        f"<tr><th>{html.escape(name)}</th>" + "".join(_cell(v, max(0.6 * v / top, 0.0)) for v in row) + "</tr>"
         for name, row in zip(names, matrix, strict=True)
     )
     return (
         f'<table class="steelyard-costs"><caption>{html.escape(title)} (rows: truth, columns: answer)</caption>'
         f"<thead><tr><th>truth \\ answer</th>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def _cell(value: float, shade: float) -> str:
+    return f'<td style="text-align:right;background:rgba(200,60,30,{shade:.2f})">{format_amount(value)}</td>'

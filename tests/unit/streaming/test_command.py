@@ -160,7 +160,7 @@ def test_a_column_that_has_become_text_or_is_gone_is_said(table: Path, tmp_path:
     gone = tmp_path / "parts" / "gone.csv"
     gone.write_text("a,b,d,outcome\n1,2,3,good\n")
     for source in (gone, tmp_path / "parts"):
-        with pytest.raises(InvalidInputError, match="columns must stay the 4 of the state; got .no column 'c'"):
+        with pytest.raises(InvalidInputError, match=r"columns must stay the 4 of the state; got .no column 'c'"):
             run(source, "--target", "outcome", "--state", texts)
         with pytest.raises(InvalidInputError, match="--id must name columns that exist"):
             run(source, "--target", "outcome", "--id", "key")
