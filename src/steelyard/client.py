@@ -68,7 +68,11 @@ class Client:
 
     def __init__(self, url: str, token: str, project: str, *, patience: float = 60.0, timeout: float = 90.0) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        try:
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # of a port that is none
+            usable = False
+        if not usable or parts.path not in ("", "/"):
             raise ValueError(f"url must be http://host:port; got {url!r}.")
         self.url, self.token, self.project = url.rstrip("/"), token, project
         self.patience, self.timeout = patience, timeout

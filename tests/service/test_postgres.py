@@ -21,6 +21,7 @@ from service_server import ServerProcess, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
+from steelyard.service.database import postgres as postgres_store
 from steelyard.service.database.copies import TABLES
 from steelyard.service.database.places import open_place, place_of, shown_place
 from steelyard.service.database.sqlite import SCHEMA, SQLiteStore
@@ -100,6 +101,25 @@ def test_it_is_the_same_service_as_on_a_file(postgres, folder):
     assert people(there.store) == people(here.store)
     here.store.close()
     there.store.close()
+
+
+def test_somebody_who_reads_does_not_hold_the_leader_up_after_an_erasure(postgres, monkeypatch):
+    monkeypatch.setattr(postgres_store, "READER_MS", 50)
+    url = postgres.database()
+    bench = Bench(open_place(url), settings_of())
+    made = bench.decide(*({"x": n, "y": -n} for n in range(5)))
+    bench.run(EraseJob("p", 1, items=(made[0].id,)))
+    reader = open_place(url, readonly=True)
+    reader.connection.execute("BEGIN")
+    assert reader.payloads(1, [made[0].id]) == {made[0].id: None}
+    assert not bench.store.clean()
+    assert bench.store.unclean
+    bench.decide({"x": 1.0, "y": 1.0})
+    reader.connection.execute("ROLLBACK")
+    assert bench.store.clean()
+    assert not bench.store.unclean
+    reader.close()
+    bench.store.close()
 
 
 def test_a_champion_on_a_database(postgres, folder):

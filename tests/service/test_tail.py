@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sys
 import threading
@@ -93,6 +94,25 @@ def test_csv_with_quotes_and_lines_within_cells(tmp_path):
     assert "3 cells; it has 2" in found[2].problem
     again = FollowedFile(path.open("rb"), found[0].end)  # from the middle, by the header at the beginning
     assert rows_of(again.take(KINDS))[0] == {"n": None, "c": "x", "note": None}
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (b"n,\xe4", "the header cannot be read: .* UTF-8"),
+        (b"n,n", "the header must name each column once"),
+        (b"n;c", "the header must name columns of the project"),
+    ],
+)
+def test_a_header_that_cannot_be_used_decides_no_row_until_the_file_is_written_anew(tmp_path, header, said):
+    path = tmp_path / "rows.csv"
+    file = open_with(path, header + b"\n1,a\n2,b\n")
+    found = file.take(KINDS)
+    assert [line.row for line in found] == [None, None]
+    assert all(re.match(said, line.problem) for line in found)
+    path.write_bytes(b"\nn,c\n1,a\n")
+    assert file.was_cut()
+    assert rows_of(file.take(KINDS)) == [{"n": 1.0, "c": "a"}]
 
 
 def test_a_stray_quote_and_an_endless_line_cost_one_row_each(tmp_path):

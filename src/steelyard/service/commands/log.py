@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TextIO
 
@@ -17,28 +18,21 @@ from ..database.sqlite import DATABASE, SQLiteStore, make_schema, open_backup, o
 from ..log.events import Kind, unpack
 from ..log.records import RecordReader
 from ..people.access import SERVICE
-from ..writer.verify import BROKEN, check_noted, verify_project, verify_service
+from ..writer.verify import BROKEN, Verified, check_noted, verify_project, verify_service
 from .reading import read_project
 
 
 def run_verify(data: Place, project: str | None, noted: str | None) -> int:
     """Compute everything again from the log alone; exit code 0 if all agrees, else 3."""
-    store = open_existing(data, readonly=True)
-    store.connection.execute("BEGIN")
     try:
-        heads = [head for head in store.projects() if project in (None, head.slug)]
-        if project not in (None, SERVICE) and not heads:
-            raise invalid("--project", "exist", project)
-        verified = [verify_service(store)]
-        for head in heads:
-            if noted is not None:
-                check_noted(store, head, noted)
-            verified.append(verify_project(store, head))
+        with closing(open_existing(data, readonly=True)) as store:
+            verified = _verified(store, project, noted)
     except StateError as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
-    finally:
-        store.close()
+    except apsw.Error as error:
+        print(f"steelyard: {shown_place(data)} must hold a whole database; {error}", file=sys.stderr)
+        return BROKEN
     for found in verified:
         print(
             f"{found.slug}  events {found.events}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok"
@@ -52,27 +46,51 @@ def run_verify(data: Place, project: str | None, noted: str | None) -> int:
     return 0
 
 
+def _verified(store: SQLiteStore, project: str | None, noted: str | None) -> list[Verified]:
+    """The log of the service and those of projects, at one moment; raises StateError where one does not agree."""
+    store.connection.execute("BEGIN")
+    heads = [head for head in store.projects() if project in (None, head.slug)]
+    if project not in (None, SERVICE) and not heads:
+        raise invalid("--project", "exist", project)
+    if noted is not None:
+        service = store.project_by_id(0)
+        assert service is not None
+        check_noted(store, [service, *heads] if project in (None, SERVICE) else heads, noted)
+    return [verify_service(store), *(verify_project(store, head) for head in heads)]
+
+
 def run_backup(data: Place, target: Path) -> int:
     """Copy the database while it may be in use, then verify the copy; of PostgreSQL the copy is an SQLite file, too."""
     if target.exists():
         raise invalid("the backup", "be a new file", str(target))
-    source = open_existing(data, readonly=isinstance(data, str))
-    if isinstance(data, str):
+    if not target.absolute().parent.is_dir():
+        raise invalid("the backup", "lie in a folder that exists", str(target))
+    part = target.with_name(f"{target.name}.part")  # a half copy must not pass for a backup
+    part.unlink(missing_ok=True)
+    with closing(open_existing(data, readonly=isinstance(data, str))) as source:
+        try:
+            _copy(source, part)
+        except apsw.Error as error:
+            part.unlink(missing_ok=True)
+            raise invalid("the backup", "be written", str(target), f"It was not: {error}.") from None
+    part.rename(target)
+    return _verify_file(target)
+
+
+def _copy(source: SQLiteStore, target: Path) -> None:
+    """All tables, as of one moment."""
+    if source.in_postgres:
         copied = SQLiteStore.__new__(SQLiteStore)
         copied.path, copied.connection = target, open_database(target)
         make_schema(copied.connection)
         copy_tables(source, copied)
         copied.connection.pragma("journal_mode", "delete")
         copied.close()
-        source.close()
-        return _verify_file(target)
-    copy = apsw.Connection(str(target))
-    with copy.backup("main", source.connection, "main") as backup:
-        backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
-    copy.pragma("journal_mode", "delete")
-    copy.close()
-    source.close()
-    return _verify_file(target)
+        return
+    with closing(apsw.Connection(str(target))) as copy:
+        with copy.backup("main", source.connection, "main") as backup:
+            backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
+        copy.pragma("journal_mode", "delete")
 
 
 def _verify_file(path: Path) -> int:

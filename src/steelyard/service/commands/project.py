@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ...costs.spec import CostSpec
-from ...validation.values import invalid
+from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing, open_place, shown_place
 from ..log.guess import guess_columns, parse_cell, read_csv
 from ..log.settings import ProjectSettings, read_settings
@@ -21,6 +21,7 @@ from ..writer.clock import Clock
 from ..writer.projects import create_project
 
 DAY = 86400 * 1_000_000
+MOST_DAYS = 36_500
 _NEEDED = {"classes": "good,fraud", "budget": "300", "expected_rows": "3000"}
 
 
@@ -90,6 +91,8 @@ def run_token(data: Place, project: str, role: str, days: int | None, revoke: st
             revoke_token(store, revoke, at=now)
             print(f"token {revoke} is revoked")
             return
+        if days is not None:
+            check_count("--days", days, at_most=MOST_DAYS)
         print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
     finally:
         store.close()

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from hashlib import sha256
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any, TextIO
+from socket import gaierror
+from ssl import SSLError
+from typing import Any, TextIO, TypeVar
 
 from ...client import Client, ServiceError
-from ...validation.values import invalid
+from ...errors import InvalidInputError
+from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing
 from ..database.sqlite import SQLiteStore
 from ..log.guess import parse_cell, read_csv
@@ -21,6 +27,8 @@ from ..writer.clock import Clock
 from ..writer.group_commit import Writer, wait_for
 from ..writer.jobs import ChampionJob, EraseJob, EraseReply, Job, RefusedError
 from .reading import read_project
+
+T = TypeVar("T")
 
 
 def run_push(
@@ -35,29 +43,48 @@ def run_push(
     patience: float,
 ) -> int:
     """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
-    token = given_token(token)
     piped = source == "-"
     key = None if piped else _file_digest(Path(source))
-    rows = read_csv(sys.stdin if piped else Path(source))
     names: list[str] = []
 
-    def records() -> Iterator[dict[str, Any]]:
+    def records(rows: Iterator[dict[str, str]]) -> Iterator[dict[str, Any]]:
         for row in rows:
+            for option, column in [("--id", id_column), *(("--text", name) for name in texts)]:
+                if column is not None and column not in row:
+                    raise invalid(option, "be a column of the file", column)
             if id_column is not None:
-                if id_column not in row:
-                    raise invalid("--id", "be a column of the file", id_column)
                 names.append(row.pop(id_column))
             yield {name: (cell or None) if name in texts else parse_cell(cell) for name, cell in row.items()}
 
     refused = decided = 0
-    with Client(url, token, project, patience=patience) as client:
+    lines = closing(read_csv(sys.stdin.buffer if piped else Path(source)))
+    with lines as rows, _client(url, token, project, patience) as client:
         ids = None if id_column is None else _following(names)
-        for reply in client.decide_many(records(), ids=ids, key=key):
+        replies = client.decide_many(records(rows), ids=ids, key=key)
+        while (reply := _said(url, lambda: next(replies, None))) is not None:
             refused += "error" in reply
             decided += "error" not in reply
             out.write(json.dumps(reply) + "\n")
     print(f"{decided} rows decided, {refused} refused", file=sys.stderr)
     return 0 if not refused else 2
+
+
+def _client(url: str, token: str | None, project: str, patience: float = 60.0) -> Client:
+    token = given_token(token)
+    try:
+        return Client(url, token, project, patience=patience)
+    except ValueError:
+        raise invalid("--url", "be the address of a service, as http://127.0.0.1:8321", url) from None
+
+
+def _said(url: str, ask: Callable[[], T]) -> T:
+    """What a service answers; what it refuses, and that it cannot be reached, is said as a mistake of the user."""
+    try:
+        return ask()
+    except ServiceError as error:
+        raise InvalidInputError(str(error)) from None
+    except (ConnectionError, TimeoutError, HTTPException, SSLError, gaierror) as error:
+        raise invalid("--url", "lead to a service that runs", url, f"It cannot be reached: {error}.") from None
 
 
 def _following(names: list[str]) -> Iterator[str]:
@@ -79,21 +106,23 @@ def run_erase(
     """Erase rows, through the service at ``url`` or, while none runs, in the folder itself; the exit code."""
     if not items and not ids:
         raise invalid("ITEM", "name the rows to erase, or --id", None)
+    for item in items:
+        check_count("ITEM", item, at_most=2**62)
     try:
         erased = _erased_by_service(url, token, project, items, ids) if url else _erased_here(data, project, items, ids)
     except FolderInUseError as error:
         hint = "Erase through the running service: --url http://127.0.0.1:8321 --token OWNER"
         print(f"steelyard: {error} {hint}", file=sys.stderr)
         return IN_USE
-    except (ServiceError, RefusedError) as error:
-        raise invalid("ITEM", "be rows that can be erased", str(error)) from None
+    except RefusedError as error:
+        raise InvalidInputError(str(error)) from None
     print(f"erased: {', '.join(map(str, erased))}. Backups that were made before still hold these rows: see to them.")
     return 0
 
 
 def _erased_by_service(url: str, token: str | None, project: str, items: list[int], ids: list[str]) -> list[int]:
-    with Client(url, given_token(token), project) as client:
-        return list(client.erase(items=items, ids=ids)["items"])
+    with _client(url, token, project) as client:
+        return list(_said(url, lambda: client.erase(items=items, ids=ids))["items"])
 
 
 def _erased_here(data: Place, project: str, items: list[int], ids: list[str]) -> list[int]:
@@ -126,15 +155,16 @@ def run_champion(data: Place, project: str, file: Path | None, *, url: str | Non
     raw = b"" if file is None else file.read_bytes()
     try:
         if url:
-            with Client(url, given_token(token), project) as client:
-                seq = (client.end_champion() if file is None else client.set_champion(raw, name=file.name))["event"]
+            with _client(url, token, project) as client:
+                made = client.end_champion if file is None else partial(client.set_champion, raw, name=file.name)
+                seq = _said(url, made)["event"]
         else:
             seq = _carried_out_here(data, _champion_job(data, project, file, raw)).event
     except FolderInUseError as error:
         print(f"steelyard: {error} Do it through the service: --url http://127.0.0.1:8321", file=sys.stderr)
         return IN_USE
-    except (ServiceError, RefusedError) as error:
-        raise invalid("FILE", "be a model that can decide the rows of the project", str(error)) from None
+    except RefusedError as error:
+        raise InvalidInputError(str(error)) from None
     print(f"{'the learner' if file is None else file.name} decides from event {seq} on")
     return 0
 
@@ -150,7 +180,9 @@ def _champion_job(data: Place, project: str, file: Path | None, raw: bytes) -> C
 
 def given_token(token: str | None) -> str:
     """The token that was given, or stands in the environment."""
-    token = token or os.environ.get("STEELYARD_TOKEN")
+    token = (token or os.environ.get("STEELYARD_TOKEN") or "").strip()
     if not token:
         raise invalid("--token", "be given, or stand in STEELYARD_TOKEN", None)
+    if not (token.isascii() and token.isprintable()):  # it is shown to nobody
+        raise invalid("--token", "be one that `steelyard service token` has printed", "other characters")
     return token

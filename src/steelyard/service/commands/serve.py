@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from ...errors import StateError
 from ...validation.values import invalid
 from ..database.places import Place, open_place, shown_place
@@ -73,6 +75,9 @@ def _exit_code(serve: Callable[[], None]) -> int:
         return IN_USE
     except StateError as error:
         print(f"steelyard: {error}", file=sys.stderr)
+        return BROKEN
+    except apsw.CorruptError as error:
+        print(f"steelyard: the database must be whole; {error}. Restore a backup.", file=sys.stderr)
         return BROKEN
     return 0
 

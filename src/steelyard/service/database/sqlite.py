@@ -30,12 +30,19 @@ _KEPT = 3  # checkpoints
 
 
 def open_database(path: Path, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """A connection with the settings that the promises rest on."""
+    """A connection with the settings that the promises rest on; raises StateError if the file is no database."""
+    try:
+        return _open_database(path, readonly=readonly, vfs=vfs)
+    except apsw.NotADBError:
+        raise StateError(f"{path} must be the database of a service; it is none, or damaged.") from None
+
+
+def _open_database(path: Path, *, readonly: bool, vfs: str | None) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     connection = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=200)
     connection.set_busy_timeout(BUSY_MS)
     if readonly:
-        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA query_only = ON; PRAGMA schema_version")
         return connection
     mode = connection.pragma("journal_mode", "wal")
     if mode != "wal":

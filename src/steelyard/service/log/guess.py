@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from ...validation.values import invalid
 
@@ -84,13 +84,24 @@ def parse_cell(cell: str) -> Any:
     return float(cell) if any(c in cell for c in ".eEnN") else int(cell)
 
 
-def read_csv(source: Path | Any) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file with a header, as texts."""
-    if not isinstance(source, Path):
-        yield from _named(csv.DictReader(source))
-        return
-    with source.open(encoding="utf-8-sig", newline="") as lines:
-        yield from _named(csv.DictReader(lines))
+def read_csv(source: Path | Any) -> Generator[dict[str, str], None, None]:
+    """The rows of a CSV file with a header, as texts; ``source`` is its path, its bytes or its text, opened."""
+    try:
+        if isinstance(source, Path):
+            with source.open(encoding="utf-8-sig", newline="") as lines:
+                yield from _named(csv.DictReader(lines))
+        else:
+            yield from _named(csv.DictReader(source if isinstance(source, io.TextIOBase) else _text(source)))
+    except UnicodeDecodeError as error:
+        found = error.object[error.start : error.start + 1]
+        raise invalid("the file", "be text in UTF-8", found, "Save it as UTF-8.") from None
+    except csv.Error as error:
+        raise invalid("the file", "be CSV", str(error)) from None
+
+
+def _text(raw: IO[bytes]) -> io.TextIOWrapper:
+    """Without the mark that some programs put before UTF-8, which would be a part of the first name."""
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
 def _named(reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:

@@ -55,7 +55,8 @@ class FollowedFile:
     def __init__(self, handle: IO[bytes], offset: int = 0) -> None:
         self.handle, self.offset = handle, offset
         self.inode = _digest(str(os.fstat(handle.fileno()).st_ino).encode(), INODE_BYTES)
-        self._names: list[str] | None = None  # of a CSV file
+        self._names: list[str] | None = None  # of a CSV file, and
+        self._problem = ""  # why its lines cannot be used
         self._start = self.head()[: self.offset]
 
     @property
@@ -79,14 +80,14 @@ class FollowedFile:
         """Whether it was written anew in its place; then it begins again."""
         if self.size >= self.offset and self.head().startswith(self._start):
             return False
-        self.offset, self._names, self._start = 0, None, b""
+        self.offset, self._names, self._problem, self._start = 0, None, "", b""
         return True
 
     def take(self, kinds: dict[str, str]) -> list[Line]:
         """Lines that are complete and were not taken yet."""
         if self._is_json():
             found = self._take_json()
-        elif self._names is None and not self._take_header():
+        elif self._names is None and not self._take_header(kinds):
             found = []
         else:
             found = self._take_csv(kinds)
@@ -135,18 +136,27 @@ class FollowedFile:
                 found.append(Line(None, f"a line must be a JSON object of plain values; {error}", end))
         return found
 
-    def _take_header(self) -> bool:
-        for cells, _, end in _csv_records(self._lines(0), 1):
-            self._names = [name.removeprefix("\ufeff") for name in cells]
-            self.offset = max(self.offset, end)
-        return self._names is not None
+    def _take_header(self, kinds: dict[str, str]) -> bool:
+        """The first line that is not empty; where it cannot be used, no line behind it can."""
+        for cells, problem, end in _csv_records(self._lines(0)):
+            if problem or cells:
+                names = [name.removeprefix("\ufeff") for name in cells]
+                self._names, self.offset = names, max(self.offset, end)
+                if problem:
+                    self._problem = f"the header cannot be read: {problem}"
+                elif len(set(names)) < len(names):
+                    self._problem = "the header must name each column once"
+                elif not kinds.keys() & names:
+                    self._problem = "the header must name columns of the project; it names none"
+                return True
+        return False
 
     def _take_csv(self, kinds: dict[str, str]) -> list[Line]:
         assert self._names is not None
         found = []
         for cells, problem, end in _csv_records(self._lines(self.offset)):
-            if problem or not cells:
-                found.append(Line(None, problem, end))
+            if self._problem or problem or not cells:
+                found.append(Line(None, self._problem or problem, end))
             elif len(cells) != len(self._names):
                 found.append(Line(None, f"a line must have {len(self._names)} cells; it has {len(cells)}", end))
             else:
@@ -160,11 +170,11 @@ def _split(raw: bytes) -> list[bytes]:
     return [line + b"\n" for line in raw.split(b"\n")[:-1]]
 
 
-def _csv_records(lines: list[tuple[bytes, int]], most: int = ROWS) -> list[tuple[list[str], str, int]]:
+def _csv_records(lines: list[tuple[bytes, int]]) -> list[tuple[list[str], str, int]]:
     """Records of one or more lines: the cells, or what is wrong, and the end; an unfinished one is left for later."""
     found: list[tuple[list[str], str, int]] = []
     first = 0
-    while first < len(lines) and len(found) < most:
+    while first < len(lines) and len(found) < ROWS:
         last, size = first, len(lines[first][0])
         cells: list[str] = []
         quoted = lines[first][0].count(b'"') % 2

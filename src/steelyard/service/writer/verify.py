@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from ...errors import StateError, SteelyardError
+from ...validation.values import invalid
 from ..database.sqlite import SQLiteStore
 from ..database.store import ProjectHead
 from ..log.events import Decide, Kind, unpack
@@ -112,9 +113,12 @@ def _gap(store: SQLiteStore, head: ProjectHead, since: int) -> tuple[tuple[int, 
     return (recomputed_before(store, head) + 1, since), "rows were erased"
 
 
-def check_noted(store: SQLiteStore, head: ProjectHead, noted: str) -> None:
-    """Raise unless a head (SEQ:CHAIN) that was noted elsewhere is part of this log."""
+def check_noted(store: SQLiteStore, heads: list[ProjectHead], noted: str) -> None:
+    """Raise unless a head (SEQ:CHAIN) that was noted elsewhere is part of one of these logs."""
     seq, _, chain = noted.partition(":")
-    event = store.event(head.id, int(seq)) if seq.isdigit() else None
-    if event is None or event.chain.hex() != chain.lower():
-        raise StateError(f"the log of {head.slug} must contain the noted head {noted}; it does not.")
+    if not (seq.isascii() and seq.isdigit() and len(seq) <= 18):
+        raise invalid("--head", "be SEQ:CHAIN, as `steelyard service verify` prints it", noted)
+    events = [store.event(head.id, int(seq)) for head in heads]
+    if not any(event is not None and event.chain.hex() == chain.lower() for event in events):
+        slugs = " or ".join(head.slug for head in heads)
+        raise StateError(f"the log of {slugs} must contain the noted head {noted}; it does not.")

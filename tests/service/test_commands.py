@@ -1,0 +1,149 @@
+"""The commands below `service`, given what cannot be used: one line that says what is wrong, and nothing is harmed."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from service_bench import settings_of
+from service_server import ServerProcess, ThreadedServer, free_port, make_service
+
+from steelyard.errors import InvalidInputError, StateError
+from steelyard.service.commands import log
+from steelyard.service.commands.log import run_backup, run_export, run_verify
+from steelyard.service.commands.project import run_token
+from steelyard.service.commands.rows import run_erase, run_push
+from steelyard.service.database.sqlite import DATABASE, SQLiteStore
+from steelyard.service.writer.verify import BROKEN
+
+
+def push(source, **more):
+    given = {"url": f"http://127.0.0.1:{free_port()}", "token": "sy_t", "project": "p", "id_column": None, "texts": []}
+    return run_push(str(source), **(given | {"out": io.StringIO(), "patience": 0.0} | more))
+
+
+def start_of(folder):
+    """The exit code of a server that cannot serve a folder."""
+    server = ServerProcess(folder, free_port())
+    assert not server.start()
+    try:
+        return server.end()
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y,zip\n1,2,007\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "--url must lead to a service that runs; got .* It cannot be reached: .*refused"),
+        ({"url": "127.0.0.1:8321"}, "--url must be the address of a service"),
+        ({"url": "http://127.0.0.1:8321/p"}, "--url must be the address of a service"),
+        ({"url": "http://127.0.0.1:123456"}, "--url must be the address of a service"),
+        ({"token": "sy_\n_x"}, "--token must be one that .* has printed"),
+        ({"token": " "}, "--token must be given"),
+        ({"texts": ["zip", "city"]}, "--text must be a column of the file; got 'city'"),
+        ({"id_column": "name"}, "--id must be a column of the file; got 'name'"),
+    ],
+)
+def test_push_says_what_is_wrong(rows, more, said, monkeypatch):
+    monkeypatch.delenv("STEELYARD_TOKEN", raising=False)
+    with pytest.raises(InvalidInputError, match=said):
+        push(rows, **more)
+
+
+@pytest.mark.parametrize("raw", [b"x,y\n1,\xe4\n", b'x,y\n1,"' + b"a" * 200_000 + b'"\n'])
+def test_a_file_that_is_no_csv_in_utf8_is_said(tmp_path, raw):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(raw)
+    with pytest.raises(InvalidInputError, match="the file must be"):
+        push(path)
+
+
+def test_what_the_service_refuses_is_said_as_it_says_it(folder, rows):
+    make_service(folder, settings=settings_of())
+    with ThreadedServer(folder) as server:
+        with pytest.raises(InvalidInputError, match=r"^the request must carry a valid token"):
+            push(rows, url=server.url)
+        with pytest.raises(InvalidInputError, match=r"^the request must carry a valid token"):
+            run_erase(folder, "p", [2], [], url=server.url, token="sy_t")
+
+
+def test_a_pipe_may_begin_with_the_mark_of_utf8(folder, monkeypatch):
+    tokens = make_service(folder, settings=settings_of())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfx,y\n1,2\n")))
+    with ThreadedServer(folder) as server:
+        assert push("-", url=server.url, token=tokens["producer"]) == 0
+        assert server.client(tokens["reader"]).summary()["missing_cells"] == 0
+
+
+def test_rows_that_are_not_there_cannot_be_erased_and_the_command_goes_on(folder):
+    make_service(folder)
+    for item, said in ((2**70, "ITEM must be"), (0, "ITEM must be"), (5, r"^item 5 must be one that was decided")):
+        with pytest.raises(InvalidInputError, match=said):
+            run_erase(folder, "p", [item], [], url=None, token=None)
+    with pytest.raises(InvalidInputError, match=r"^the project must exist"):
+        run_erase(folder, "q", [5], [], url=None, token=None)
+
+
+def test_a_token_cannot_outlast_the_calendar(folder):
+    make_service(folder)
+    with pytest.raises(InvalidInputError, match="--days"):
+        run_token(folder, "p", "reader", 10**12, None)
+
+
+def test_a_noted_head_is_looked_for_in_every_log(folder, capsys):
+    make_service(folder)
+    make_service(folder, "q")
+    assert run_verify(folder, None, None) == 0
+    heads = {line.split()[0]: line.split()[4] for line in capsys.readouterr().out.splitlines()}
+    assert set(heads) == {"_service", "p", "q"}
+    for slug, head in heads.items():
+        assert run_verify(folder, None, head) == 0
+        assert run_verify(folder, slug, head) == 0
+        assert run_verify(folder, "q" if slug == "p" else "p", head) == BROKEN
+    assert run_verify(folder, "_service", "1:" + "0" * 32) == BROKEN
+    with pytest.raises(InvalidInputError, match="--head must be SEQ:CHAIN"):
+        run_verify(folder, None, "rubbish")
+
+
+def test_a_damaged_file_is_no_accident_of_the_program(folder, capsys):
+    make_service(folder)
+    path = folder / DATABASE
+    whole = path.read_bytes()
+    path.write_bytes(bytes(4096) + whole[4096:])
+    assert run_verify(folder, None, None) == BROKEN
+    assert start_of(folder) == BROKEN
+    with pytest.raises(StateError, match="must be the database of a service"):
+        run_export(folder, "p", io.StringIO())
+    with pytest.raises(StateError, match="must be the database of a service"):
+        run_backup(folder, folder / "copy.sqlite")
+    path.write_bytes(whole[:4096] + bytes(len(whole) - 4096))
+    assert run_verify(folder, None, None) == BROKEN
+    assert start_of(folder) == BROKEN
+    assert capsys.readouterr().err.count("steelyard: ") == 2
+
+
+def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):
+    make_service(folder)
+    with pytest.raises(InvalidInputError, match="the backup must lie in a folder that exists"):
+        run_backup(folder, folder / "none" / "copy.sqlite")
+
+    def full(source: SQLiteStore, target) -> None:
+        target.write_bytes(b"half of it")
+        raise log.apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "_copy", full)
+        with pytest.raises(InvalidInputError, match=r"the backup must be written; .* disk is full"):
+            run_backup(folder, folder / "copy.sqlite")
+    assert not list(folder.glob("copy*"))
+    assert run_backup(folder, folder / "copy.sqlite") == 0
+    assert [path.name for path in folder.glob("copy*")] == ["copy.sqlite"]
