@@ -54,6 +54,27 @@ def decide(server, tokens, key, row=None, *, version="1.1", more=""):
     return f"{head}Idempotency-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
+@pytest.mark.parametrize("wish", ["Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n", "Upgrade: websocket\r\n"])
+def test_a_wish_for_another_protocol_is_passed_over(served, taken_directly, wish, caplog):
+    """Java's client sends one with every first request, also with a body."""
+    server, tokens = served
+    more = f"Connection: Upgrade, HTTP2-Settings\r\n{wish}"
+    requests = [decide(server, tokens, f"k{n}", more=more if n % 2 else "") for n in range(6)]
+    with connected(server) as sock:
+        for request in requests[:2]:
+            sock.sendall(request)
+            assert replies(sock, 1)[0][0] == 200
+        sock.sendall(b"".join(requests[2:4]))
+        assert [reply[0] for reply in replies(sock, 2)] == [200, 200]
+        for request in requests[4:]:
+            for half in (request[:-9], request[-9:]):
+                sock.sendall(half)
+                time.sleep(0.05)
+            assert replies(sock, 1)[0][0] == 200
+    assert call(server.url, "GET", "/v1/p/summary", token=tokens["reader"])[2]["rows"] == 6
+    assert caplog.records == []
+
+
 def replies(sock, count):
     """Status, headers and body of as many replies; None where the connection ends before."""
     found, data = [], b""

@@ -321,7 +321,12 @@ def test_one_annotators_skip_closes_and_undo_opens(served):
         annotator.retract(done["answer"])
     (asked,) = annotator.questions()
     assert asked["item"] == second["id"]
+    renew = lambda item: call(  # noqa: E731
+        server.url, "POST", f"/v1/p/questions/{item}/renew", token=tokens["annotator"]
+    )
+    assert renew(second["id"])[0] == 200
     assert annotator.answer(second["id"], "good")["settled"] == "good"
+    assert [renew(item)[0] for item in (second["id"], 999)] == [409, 409]  # there is nothing to hold
     assert producer.outcome(first["id"], "good", origin="chargeback")["event"]
     assert verified(folder).events == 9
 

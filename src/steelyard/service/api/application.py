@@ -189,6 +189,9 @@ class Api:
     async def renew(self, request: Request, grant: Grant) -> Response:
         """Hold a question longer."""
         item = number_of(request.path_params["item"], "item")
+        sql = "SELECT 1 FROM question WHERE project = ? AND item = ? AND state = 0"
+        if self.runtime.store.connection.execute(sql, (grant.project, item)).fetchone() is None:
+            raise RefusedError(409, "closed", "the question must be open; it is not.", "item")
         if not self.runtime.leases.renew(grant.slug, grant.person, item):
             raise RefusedError(409, "held", "the question must not be held by another person; it is.", "item")
         return json_reply(LeaseReply(LEASE))

@@ -6,12 +6,14 @@ uvicorn itself waits for ever.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 from weakref import ref
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 __all__ = ["STATUS_LINE", "WHOLE", "DeadlineProtocol"]
@@ -85,6 +87,7 @@ class DeadlineProtocol(HttpToolsProtocol):
     _in_body = False  # its head has come
     _head_bytes = 0  # that came of a head behind the piece it began in
     _piece = 0  # bytes that came last
+    _data = b""  # the same, while they are read
     _in_pieces = False  # they continue a head that came in part
 
     def connection_made(self, transport: Any) -> None:
@@ -106,8 +109,9 @@ class DeadlineProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """The first byte of a request begins its time; one that comes whole, as most do, needs no timer."""
         self._in_pieces = not (self._between or self._in_body)
-        self._between, self._piece = False, len(data)
+        self._between, self._piece, self._data = False, len(data), data
         super().data_received(data)
+        self._data = b""
         if self._between:
             self._stop_sending()
             return
@@ -117,6 +121,21 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self._abort()
         if self._sending is None and not self.transport.is_closing():
             self._await(self.body_seconds if self._in_body else self.head_seconds)
+
+    def _should_upgrade(self) -> bool:
+        """Whether the parser has stopped at a head that asks for another protocol, as some clients do by habit."""
+        return bool(self.parser.get_method() != b"CONNECT")
+
+    def handle_websocket_upgrade(self) -> None:
+        """Read such a request on without that wish, of which a server need not take notice: its body comes behind."""
+        stopped = sys.exception()
+        assert isinstance(stopped, httptools.HttpParserUpgrade)
+        rest = self._data[stopped.args[0] :]
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%b: %b" % (name, value) for name, value in self.headers if name != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        HttpToolsProtocol.data_received(self, b"\r\n".join([*lines, b"", b""]) + rest)
 
     def on_message_begin(self) -> None:
         """A request begins, perhaps behind another one that came with it."""
@@ -177,11 +196,10 @@ class DeadlineProtocol(HttpToolsProtocol):
         """All of it is here."""
         self._between, self._in_body = True, False
         cycle = self.cycle
-        if not isinstance(cycle, DirectCycle):
+        if not isinstance(cycle, DirectCycle) or cycle.begin is None:  # that of an earlier request, behind a wish
             super().on_message_complete()
             return
         begin, cycle.begin = cycle.begin, None
-        assert begin is not None
         try:
             begin(cycle.body, partial(self._answer, cycle))
         except Exception as error:  # else the parser takes it for a mistake of the sender

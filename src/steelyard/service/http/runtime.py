@@ -246,7 +246,8 @@ class Runtime:
     def address(self, scope: Any) -> str:
         """Where a request comes from; behind a proxy what that one proxy has seen."""
         if self.proxied:  # it may add to the header that came, or send another one behind it
-            said = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] or [b""]
+            headers: Headers = scope["headers"]
+            said = [value for name, value in headers if name == b"x-forwarded-for"] or [b""]
             return said[-1].decode("latin-1").rpartition(",")[2].strip()
         return str((scope.get("client") or ("",))[0])
 

@@ -86,7 +86,7 @@ class Tries:
     def note(self, name: str, address: str) -> None:
         """One more; 429 if it is one too many."""
         now, key = time.monotonic(), (name[:100], address)
-        tried = self._times[key] = self._times.pop(key, None) or deque()
+        tried = self._times[key] = self._times.pop(key, deque())
         if len(self._times) > MOST_NAMES:
             del self._times[next(iter(self._times))]
         while tried and now - tried[0] >= HOUR:
