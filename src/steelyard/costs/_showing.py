@@ -13,10 +13,11 @@ from ..validation.types import Floats
 def format_amount(value: float, currency: str | None = None) -> str:
     """An amount with its currency, if it has one.
 
-    >>> format_amount(12.5, "EUR"), format_amount(-3.0)
-    ('12.5 EUR', '-3')
+    >>> format_amount(12.5, "EUR"), format_amount(-3.0), format_amount(1234567.0)
+    ('12.5 EUR', '-3', '1234567')
     """
-    return f"{value:g}" if currency is None else f"{value:g} {currency}"
+    text = f"{value:.0f}" if 1e5 <= abs(value) < 1e15 else f"{value:g}"  # six digits, and never fewer than it has
+    return text if currency is None else f"{text} {currency}"
 
 
 def html_table(names: list[str], answers: list[str], matrix: Floats, title: str) -> str:
@@ -26,7 +27,8 @@ def html_table(names: list[str], answers: list[str], matrix: Floats, title: str)
     body = "".join(
         f"<tr><th>{html.escape(name)}</th>"
         + "".join(
-            f'<td style="text-align:right;background:rgba(200,60,30,{max(0.6 * v / top, 0.0):.2f})">{v:g}</td>'
+            f'<td style="text-align:right;background:rgba(200,60,30,{max(0.6 * v / top, 0.0):.2f})">'
+            f"{format_amount(v)}</td>"
             for v in row
         )
         + "</tr>"

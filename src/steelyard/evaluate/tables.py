@@ -83,7 +83,8 @@ class ConfusionTable:
 
     def __str__(self) -> str:
         cells = [
-            [f"{n:g} ({format_amount(c, self.currency)})" for n, c in zip(*rows, strict=True)] for rows in self._rows()
+            [f"{format_amount(n)} ({format_amount(c, self.currency)})" for n, c in zip(*rows, strict=True)]
+            for rows in self._rows()
         ]
         return aligned_text(["truth \\ answer, count (cost)", *map(str, self.answers)], self._names(), cells)
 
@@ -92,7 +93,7 @@ class ConfusionTable:
         body = "".join(
             f'<tr><th scope="row">{html.escape(name)}</th>'
             + "".join(
-                f'<td style="background:rgba(200,60,30,{max(0.5 * c / top, 0.0):.2f})">{n:g}'
+                f'<td style="background:rgba(200,60,30,{max(0.5 * c / top, 0.0):.2f})">{format_amount(n)}'
                 f"<br><small>{html.escape(format_amount(c, self.currency))}</small></td>"
                 for n, c in zip(*rows, strict=True)
             )
@@ -182,7 +183,7 @@ class ClassScores:
 
     def _cells(self) -> list[list[str]]:
         columns = zip(self.precision, self.recall, self.f, self.support, self.cost, strict=True)
-        return [[f"{p:.3f}", f"{r:.3f}", f"{f:.3f}", f"{s:g}", f"{c:g}"] for p, r, f, s, c in columns]
+        return [[f"{p:.3f}", f"{r:.3f}", f"{f:.3f}", format_amount(s), format_amount(c)] for p, r, f, s, c in columns]
 
 
 _COLUMNS = ("precision", "recall", "F", "support", "cost")

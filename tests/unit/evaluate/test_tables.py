@@ -41,3 +41,14 @@ def test_per_class_scores_name_classes_that_do_not_occur() -> None:
     assert scores.cost.tolist() == [0, 5, 0]
     assert scores.support.tolist() == [1, 1, 0]
     assert np.isfinite(scores.precision).all()
+
+
+def test_large_counts_and_amounts_are_shown_whole() -> None:
+    costs = sy.Costs.binary(fn=5, fp=12345.678, classes=[0, 1], currency="EUR")
+    weight = [1234567, 1000001, 7654321, 1e16]
+    table = sy.confusion_table([0, 0, 1, 1], [0, 1, 1, 0], costs=costs, sample_weight=weight)
+    scores = sy.per_class_scores([0, 0, 1, 1], [0, 1, 1, 0], costs=costs, sample_weight=weight)
+    assert "1234567 (0 EUR) 1000001 (12345690346 EUR)" in str(table)
+    assert "1e+16 (5e+16 EUR)" in str(table)
+    assert ">1234567<" in table._repr_html_()
+    assert "2234568 12345690346" in str(scores)
