@@ -147,6 +147,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
 
     def _learn(self, X: Any, y: Any, classes: Any, *, known_whole: bool) -> Trace:
         new = not hasattr(self, "expansion_")
+        self._check_settings()
         rows = check_rows(self, X, reset=new, dtype=np.float64)
         labels = as_column(y)
         check_same_length(X=rows, y=labels)
@@ -164,8 +165,8 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         answers = self.classes_[(score >= self.threshold).astype(np.intp)]
         return Trace(score, answers, queried, query_probability, labels)
 
-    def _begin(self, rows: Rows, y: Any) -> None:
-        """Check the settings and start with f = 0."""
+    def _check_settings(self) -> None:
+        """Raise for what no round could use: rules, budget and limits may be set anew between two parts."""
         update = CSOGD2() if self.update is None else self.update
         if not isinstance(update, UpdateRule) or isinstance(update, SecondOrderRule):
             raise invalid("update", "be a first-order UpdateRule", update, "E.g. update=CSOGD2(0.1).")
@@ -173,13 +174,16 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         check_query(AskAll() if self.query is None else self.query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
             raise invalid("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
-        if isinstance(self.kernel, str) and self.kernel in ("perceptron", "precomputed"):
-            raise invalid("kernel", "be 'rbf', 'linear', 'poly' or a function", self.kernel)
         if self.max_support is not None:
             check_count("max_support", self.max_support)
         check_number("threshold", self.threshold)
         check_count("seed", self.seed, at_least=0)
         Budget.of(self.budget)
+
+    def _begin(self, rows: Rows, y: Any) -> None:
+        """Settle kernel and costs, and start with f = 0."""
+        if isinstance(self.kernel, str) and self.kernel in ("perceptron", "precomputed"):
+            raise invalid("kernel", "be 'rbf', 'linear', 'poly' or a function", self.kernel)
         spec = kernel_spec(self.kernel, rows, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         self._class_costs: ClassCosts = class_costs(self.costs, y, self.classes_)
         self.expansion_ = Expansion(spec, float(bool(self.fit_intercept)))

@@ -140,3 +140,20 @@ def test_a_failed_part_changes_nothing() -> None:
     with pytest.raises(InvalidInputError):
         model.partial_fit(X[:5] * np.nan, y[:5])
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "says"),
+    [
+        ({"update": AROW()}, "update must be a first-order"),
+        ({"query": 5}, "query must be a QueryRule"),
+        ({"max_support": 0}, "max_support must"),
+        ({"threshold": "high"}, "threshold must"),
+        ({"seed": -1}, "seed must"),
+    ],
+)
+def test_settings_between_two_parts_are_looked_at(settings_: dict, says: str) -> None:  # type: ignore[type-arg]
+    X, y = stream(9)
+    model = OnlineKernelClassifier(gamma=1.0).fit(X, y).set_params(**settings_)
+    with pytest.raises(InvalidInputError, match=says):
+        model.partial_fit(X[:5], y[:5])
