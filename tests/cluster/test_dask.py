@@ -8,11 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,12 @@ class Cluster:
     """A scheduler and workers in processes of their own, on the loopback interface, without dashboards."""
 
     def __init__(self) -> None:
-        self.address = f"tcp://127.0.0.1:{free_port()}"
-        port = self.address.rpartition(":")[2]
-        self.scheduler = start(SCHEDULER, "--host", "127.0.0.1", "--port", port, "--no-dashboard")
         self.workers: list[Any] = []
+        with tempfile.TemporaryDirectory() as folder:
+            said = Path(folder) / "scheduler.json"  # where it is: a port that was free before may not be so any more
+            options = ["--port", "0", "--no-dashboard", "--scheduler-file", str(said)]
+            self.scheduler = start(SCHEDULER, "--host", "127.0.0.1", *options)
+            self.address = address_in(said)
 
     def add_worker(self) -> None:
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "300"]
@@ -115,6 +118,16 @@ class Cluster:
     def close(self) -> None:
         for process in [*self.workers, self.scheduler]:
             end(process)
+
+
+def address_in(file: Path) -> str:
+    """The address of the scheduler that writes this file."""
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
+        with suppress(FileNotFoundError, ValueError):  # it is not there yet, or not whole
+            return str(json.loads(file.read_text())["address"])
+        time.sleep(0.01)
+    raise TimeoutError("no scheduler has started for 300 s")
 
 
 def start(code: str, *arguments: str) -> Any:
@@ -409,17 +422,33 @@ def test_a_task_that_ends_four_workers_is_named(running: Cluster) -> None:
             run_tasks(executor, deadly, [(0,), (1,)], **given)
 
 
-def test_a_lost_scheduler_is_said_and_another_cluster_goes_on(folder: Path, tmp_path: Path, expected: Any) -> None:
+def lost_at(task: int, cluster: Cluster, executor: Any) -> Any:
+    """The executor's submit, which loses the cluster right after one task, of which its only worker does nothing."""
+    real, calls = executor.submit, itertools.count(1)
+
+    def submit(*given: Any) -> Any:
+        if next(calls) != task:
+            return real(*given)
+        os.kill(cluster.workers[0].pid, signal.SIGSTOP)
+        submitted = real(*given)
+        for process in (cluster.scheduler, *cluster.workers):
+            end(process)
+        return submitted
+
+    return submit
+
+
+def test_a_lost_scheduler_is_said_and_another_cluster_goes_on(
+    folder: Path, tmp_path: Path, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = tmp_path / "w"
     with new_cluster() as lost:
         lost.have(1)
-        killed = KilledAfter([lost.scheduler, *lost.workers], work)
         words = r"the cluster at tcp://.* went away after \d of 8 lanes\. Run the same call"
         with on_dask(lost.address) as executor:
-            killed.start()
+            monkeypatch.setattr(executor, "submit", lost_at(LANES, lost, executor))
             with pytest.raises(ClusterLost, match=words):
                 fit(folder, work, executor)
-            killed.join()
     done = {path: path.stat().st_mtime_ns for path in work.glob("pass-000-lane-*.json")}
     assert 1 <= len(done) < LANES
     with ThreadPoolExecutor(1) as pool:

@@ -89,7 +89,7 @@ def jsonl_chunks(
 
 
 def _table(fields: _Fields, part: list[NumberedRecord]) -> Table:
-    labels = None if fields.target is None else _labels(fields.where, fields.target, part)
+    labels = None if fields.target is None else _labels(fields.where, fields.target, part, as_text=fields.text_labels)
     return Table(fields.columns(part), labels)
 
 
@@ -112,11 +112,13 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name}, which is no JSON number; use null for a missing value")
 
 
-def _labels(where: str, target: str, part: list[NumberedRecord]) -> NDArray[Any]:
+def _labels(where: str, target: str, part: list[NumberedRecord], *, as_text: bool) -> NDArray[Any]:
     labels = [record.get(target) for _, record in part]
     for (number, _), label in zip(part, labels, strict=True):
         if label is not None and not _is_label(label):
             raise file_error(where, number, f"text or a finite number as label in field {target}", short_repr(label))
+    if as_text:
+        labels = [label if label is None or isinstance(label, str) else json.dumps(label) for label in labels]
     kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in labels if v is not None}
     if len(kinds) > 1:
         raise file_error(where, part[0][0], f"labels of one type in field {target} from here on", repr(kinds))
@@ -151,7 +153,8 @@ class _Fields:
         self.ignored = {*drop} if target is None else {*drop, target}
         self.names = [name for name in (seen if features is None else features) if name not in self.ignored]
         texts = {name for name in self.names if any(isinstance(record.get(name), str) for _, record in head)}
-        self.text = texts.union(check_names("nominal", nominal, self.names))
+        named = check_names("nominal", nominal, [*self.names, *([] if target is None else [target])])
+        self.text, self.text_labels = texts.union(named), target in named
 
     def columns(self, part: list[NumberedRecord]) -> tuple[Column, ...]:
         known = self.ignored.union(self.names)

@@ -131,6 +131,8 @@ class Parts:
         about_rows = {key: options[key] for key in options if key not in ("target", "dtype", "frame", "drop_missing")}
         names = [name for name in options.get("nominal", ()) if name not in self._keys]
         reading = {**about_rows, "nominal": names, "target": None}
+        if options.get("features") is not None and isinstance(options.get("target"), str):
+            reading["features"] = list(dict.fromkeys([*options["features"], options["target"]]))
         if "drop" in options:
             reading["drop"] = [name for name in options["drop"] if name not in self._keys]
         kinds = [part_kinds(part, self.format, reading) for part in self.files]

@@ -202,6 +202,19 @@ def test_json_fields_of_later_parts_may_be_missing_but_not_new(tmp_path: Path) -
         read_table(tmp_path)
 
 
+def test_labels_of_json_lines_may_be_texts_and_fields_named(tmp_path: Path) -> None:
+    written(tmp_path, **{"0.jsonl": '{"b": 7, "a": 1, "y": "no"}\n', "1.jsonl": '{"a": 2, "y": "01"}\n'})
+    for fields in ({}, {"features": ["a", "b"]}):
+        whole = read_table(tmp_path, target="y", **fields)
+        assert sorted(whole.features) == ["a", "b"]
+        assert whole.y.tolist() == ["no", "01"]
+        assert Parts(tmp_path).count_labels("y", **fields) == {"01": 1, "no": 1}
+    written(tmp_path, **{"2.jsonl": '{"a": 3, "y": 5}\n'})
+    with pytest.raises(DataFileError, match=r"type text in column y, as in .*0.jsonl; got number. .* nominal="):
+        read_table(tmp_path, target="y")
+    assert read_table(tmp_path, target="y", nominal=["y"]).y.tolist() == ["no", "01", "5"]
+
+
 def test_the_fingerprint_changes_with_any_part(tmp_path: Path) -> None:
     for i in range(2):
         parquet.write_table(pa.table({"a": [i]}), tmp_path / f"{i}.parquet")

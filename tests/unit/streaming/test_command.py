@@ -140,8 +140,10 @@ def test_fields_of_json_lines_keep_their_order_beside_ids_and_costs(tmp_path: Pa
     for name, some in {"all": records, "0": records[:60], "1": records[60:90]}.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in some))
     given = ["--target", "y", "--id", "key", "--fn-cost-column", "loss", "--costs", "fp=1", "--classes", "good,bad"]
-    for name, more in [("0", []), ("1", []), ("all", ["--skip-seen"])]:
-        run(tmp_path / f"{name}.jsonl", *given, "--state", tmp_path / "s", *more)
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1.jsonl").rename(tmp_path / "1" / "part.jsonl")
+    for place, more in [("0.jsonl", []), ("1/", []), ("all.jsonl", ["--skip-seen"])]:
+        run(f"{tmp_path}/{place}", *given, "--state", tmp_path / "s", *more)
     run(tmp_path / "all.jsonl", *given, "--state", tmp_path / "whole")
     one, other = (Session.load(tmp_path / name) for name in ("s", "whole"))
     assert (one.seen, one.order, one.rounds) == (other.seen, ("loss", "a", "key", "b"), 157)
@@ -152,7 +154,7 @@ def test_a_column_that_has_become_text_or_is_gone_is_said(table: Path, tmp_path:
     state, other = tmp_path / "s", tmp_path / "other.csv"
     run(table, "--target", "outcome", "--state", state)
     other.write_text("a,b,c,d,outcome\n1,2,x,3,good\n1,2,y,3,bad\n")
-    with pytest.raises(InvalidInputError, match="column 'c' must hold numbers, as in the state; got 'texts'"):
+    with pytest.raises(InvalidInputError, match=r"column 'c' must hold numbers, as in the state; got"):
         run(other, "--target", "outcome", "--state", state)
     texts = tmp_path / "t"
     run(other, "--target", "outcome", "--state", texts)
