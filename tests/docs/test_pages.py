@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[2]
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if p.exists()]
@@ -17,4 +18,5 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     text = page.read_text()
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
-        exec(compile("\n" * line + block.group(1), str(page), "exec"), names)
+        with threadpool_limits(1):  # threads of several tests that wait for each other take minutes instead of seconds
+            exec(compile("\n" * line + block.group(1), str(page), "exec"), names)

@@ -107,7 +107,7 @@ def _cost_light(store: SQLiteStore, project: int, snapshot: Snapshot) -> LightRe
     labels = len(found.trace.y)
     cut = labels - int(labels * LAST_PART)
     if 0 < cut < labels:
-        parts = found.first(cut), found.behind(cut)
+        parts = found.first(cut), found.after(cut)
         if min(effective_size(part.trace) for part in parts) >= LEAST_SIZE:
             try:
                 before, now = (estimated(mean_cost, one.trace, one.rounds, matrix, "push") for one in parts)

@@ -57,7 +57,7 @@ class EstimatesReply(msgspec.Struct, frozen=True):
 class CurveReply(msgspec.Struct, frozen=True):
     """The cost a row of the first ``rows`` rows, each with its nominal 95% band, and what the cheapest constant costs.
 
-    It begins where there are labels enough; ``waiting`` rows behind its end still wait for labels.
+    It begins where there are labels enough; ``waiting`` rows after its end still wait for labels.
     """
 
     rows: list[int]
@@ -85,7 +85,7 @@ class Labelled(NamedTuple):
         return self.closed / (self.closed + len(self.trace.y)) if self.closed else 0.0
 
     def best(self) -> Labelled:
-        """The same up to where the labels are worth most: what is asked behind the plan stands for ever more rows.
+        """The same up to where the labels are worth most: what is asked after the plan stands for ever more rows.
 
         That depends on the chances alone, not on the labels, and it ends before the next question, not at one.
         """
@@ -105,8 +105,8 @@ class Labelled(NamedTuple):
         """The same as of the label of this number."""
         return self._part(slice(None, count), int(self.reach[count - 1]), self.closed_items < self.items[count - 1])
 
-    def behind(self, count: int) -> Labelled:
-        """The same of what came behind the label of this number."""
+    def after(self, count: int) -> Labelled:
+        """The same of what came after the label of this number."""
         rounds = self.rounds - int(self.reach[count - 1])
         return self._part(slice(count, None), rounds, self.closed_items > self.items[count - 1])
 
