@@ -11,7 +11,7 @@ from service_server import ServerProcess, ThreadedServer, free_port, make_servic
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands import log
-from steelyard.service.commands.log import run_backup, run_export, run_verify
+from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.commands.project import run_token
 from steelyard.service.commands.rows import run_erase, run_push
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore
@@ -147,3 +147,23 @@ def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):
     assert not list(folder.glob("copy*"))
     assert run_backup(folder, folder / "copy.sqlite") == 0
     assert [path.name for path in folder.glob("copy*")] == ["copy.sqlite"]
+
+
+def test_half_a_restored_backup_is_no_service(folder, tmp_path, monkeypatch):
+    make_service(folder)
+    assert run_backup(folder, folder / "copy.sqlite") == 0
+    again, copied = tmp_path / "again", log._copy_pages
+
+    def full(source, target) -> None:
+        copied(source, target)
+        raise log.apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "_copy_pages", full)
+        with pytest.raises(InvalidInputError, match=r"--data must have room .* disk is full"):
+            run_restore(folder / "copy.sqlite", again)
+    assert not list(again.iterdir())
+    (again / f"{DATABASE}.part").write_bytes(b"half")  # as a kill leaves it
+    assert run_restore(folder / "copy.sqlite", again) == 0
+    assert [path.name for path in again.iterdir()] == [DATABASE]
+    assert run_verify(again, None, None) == 0
