@@ -137,7 +137,7 @@ class SQLiteStore:
         self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
         self.unclean = False  # something was erased, and files may still hold it
         self.erasures = 0  # since it was opened
-        self._rewritten = False  # the file, since the last of them
+        self.rewritten = False  # the files, since the last of them
         self._log_pages = 0
         if not readonly:
             make_schema(self.connection)
@@ -446,7 +446,7 @@ class SQLiteStore:
         run.execute("INSERT INTO meta (name, value) VALUES ('unclean', '') ON CONFLICT (name) DO NOTHING")
         self.unclean = True  # and whoever opens it after a crash knows it, too
         self.erasures += 1
-        self._rewritten = False
+        self.rewritten = False
 
     def drop_checkpoints(self, project: int, before: int) -> None:
         """Forget the states before an event, but the one the project began with."""
@@ -463,11 +463,11 @@ class SQLiteStore:
         """
         for copy in self.path.parent.glob(f"{self.path.name}.schema-*"):
             copy.unlink()
-        patience = AGAIN_MS if self._rewritten else READER_MS
+        patience = AGAIN_MS if self.rewritten else READER_MS
         try:
-            if not self._rewritten:
+            if not self.rewritten:
                 self.connection.execute("VACUUM")
-                self._rewritten = True
+                self.rewritten = True
             self._empty_log(patience / 1000)
             self.connection.execute("DELETE FROM meta WHERE name = 'unclean'")
         except (apsw.BusyError, apsw.FullError):
