@@ -93,6 +93,18 @@ def test_rows_that_are_not_there_cannot_be_erased_and_the_command_goes_on(folder
         run_erase(folder, "q", [5], [], url=None, token=None)
 
 
+def test_files_that_still_hold_an_erased_row_are_said(folder, capsys):
+    tokens = make_service(folder)
+    with ThreadedServer(folder) as server:
+        made = server.client(tokens["producer"]).decide({"x": 1.0, "y": 1.0})
+    reader = SQLiteStore(folder, readonly=True)
+    reader.connection.execute("BEGIN")
+    assert reader.project("p")
+    assert run_erase(folder, "p", [made["id"]], [], url=None, token=None) == 0
+    assert "until the next start" in capsys.readouterr().err
+    reader.close()
+
+
 def test_a_token_cannot_outlast_the_calendar(folder):
     make_service(folder)
     with pytest.raises(InvalidInputError, match="--days"):

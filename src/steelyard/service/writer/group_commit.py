@@ -195,7 +195,7 @@ class Writer:
     def _clean(self) -> None:
         """Leave no byte of what was erased; while somebody is reading, or the disk is full, later commits try again.
 
-        How much later depends on how long the try took, which may write the whole database, unless it need not do so again.
+        How much later depends on how long the try took, unless what took long, to write the whole database, is done.
         """
         began, tried = time.monotonic(), self.store.erasures
         if (tried == self._clean_tried and began < self._clean_from) or self.store.clean():
