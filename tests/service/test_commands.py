@@ -14,6 +14,7 @@ from steelyard.service.commands import log
 from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.commands.project import run_token
 from steelyard.service.commands.rows import run_erase, run_push
+from steelyard.service.commands.serve import unit_text
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore
 from steelyard.service.writer.verify import BROKEN
 
@@ -103,6 +104,20 @@ def test_files_that_still_hold_an_erased_row_are_said(folder, capsys):
     assert run_erase(folder, "p", [made["id"]], [], url=None, token=None) == 0
     assert "until the next start" in capsys.readouterr().err
     reader.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "started"),
+    [
+        ("desk-1", "{}/desk-1", "{}/desk-1"),
+        ("my desk", '"{}/my desk"', '"{}/my desk"'),
+        ('50% "$x"\\', '"{}/50%% \\"$x\\"\\\\"', '"{}/50%% \\"$$x\\"\\\\"'),
+    ],
+)
+def test_a_unit_names_its_folder_as_systemd_reads_it(tmp_path, name, written, started):
+    lines = unit_text(tmp_path / name, 8321).splitlines()
+    assert f"ReadWritePaths={written.format(tmp_path)}" in lines
+    assert any(line.endswith(f" serve --data {started.format(tmp_path)} --port 8321") for line in lines)
 
 
 def test_a_token_cannot_outlast_the_calendar(folder):
