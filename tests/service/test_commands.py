@@ -15,7 +15,7 @@ from steelyard.service.commands.log import run_backup, run_export, run_restore, 
 from steelyard.service.commands.project import run_token
 from steelyard.service.commands.rows import run_erase, run_push
 from steelyard.service.commands.serve import unit_text
-from steelyard.service.database.sqlite import DATABASE, SQLiteStore
+from steelyard.service.database.sqlite import DATABASE, SQLiteStore, open_database
 from steelyard.service.writer.verify import BROKEN
 
 
@@ -156,6 +156,12 @@ def test_a_damaged_file_is_no_accident_of_the_program(folder, capsys):
     assert run_verify(folder, None, None) == BROKEN
     assert start_of(folder) == BROKEN
     assert capsys.readouterr().err.count("steelyard: ") == 2
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_file_that_cannot_be_opened_is_not_said_to_be_damaged(tmp_path, readonly):
+    with pytest.raises(InvalidInputError, match="the database must be a file that can be opened"):
+        open_database(tmp_path / "none" / DATABASE, readonly=readonly)
 
 
 def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):

@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from ...errors import StateError
+from ...validation.values import invalid
 from ..log.events import NO_CHAIN, Event
 from ..replay.questions import Question, QuestionState
 from .store import Changes, ProjectHead, RequestKey, StoredCheckpoint, StoredRequest
@@ -30,9 +31,20 @@ _KEPT = 3  # checkpoints
 
 
 def open_database(path: Path, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """A connection with the settings that the promises rest on; raises StateError if the file is no database."""
+    """A connection with the settings that the promises rest on.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be opened.
+    StateError
+        If it is no database.
+    """
     try:
         return _open_database(path, readonly=readonly, vfs=vfs)
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        hint = f"Look at the rights of the file and its folder: {error}."
+        raise invalid("the database", "be a file that can be opened", str(path), hint) from None
     except apsw.NotADBError:
         raise StateError(f"{path} must be the database of a service; it is none, or damaged.") from None
 
