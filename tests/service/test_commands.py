@@ -11,10 +11,11 @@ from service_server import ServerProcess, ThreadedServer, free_port, make_servic
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands import log
-from steelyard.service.commands.log import run_backup, run_export, run_verify
+from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.commands.project import run_token
 from steelyard.service.commands.rows import run_erase, run_push
-from steelyard.service.database.sqlite import DATABASE, SQLiteStore
+from steelyard.service.commands.serve import unit_text
+from steelyard.service.database.sqlite import DATABASE, SQLiteStore, open_database
 from steelyard.service.writer.verify import BROKEN
 
 
@@ -93,6 +94,32 @@ def test_rows_that_are_not_there_cannot_be_erased_and_the_command_goes_on(folder
         run_erase(folder, "q", [5], [], url=None, token=None)
 
 
+def test_files_that_still_hold_an_erased_row_are_said(folder, capsys):
+    tokens = make_service(folder)
+    with ThreadedServer(folder) as server:
+        made = server.client(tokens["producer"]).decide({"x": 1.0, "y": 1.0})
+    reader = SQLiteStore(folder, readonly=True)
+    reader.connection.execute("BEGIN")
+    assert reader.project("p")
+    assert run_erase(folder, "p", [made["id"]], [], url=None, token=None) == 0
+    assert "until the next start" in capsys.readouterr().err
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "started"),
+    [
+        ("desk-1", "{}/desk-1", "{}/desk-1"),
+        ("my desk", '"{}/my desk"', '"{}/my desk"'),
+        ('50% "$x"\\', '"{}/50%% \\"$x\\"\\\\"', '"{}/50%% \\"$$x\\"\\\\"'),
+    ],
+)
+def test_a_unit_names_its_folder_as_systemd_reads_it(tmp_path, name, written, started):
+    lines = unit_text(tmp_path / name, 8321).splitlines()
+    assert f"ReadWritePaths={written.format(tmp_path)}" in lines
+    assert any(line.endswith(f" serve --data {started.format(tmp_path)} --port 8321") for line in lines)
+
+
 def test_a_token_cannot_outlast_the_calendar(folder):
     make_service(folder)
     with pytest.raises(InvalidInputError, match="--days"):
@@ -131,6 +158,12 @@ def test_a_damaged_file_is_no_accident_of_the_program(folder, capsys):
     assert capsys.readouterr().err.count("steelyard: ") == 2
 
 
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_file_that_cannot_be_opened_is_not_said_to_be_damaged(tmp_path, readonly):
+    with pytest.raises(InvalidInputError, match="the database must be a file that can be opened"):
+        open_database(tmp_path / "none" / DATABASE, readonly=readonly)
+
+
 def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):
     make_service(folder)
     with pytest.raises(InvalidInputError, match="the backup must lie in a folder that exists"):
@@ -147,3 +180,23 @@ def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):
     assert not list(folder.glob("copy*"))
     assert run_backup(folder, folder / "copy.sqlite") == 0
     assert [path.name for path in folder.glob("copy*")] == ["copy.sqlite"]
+
+
+def test_half_a_restored_backup_is_no_service(folder, tmp_path, monkeypatch):
+    make_service(folder)
+    assert run_backup(folder, folder / "copy.sqlite") == 0
+    again, copied = tmp_path / "again", log._copy_pages
+
+    def full(source, target) -> None:
+        copied(source, target)
+        raise log.apsw.FullError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "_copy_pages", full)
+        with pytest.raises(InvalidInputError, match=r"--data must have room .* disk is full"):
+            run_restore(folder / "copy.sqlite", again)
+    assert not list(again.iterdir())
+    (again / f"{DATABASE}.part").write_bytes(b"half")  # as a kill leaves it
+    assert run_restore(folder / "copy.sqlite", again) == 0
+    assert [path.name for path in again.iterdir()] == [DATABASE]
+    assert run_verify(again, None, None) == 0

@@ -87,8 +87,12 @@ def _copy(source: SQLiteStore, target: Path) -> None:
         copied.connection.pragma("journal_mode", "delete")
         copied.close()
         return
+    _copy_pages(source.connection, target)
+
+
+def _copy_pages(source: apsw.Connection, target: Path) -> None:
     with closing(apsw.Connection(str(target))) as copy:
-        with copy.backup("main", source.connection, "main") as backup:
+        with copy.backup("main", source, "main") as backup:
             backup.step()  # all pages of one moment: in parts it would begin again at every commit of the server
         copy.pragma("journal_mode", "delete")
 
@@ -112,17 +116,20 @@ def run_restore(source: Path, data: Place) -> int:
     """Put a backup into an empty place."""
     if isinstance(data, str):
         return _restore_into_database(source, data)
-    if data.exists() and any(data.iterdir()):
+    part = data / f"{DATABASE}.part"  # a server would take half of it for a whole one
+    if data.exists() and {*data.iterdir()} - {part}:
         raise invalid("--data", "be an empty folder", str(data))
     if not source.is_file():
         raise invalid("the backup", "be a file", str(source))
-    kept = open_backup(source)
-    data.mkdir(parents=True, exist_ok=True)
-    copy = open_database(data / DATABASE)
-    with copy.backup("main", kept, "main") as backup:
-        backup.step()
-    kept.close()
-    copy.close()
+    with closing(open_backup(source)) as kept:
+        data.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        try:
+            _copy_pages(kept, part)
+        except apsw.Error as error:
+            part.unlink(missing_ok=True)
+            raise invalid("--data", "have room for the backup", str(data), f"It was not restored: {error}.") from None
+    part.rename(data / DATABASE)
     return _verify_file(data / DATABASE)
 
 

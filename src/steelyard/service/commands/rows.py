@@ -143,8 +143,9 @@ def _carried_out_here(data: Place, job: Job) -> Any:
             return wait_for(writer, job)
         finally:
             writer.stop()
-            if store.unclean:
-                store.clean()
+            if store.unclean and not store.clean():
+                said = "somebody reads it, or the disk is full: the files of the folder hold it until the next start"
+                print(f"steelyard: {said}", file=sys.stderr)
             store.close()
 
 

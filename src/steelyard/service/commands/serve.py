@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import re
 import shlex
 import socket
 import sys
@@ -175,17 +176,25 @@ def _say_ready(data: Place, url: str, place: str) -> None:
         say(f"the first owner's link (once, within 15 minutes): {place}/login#{code}")
 
 
+def _unit_word(path: str) -> str:
+    """A path as one word of a unit: quoted where it must be, and without what systemd would replace."""
+    safe = path.replace("%", "%%")
+    return (
+        safe if re.fullmatch(r"[\w/.,:=@%+-]+", safe) else '"{}"'.format(safe.replace("\\", "\\\\").replace('"', '\\"'))
+    )
+
+
 def unit_text(data: Place, port: int) -> str:
     """A systemd unit that restarts the service whenever it ends."""
-    folder = data.resolve() if isinstance(data, Path) else None
-    place = f"--data {folder}" if folder is not None else '--database "$STEELYARD_DATABASE"'
+    folder = _unit_word(str(data.resolve())) if isinstance(data, Path) else None
+    place = f"--data {folder.replace('$', '$$')}" if folder is not None else '--database "$STEELYARD_DATABASE"'
     more = f"ReadWritePaths={folder}" if folder is not None else "EnvironmentFile=/etc/steelyard/database"
     return f"""[Unit]
 Description=Steelyard service
 After=network.target
 
 [Service]
-ExecStart={sys.executable} -m steelyard.cli serve {place} --port {port}
+ExecStart={_unit_word(sys.executable)} -m steelyard.cli serve {place} --port {port}
 Restart=always
 RestartSec=1
 DynamicUser=yes

@@ -134,7 +134,7 @@ class PostgresStore(SQLiteStore):
         self.url, self.path = url, Path()
         self.connection: Any = PostgresConnection(url, lost)
         self.epoch: int | None = None  # of a leader
-        self.unclean, self.erasures = False, 0
+        self.unclean, self.erasures, self.rewritten = False, 0, False
         if readonly:
             self.connection.execute("SET default_transaction_read_only = on")
         else:

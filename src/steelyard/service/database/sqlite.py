@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from ...errors import StateError
+from ...validation.values import invalid
 from ..log.events import NO_CHAIN, Event
 from ..replay.questions import Question, QuestionState
 from .store import Changes, ProjectHead, RequestKey, StoredCheckpoint, StoredRequest
@@ -30,9 +31,20 @@ _KEPT = 3  # checkpoints
 
 
 def open_database(path: Path, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
-    """A connection with the settings that the promises rest on; raises StateError if the file is no database."""
+    """A connection with the settings that the promises rest on.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be opened.
+    StateError
+        If it is no database.
+    """
     try:
         return _open_database(path, readonly=readonly, vfs=vfs)
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        hint = f"Look at the rights of the file and its folder: {error}."
+        raise invalid("the database", "be a file that can be opened", str(path), hint) from None
     except apsw.NotADBError:
         raise StateError(f"{path} must be the database of a service; it is none, or damaged.") from None
 
@@ -137,7 +149,7 @@ class SQLiteStore:
         self.connection = open_database(self.path, readonly=readonly, vfs=vfs)
         self.unclean = False  # something was erased, and files may still hold it
         self.erasures = 0  # since it was opened
-        self._rewritten = False  # the file, since the last of them
+        self.rewritten = False  # the files, since the last of them
         self._log_pages = 0
         if not readonly:
             make_schema(self.connection)
@@ -446,7 +458,7 @@ class SQLiteStore:
         run.execute("INSERT INTO meta (name, value) VALUES ('unclean', '') ON CONFLICT (name) DO NOTHING")
         self.unclean = True  # and whoever opens it after a crash knows it, too
         self.erasures += 1
-        self._rewritten = False
+        self.rewritten = False
 
     def drop_checkpoints(self, project: int, before: int) -> None:
         """Forget the states before an event, but the one the project began with."""
@@ -463,11 +475,11 @@ class SQLiteStore:
         """
         for copy in self.path.parent.glob(f"{self.path.name}.schema-*"):
             copy.unlink()
-        patience = AGAIN_MS if self._rewritten else READER_MS
+        patience = AGAIN_MS if self.rewritten else READER_MS
         try:
-            if not self._rewritten:
+            if not self.rewritten:
                 self.connection.execute("VACUUM")
-                self._rewritten = True
+                self.rewritten = True
             self._empty_log(patience / 1000)
             self.connection.execute("DELETE FROM meta WHERE name = 'unclean'")
         except (apsw.BusyError, apsw.FullError):

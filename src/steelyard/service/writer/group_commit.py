@@ -195,13 +195,14 @@ class Writer:
     def _clean(self) -> None:
         """Leave no byte of what was erased; while somebody is reading, or the disk is full, later commits try again.
 
-        How much later depends on how long a try takes: it may write the whole database.
+        How much later depends on how long the try took, unless what took long, to write the whole database, is done.
         """
         began, tried = time.monotonic(), self.store.erasures
         if (tried == self._clean_tried and began < self._clean_from) or self.store.clean():
             return
         now = time.monotonic()
-        self._clean_tried, self._clean_from = tried, now + CLEAN_EVERY + CLEAN_REST * (now - began)
+        short = self.store.rewritten and tried != self._clean_tried
+        self._clean_tried, self._clean_from = tried, now + CLEAN_EVERY + (0 if short else CLEAN_REST * (now - began))
 
     def _look_up_keys(self, batch: list[Job]) -> None:
         keys: dict[str, list[tuple[int, str]]] = {}
