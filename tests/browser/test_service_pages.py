@@ -142,6 +142,36 @@ def test_long_text_scrolls_while_the_buttons_stay_in_sight(place: Place) -> None
         assert shown["low"] <= 0
 
 
+def test_many_classes_leave_the_question_whole_and_skip_and_undo_in_sight(tmp_path: Path, visit_pages: Visits) -> None:
+    names = [
+        *(f"class {n}" for n in range(9)),
+        "complaint about a delivery",
+        "another department, please forward",
+        "none",
+    ]
+    told = {"classes": names, "positive": None, "costs": None, "update": None, "question": "Which desk?\nOne only."}
+    tokens = make_service(tmp_path, settings=settings_of(**ASKING | told))
+    seen = """(() => {
+      const question = document.getElementById('question'), low = [...document.querySelectorAll('#skip, #undo')];
+      const words = [...document.querySelectorAll('#answers bdi')].map((one) => {
+        const range = document.createRange(), text = one.firstChild, at = text.data.indexOf('department');
+        if (at < 0) return 1;
+        range.setStart(text, at), range.setEnd(text, at + 'department'.length);
+        return range.getClientRects().length;
+      });
+      return { cut: question.scrollHeight - question.clientHeight, pieces: Math.max(...words),
+        seen: low.every((one) => one.contains(document.elementFromPoint(one.getBoundingClientRect().x + 9,
+          one.getBoundingClientRect().y + 9))) };
+    })()"""
+    with ThreadedServer(tmp_path) as server:
+        place = Place(tmp_path, server, tokens, visit_pages)
+        place.push(ROW | {"message": LETTER})
+        for width, height in ((1200, 700), (390, 844)):
+            steps = [["goto", "/p/p/label"], READY, ["eval", seen], ["axe"]]
+            found = place.visit(place.annotator, *steps, width=width, height=height)["results"]
+            assert found[-2:] == [{"cut": 0, "pieces": 1, "seen": True}, []], width
+
+
 def test_the_whole_way_without_a_mouse(place: Place) -> None:
     place.push(*[ROW | {"amount": float(i)} for i in range(5)])
     first = "document.querySelector('#fields dd').textContent"

@@ -13,7 +13,7 @@ from steelyard import Estimate, Trace, f_score, mean_cost, savings_score
 from steelyard.service.log.records import cell_text
 from steelyard.service.numbers import live
 from steelyard.service.numbers.live import LEAST_MISTAKES, LEAST_SIZE, curve, labelled
-from steelyard.service.numbers.overview import costliest_kind, duration, lasts_till, overview
+from steelyard.service.numbers.overview import _short, costliest_kind, duration, lasts_till, overview
 from steelyard.service.writer.jobs import AnswerJob
 
 
@@ -120,6 +120,15 @@ def test_the_band_of_what_is_saved_is_that_of_the_cost_turned_round():
     assert (found.value, found.low, found.high) == pytest.approx((0.6, 1 - band.high / 2, 1 - band.low / 2))
     assert 0.6 - found.low > found.high - 0.6  # a mistake that was just not labelled
     assert live.saved_interval(Estimate(1.0, 0.0, 50.0, 60, 1000, "hajek"), 0.0, 10.0).high == 1.0
+
+
+def test_the_latest_rows_are_a_glance():
+    assert [_short(cell) for cell in (0.9270981339663527, 1303.0, 12, "a" * 30)] == [
+        "0.927098",
+        "1303",
+        "12",
+        "a" * 23 + "…",
+    ]
 
 
 @pytest.mark.parametrize(("value", "text"), [(1303.0, "1303"), (3.5, "3.5"), (1234567.25, "1234567.25"), (7, "7")])

@@ -34,6 +34,7 @@ def test_before_the_first_row_the_page_says_how_to_send_one(served):
     assert status == 200
     assert "No rows yet" in text
     assert f"{server.url}/v1/p/decide" in text
+    assert "Idempotency-Key: $(date +%s%N)" in text  # typed twice, it sends two rows
     assert "&#34;note&#34;:&#34;some words&#34;" in text
 
 
@@ -82,10 +83,12 @@ def test_fields_hold_every_digit(folder):
 
 def test_a_matrix_of_costs_is_shown_in_the_order_of_the_classes(folder):
     """That is how it is sent back, whatever class is the positive one."""
-    make_service(folder, settings=settings_of(classes=["fraud", "good"], positive="fraud", costs=[[0, 10], [1, 0]]))
+    told = {"classes": ["fraud", "good"], "positive": "fraud", "costs": [[0, 10], [1, 0]]}
+    make_service(folder, settings=settings_of(**told, question="Is it fraud?\nLook at the hour."))
     person = make_person(folder, "Ada", {"p": "owner"})
     with ThreadedServer(folder) as server:
         settings = visit(server, folder, person).page("/p/p/settings")[2].decode()
+    assert ">Is it fraud?\nLook at the hour.</textarea>" in settings  # a field of one line would join the two
     found = re.findall(r'name="costs\.(\d)\.(\d)".*? value="([^"]+)" aria-label="([^"]+)"', settings)
     assert found == [
         ("0", "0", "0", "is fraud, decided fraud"),

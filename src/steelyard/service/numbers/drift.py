@@ -121,5 +121,5 @@ def _compared(before: Estimate, now: Estimate, before_in_words: str, now_in_word
     error = float(np.hypot(before.standard_error, now.standard_error))
     if error == 0:  # every row was labelled, or no label differs
         return LightReply("cost", "unknown", None, "nothing to tell the difference by", "")
-    what = f"a row lately: {now_in_words}; before: {before_in_words}"
+    what = f"lately {now_in_words}; before {before_in_words}"
     return _light("cost", (now.value - before.value) / error, what, LOOK_Z, ACT_Z)

@@ -208,12 +208,12 @@ def spread_of(low: float, high: float) -> float:
 
 
 def banded(found: EstimateReply) -> str:
-    """A cost and its band in words, or the reason why there is none."""
+    """A cost a row and its band in words, or the reason why there is none."""
     if found.value is None or found.low is None or found.high is None:
         return found.reason or ""
     spread = spread_of(found.low, found.high)
     value, low, high = (money(one, spread) for one in (found.value, found.low, found.high))
-    return f"{value} ({low} to {high})"
+    return f"{value} ({low} to {high}) a row"
 
 
 def cost_shown(found: Labelled, matrix: Any) -> EstimateReply:

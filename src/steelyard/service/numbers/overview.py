@@ -200,7 +200,7 @@ def _latest(store: SQLiteStore, project: int, snapshot: Snapshot) -> list[Latest
 
 
 def _short(cell: Any) -> str:
-    text = cell_text(cell)
+    text = cell_text(float(f"{cell:.6g}") if isinstance(cell, float) else cell)
     return text if len(text) <= 24 else text[:23] + "…"
 
 

@@ -76,7 +76,7 @@ def _first_row(request: Request, settings: ProjectSettings) -> dict[str, Any]:
     body = msgspec.json.encode({"row": row}).decode().replace("'", "'\\''")
     curl = (
         f'curl -X POST {place}/v1/{slug}/decide -H "Authorization: Bearer $PRODUCER" \\\n'
-        f"  -H 'Content-Type: application/json' -H 'Idempotency-Key: 1' -d '{body}'"
+        f"  -H 'Content-Type: application/json' -H \"Idempotency-Key: $(date +%s%N)\" -d '{body}'"
     )
     push = f"steelyard service push rows.csv --url {place} --project {slug} --token $PRODUCER"
     return {"curl": curl, "push": push, "token": f"steelyard service token --project {slug} --role producer"}

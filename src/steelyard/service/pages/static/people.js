@@ -13,6 +13,7 @@ function listen(element, kind, act, said) {
     } catch (error) {
       said.classList.add("bad");
       said.textContent = wordsOf(error);
+      said.scrollIntoView({ block: "nearest" }); // the card that was pressed may lie far below
     }
   });
 }
