@@ -230,7 +230,8 @@ class CostBoosting(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: MatrixLike) -> Floats:
         """The share of the vote of every class: an order and a degree of agreement, not a calibrated probability."""
-        return np.asarray(self._votes(X) / self.estimator_weights_.sum())
+        shares = self._votes(X) / self.estimator_weights_.sum()
+        return np.asarray(np.minimum(shares, 1.0))  # two sums of all votes may round apart
 
     @documented()
     def staged_predict(self, X: MatrixLike) -> Iterator[NDArray[Any]]:

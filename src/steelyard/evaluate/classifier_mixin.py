@@ -17,7 +17,7 @@ from ..costs.rules import CostsLike
 from ..validation.docstrings import documented
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from .measures import mean_cost
-from .scorers import takes_costs
+from .scorers import own_classes, takes_costs
 
 
 class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
             return float(metrics.accuracy_score(y, answers, sample_weight=sample_weight))
-        return -mean_cost(y, answers, costs=known, sample_weight=sample_weight)
+        return -mean_cost(y, answers, costs=known, classes=own_classes(self, y, known), sample_weight=sample_weight)
 
     def _stated(self, costs: CostsLike) -> CostsLike:
         """The costs of a call: a table with a row per example and a square matrix differ by their shape."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from ..costs.rules import CostsLike, stated_costs
 from ..validation.docstrings import documented
@@ -25,7 +26,10 @@ from .curves import BrierCurve, CostCurve, RocHull, ThresholdCurve, brier_curve,
 
 def score_of(estimator: Any, X: Any, *, costs: Any = None, positive: Any = None, proba: bool = False) -> Floats:
     """How positive each row is: the positive column of ``predict_proba``, else ``decision_function`` with its sign."""
-    labels = list(estimator.classes_)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        raise NotFittedError(f"estimator must be a fitted classifier; got {type(estimator).__name__}. Call fit first.")
+    labels = np.asarray(classes).tolist()
     if len(labels) != 2:
         raise invalid("estimator", "tell two classes apart for a curve", labels)
     if positive is None and costs is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+import numpy as np
 import sklearn
 from sklearn import metrics
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
-from ..costs.rules import CostsLike
+from ..costs import CostRule
+from ..costs.rules import CostsLike, stated_costs
 from ..validation.types import LabelsLike, MatrixLike
 from ..validation.values import invalid
 from . import measures  # noqa: F401 - fills MEASURES
@@ -53,7 +55,8 @@ class CostScorer:
         """The measure of the estimator's decisions on these rows, minus it where less is better."""
         answers = predict_with_costs(estimator, X, costs)
         known = self.costs if costs is None else costs
-        value = MEASURES[self.name](y, answers, costs=known, sample_weight=sample_weight, **self.params)
+        params = {"classes": own_classes(estimator, y, known)} | self.params
+        value = MEASURES[self.name](y, answers, costs=known, sample_weight=sample_weight, **params)
         return float(value) if self.name.endswith("_score") else -float(value)
 
     def set_score_request(self, *, costs: bool | str | None = None, sample_weight: bool | str | None = None) -> Self:
@@ -104,6 +107,18 @@ def _takes_costs(estimator: Any) -> bool:
     while hasattr(last, "steps"):
         last = last.steps[-1][1]
     return hasattr(last, "predict") and takes_costs(last.predict)
+
+
+def own_classes(estimator: Any, y: Any, costs: Any) -> Any:
+    """The classes of a fitted estimator where costs do not name theirs, else None: few rows may lack some of them."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or isinstance(costs, (Mapping, CostRule)):
+        return None
+    stated = None if costs is None else stated_costs(costs, y)
+    if stated is not None and (stated.classes is not None or stated.n_classes != len(classes)):
+        return None
+    known = set(np.asarray(classes).tolist())
+    return classes if known.issuperset(np.asarray(y).ravel().tolist()) else None
 
 
 def takes_costs(predict: Callable[..., Any]) -> bool:

@@ -85,6 +85,17 @@ def test_votes_are_what_predict_proba_and_decision_function_show(rings):
     np.testing.assert_array_equal(two.predict(X), two.decision_function(X) > 0)
 
 
+def test_no_share_of_the_vote_is_above_one(rings):
+    X, y = rings
+    model = AdaBoostM1Classifier().fit(X, y)
+    tree, rng = model.estimators_[0], np.random.default_rng(0)
+    shares = []
+    for _ in range(50):  # all agree, and their votes are added up in two orders
+        model.estimators_, model.estimator_weights_ = [tree] * 9, rng.random(9)
+        shares.append(model.predict_proba(X[:5]).max())
+    assert max(shares) == 1.0
+
+
 def test_stages_end_where_predict_is(rings):
     X, y = rings
     model = AdaC2M1Classifier(SMALL, n_estimators=5, random_state=0).fit(X, y)

@@ -142,3 +142,28 @@ def test_scorers_travel_and_say_what_they_are() -> None:
     assert repr(scorer) == "cost_scorer('f_score', beta=2.0)"
     with pytest.raises(sy.InvalidInputError, match="name must be one of f_score"):
         sy.cost_scorer("accuracy")
+
+
+MATRIX = [[0.0, 1.0], [5.0, 0.0]]
+
+
+@pytest.mark.parametrize("costs", [MATRIX, np.array(MATRIX), sy.Costs.from_matrix(MATRIX), sy.Costs.binary(fn=5, fp=1)])
+def test_rows_of_one_class_are_scored_by_costs_without_labels(costs) -> None:  # type: ignore[no-untyped-def]
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = np.where(X[:, 0] > 0.8, "rare", "common")
+    model = sy.CSSVMClassifier(costs=costs).fit(X, y)
+    few, common = X[:10], y[:10]
+    assert {*model.predict(few)} == {*common} == {"common"}
+    assert model.score(few, common) == 0
+    assert model.score(few, common, costs=costs) == 0
+    assert sy.cost_scorer(costs=costs)(model, few, common) == 0
+    assert sy.cost_scorer("f_score")(model, few, common) == 0
+    assert model.score(X[-1:], ["common"]) == -1
+
+
+def test_costs_without_labels_are_in_the_order_of_the_classes() -> None:
+    X, y = [[0.0], [1.0]] * 10, ["a", "b"] * 10
+    model = sy.AdaC2M1Classifier(costs=MATRIX, classes=["b", "a"]).fit(X, y)
+    assert model.predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+    assert model.score([[0.0]], ["b"]) == -1  # the first class is "b"
+    assert model.score([[1.0]], ["a"]) == -5

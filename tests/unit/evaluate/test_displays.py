@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -82,6 +83,12 @@ def test_many_classes_are_refused() -> None:
     tree = DecisionTreeClassifier(max_depth=1).fit(X[:3], [0, 1, 2])
     with pytest.raises(sy.InvalidInputError, match="estimator must tell two classes apart"):
         sy.RocHullDisplay.from_estimator(tree, X[:3], [0, 1, 2])
+
+
+@pytest.mark.parametrize("cls", [sy.ThresholdDisplay, sy.RocHullDisplay, sy.CostCurveDisplay, sy.BrierCurveDisplay])
+def test_an_estimator_must_be_fitted(cls) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(NotFittedError, match="estimator must be a fitted classifier; got LogisticRegression"):
+        cls.from_estimator(LogisticRegression(), [[0.0], [1.0]], [0, 1])
 
 
 def test_an_unknown_positive_class_is_named() -> None:
