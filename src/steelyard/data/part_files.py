@@ -9,6 +9,7 @@ import glob
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -111,6 +112,9 @@ def find_parts(source: Any) -> tuple[PartFile, ...]:
     else:
         raise invalid("source", "be a folder, pattern, URL or list of paths", source)
     parts = tuple(sorted(found, key=lambda part: natural_order(part.name)))
+    places = Counter(part.path if part.filesystem is not None else os.path.abspath(part.path) for part in parts)
+    if twice := [place for place, count in places.items() if count > 1]:
+        raise invalid("source", "name each part once", twice[0])
     if not parts:
         raise DataNotFoundError(f"{_shown(source)} holds no data files. Check the path or pattern.")
     return parts
@@ -127,16 +131,12 @@ def _shown(source: Any) -> str:
 
 
 def _of_list(paths: list[Any]) -> list[PartFile]:
-    seen: set[str] = set()
     for path in paths:
         if not isinstance(path, (str, os.PathLike)):
             raise invalid("source", "be a list of paths", path)
-        if os.fspath(path) in seen:
-            raise invalid("source", "name each part once", os.fspath(path))
-        seen.add(os.fspath(path))
-    if any("://" in path for path in seen):
-        return [part for path in seen for part in _remote(path)]
-    return [part for path in seen for part in _local(path)]
+    names = list(map(os.fspath, paths))
+    remote = any("://" in name for name in names)
+    return [part for name in names for part in (_remote(name) if remote else _local(name))]
 
 
 def _local(path: str) -> Iterator[PartFile]:

@@ -168,7 +168,9 @@ class Results:
         text = "".join(lines if path.exists() else [_line(header), *lines])
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            os.write(handle, text.encode())
+            left = memoryview(text.encode())
+            while left:  # one write, but where a disk that fills up takes a part of it: the next one says so
+                left = left[os.write(handle, left) :]
             os.fsync(handle)
         finally:
             os.close(handle)

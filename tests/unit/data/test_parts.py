@@ -54,6 +54,9 @@ def test_patterns_and_lists(tmp_path: Path) -> None:
     assert [chunk.X.item() for chunk in iter_chunks(str(tmp_path / "?*.csv"))] == [2, 10, 1]
     with pytest.raises(InvalidInputError, match="source must name each part once"):
         Parts([tmp_path / "p2.csv", str(tmp_path / "p2.csv")])
+    for twice in ([tmp_path, tmp_path / "p2.csv"], [f"{tmp_path}/p2.csv", f"{tmp_path}/./p2.csv"]):
+        with pytest.raises(InvalidInputError, match=r"source must name each part once; got .*p2\.csv"):
+            Parts(twice)
     with pytest.raises(DataNotFoundError, match="holds no data files"):
         Parts(str(tmp_path / "*.parquet"))
     with pytest.raises(DataNotFoundError, match="does not exist"):

@@ -1,3 +1,4 @@
+import os
 import subprocess
 from pathlib import Path
 
@@ -85,6 +86,18 @@ def test_a_torn_line_is_set_aside_and_its_run_done_again(results: Results, recip
     assert len(lines(results, recipe)) == 3
     assert list(results.curves(recipe)["a, b"]) == [1]
     assert results.repair(recipe, "d") == []
+
+
+def test_a_disk_that_takes_a_part_of_a_line_is_given_the_rest(
+    tmp_path: Path, results: Results, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = os.write
+    monkeypatch.setattr(os, "write", lambda handle, content: written(handle, content[:20]))
+    again = Results(tmp_path / "again")
+    again.folder.mkdir()
+    for run in results.runs(recipe):
+        again.append(recipe, "data", run, {})
+    assert again.runs(recipe) == results.runs(recipe)
 
 
 @pytest.mark.parametrize("left", [0, 1, 40])
