@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Costs, ExampleCosts, as_costs
+from ..models.cells import as_levels
 from ..models.schema import Columns, by_name, read_columns
 from ..validation.arrays import check_labels, len_rows, take_rows
 from ..validation.values import check_count, invalid
@@ -246,6 +247,8 @@ def read_folds(cv: Any, data: ComparisonData) -> tuple[int, NDArray[np.intp] | N
 
 
 def _used_columns(X: Any, columns: Columns) -> Any:
-    """A frame without the columns that are left out; arrays keep theirs, since their columns go by position."""
+    """A frame without the columns that are left out, its categories as texts; arrays keep all, which go by position."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame.select(list(columns.used)).to_native() if isinstance(frame, nw.DataFrame) else X
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    return frame.select(list(columns.used)).with_columns(*[as_levels(frame[c]) for c in columns.nominal]).to_native()
