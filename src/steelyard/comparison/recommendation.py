@@ -28,6 +28,7 @@ def recommend(
         return costs.format(float(f"{value:.4g}"))
 
     said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, promised, amount)]
+    said += _abstaining(best, evaluation.problem, amount)
     said += _rare_classes(evaluation.problem, rare)
     said += _how_sure(best, lines, len(winner.members), size, amount)
     said += _how_far(evaluation)
@@ -76,6 +77,16 @@ def _beside_constant(saved: float) -> str:
     if saved < 0:
         return f"{-saved:.0%} more than the cheapest constant answer"
     return f"{saved:.0%} less than the cheapest constant answer"
+
+
+def _abstaining(best: LeaderboardRow, data: ComparisonData, amount: Amount) -> list[str]:
+    if data.abstain is None or best.family == "constant":
+        return []
+    price, label = data.abstain
+    return [
+        f"All figures are of answers to every row. The saved model answers {label!r}, at {amount(price)} each, where "
+        "that is expected to cost less; the page tells what that saves (refer to a person)."
+    ]
 
 
 def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
