@@ -58,7 +58,11 @@ def score(
     parts: Annotated[str, typer.Argument(help="A folder, pattern or URL of files with labels.")],
     target: Annotated[str | None, typer.Option(help="The column of labels; not needed for LIBSVM.")] = None,
     costs: Annotated[
-        str | None, typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, or a CSV or TOML file.")
+        str | None,
+        typer.Option(help="fn=5,fp=1 (a name stands for a column), 5:1, or a file; those of the model otherwise."),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The positive label of two; that of a model of compare, or the last, otherwise.")
     ] = None,
     drop: Drop = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
@@ -72,4 +76,6 @@ def score(
     from ..scale.command import run_score
 
     given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
-    run_score(model, parts, target=target, costs=costs, reader={"drop": drop} if drop else {}, **given)
+    run_score(
+        model, parts, target=target, costs=costs, positive=positive, reader={"drop": drop} if drop else {}, **given
+    )

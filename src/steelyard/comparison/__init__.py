@@ -120,7 +120,8 @@ class Comparison(ComparisonViews):
     def refit(self) -> Model:
         """The winner, fitted on all rows, or on as many as were judged where time allowed no more."""
         most = self.best.rows if self.time_limit is not None else None
-        return replace(refit(self.best, self.runs.problem.subsample(most)), training=self._summary())
+        problem = self.runs.problem.subsample(most)
+        return replace(refit(self.best, problem, problem.deciding_costs()), training=self._summary())
 
     def _summary(self, cost_spec: CostSpec | None = None) -> TrainingSummary:
         """What the model is to remember of the data."""

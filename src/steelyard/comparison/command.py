@@ -19,11 +19,11 @@ import numpy as np
 from rich.console import Console
 
 from ..costs import Costs
-from ..costs.spec import CostSpec
+from ..costs.spec import CostCellError, CostSpec
 from ..data import load_dataset
 from ..data.parts import as_parts
 from ..files import check_paths, lock_file, write_atomically
-from ..models.parsing import parse_costs
+from ..models.parsing import costs_option, parse_costs
 from ..models.tables import cost_spec, read_costs, read_data
 from ..scale.command import executor_for
 from ..validation.arrays import len_rows
@@ -102,15 +102,23 @@ def _compare_file(
         raise invalid("--lanes and --work", "come with --sample", lanes if work is None else work)
     spec = cost_spec(costs, cost_columns)
     named = [] if spec is None else list(dict.fromkeys(spec.columns.values()))
-    X, y, taken = read_data(file, target, named, keep=keep_cost_columns, format=format)
+    looked_at = {*segments, *named, groups, current, weight}  # though no learner sees them
+    unread = [name for name in settings["drop"] if name not in looked_at]
+    settings["drop"] = [name for name in settings["drop"] if name in looked_at]
+    reading: dict[str, Any] = {"format": format, "as_text": list(settings.get("roles") or ()), "drop": unread}
+    X, y, taken = read_data(file, target, named, keep=keep_cost_columns, **reading)
     classes = np.unique(y)
-    priced = read_costs(costs, classes, positive, taken, cost_columns)
+    try:
+        priced = read_costs(costs, classes, positive, taken, cost_columns)
+    except CostCellError as bad:
+        raise bad.in_file("standard input" if file == "-" else file) from None
     console = Console(stderr=as_json, quiet=quiet)
     if named and not keep_cost_columns:
         said = f"Not learned from, since they hold costs: {', '.join(named)}. --keep-cost-columns learns from them too."
         console.print(printable(said), highlight=False, markup=False)
     labels = classes.tolist()
-    if positive is None and (cost_columns or "=" in (costs or "")) and len(labels) == 2:
+    stated = costs_option(costs, cost_columns)
+    if positive is None and isinstance(stated, CostSpec) and stated.positive is None and len(labels) == 2:
         said = f"A miss (fn) is about class {labels[1]!r}, the last in order; --positive {labels[0]} swaps them."
         console.print(printable(said), highlight=False, markup=False)
     if segments:
@@ -124,6 +132,8 @@ def _compare_file(
     with _signals(quiet) as interrupted, executor_for(cluster, None) as executor:
         settings |= {"executor": executor, "isolate": True, "interrupted": interrupted}
         result = compare(X, y, costs=priced, out=out, console=console, **settings)
+        left_out = [f"Column {name!r} was left out: as asked." for name in unread]
+        result = replace(result, warnings=[*left_out, *result.warnings])
         result = replace(result, source="standard input" if file == "-" else Path(file).name, target=target)
         _print_result(result, out, console, overwrite, cost_spec(costs, cost_columns, classes, positive), show_rows)
         if as_json:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Costs, ExampleCosts, as_costs
+from ..models.cells import as_levels
 from ..models.schema import Columns, by_name, read_columns
 from ..validation.arrays import check_labels, len_rows, take_rows
 from ..validation.values import check_count, invalid
@@ -38,6 +39,9 @@ class ComparisonData:
     order: tuple[int, ...] = ()  # of the classes, where they are shown: that of the user's costs
     weights: Floats | None = None  # how much each row counts; None: every row counts once
     folds: NDArray[np.intp] | None = None  # that hold each row out, where the user brought them
+    abstain: tuple[float, str] | None = (
+        None  # mean price and name of deciding nothing, which the model may, not the folds
+    )
 
     @property
     def shown_order(self) -> tuple[int, ...]:
@@ -136,6 +140,11 @@ class ComparisonData:
         means /= np.where(counts > 0, counts, 1.0)[:, None]
         return Costs(self.classes, means, self.costs.positive, self.costs.currency)
 
+    def deciding_costs(self) -> Costs:
+        """:meth:`mean_costs`, and what deciding nothing costs where that has a price: what a model decides by."""
+        costs = self.mean_costs()
+        return costs if self.abstain is None else costs.with_abstain(self.abstain[0], label=self.abstain[1])
+
     def cost_weights(self) -> Floats:
         """What a mistake on each row costs on average over the wrong answers, mean 1, times the weight of the row."""
         table = self.cost_table
@@ -187,10 +196,13 @@ def read_data(
             "Group them first.",
         )
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
+    abstain = None if bound.abstain is None else (float(np.mean(bound.abstain)), bound.abstain_label)
+    bound = replace(bound, abstain=None)
     X = _used_columns(X, columns)
     grouped, order = _read_groups(groups, len(labels)), _order(costs, classes)
     counted = _read_weights(weights, len(labels))
-    return ComparisonData(X, labels, codes.astype(np.intp), bound, columns, seed, grouped, order, counted)
+    about = (columns, seed, grouped, order, counted)
+    return ComparisonData(X, labels, codes.astype(np.intp), bound, *about, abstain=abstain)
 
 
 def _order(costs: Any, classes: NDArray[Any]) -> tuple[int, ...]:
@@ -246,6 +258,8 @@ def read_folds(cv: Any, data: ComparisonData) -> tuple[int, NDArray[np.intp] | N
 
 
 def _used_columns(X: Any, columns: Columns) -> Any:
-    """A frame without the columns that are left out; arrays keep theirs, since their columns go by position."""
+    """A frame without the columns that are left out, its categories as texts; arrays keep all, which go by position."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame.select(list(columns.used)).to_native() if isinstance(frame, nw.DataFrame) else X
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    return frame.select(list(columns.used)).with_columns(*[as_levels(frame[c]) for c in columns.nominal]).to_native()

@@ -90,13 +90,17 @@ def _row(data: ComparisonData, run: CandidateRun, winner: CandidateRun, weight: 
 
 
 def _saved(cost: float, constant: float) -> float:
-    return 1.0 - cost / constant if constant > 0 else 0.0
+    """As :func:`steelyard.savings_score` has it: a share of what the cheapest constant answer costs, or gains."""
+    if constant == 0:
+        return 0.0 if cost == 0 else -np.inf if cost > 0 else np.inf
+    return 1.0 - cost / constant if constant > 0 else cost / constant - 1.0
 
 
 def _interval(value: float, drawn: Floats) -> Interval:
     tails = (1 - _CONFIDENCE) / 2
     low, high = np.quantile(drawn, [tails, 1 - tails]) if len(drawn) > 2 else (drawn.min(), drawn.max())
-    return Interval(value, float(min(low, value)), float(max(high, value)), _CONFIDENCE, float(drawn.std()))
+    error = float(drawn.std()) if np.isfinite(drawn).all() else np.inf
+    return Interval(value, float(min(low, value)), float(max(high, value)), _CONFIDENCE, error)
 
 
 def _rows_behind(data: ComparisonData) -> Floats:

@@ -38,7 +38,7 @@ def comparison_json(
     body = {
         "schema": SCHEMA,
         "data": data_digest_of(runs.problem),
-        "costs": runs.problem.mean_costs().to_dict(),
+        "costs": runs.problem.deciding_costs().to_dict(),
         "sample_weight": weights_in_short(runs.problem),
         "winner": best.name,
         "promise": {name: plain_values(value) for name, value in promised.as_dict().items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import TracebackType
 from typing import Self
@@ -68,7 +69,16 @@ def _cells(line: LeaderboardRow, best: LeaderboardRow, two: bool) -> list[str]:
     name = escape(printable(line.name))
     name = f"[bold]{name}[/]" if line is best else name
     cost = line.mean_cost
-    cells = [name, f"{cost.value:.4g}{mark}", f"{cost.low:.3g}-{cost.high:.3g}", f"{line.savings.value:.0%}"]
+    cells = [
+        name,
+        f"{cost.value:.4g}{mark}",
+        f"{cost.low:.3g}{'-' if cost.low >= 0 else ' to '}{cost.high:.3g}",
+        _percent(line.savings.value),
+    ]
     shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)
     cells += ["" if value is None else f"{value.value:.2f}" for value in shown]
     return [*cells, f"{line.fit_seconds:.2f}"]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if math.isfinite(share) else "-"

@@ -95,13 +95,19 @@ def promise(
                 unseen[b, k] = wrong * max(0.0, mistake[k] - drawn[b, k])
         if not is_constant:
             lower[b] = learned
-    low = np.quantile((drawn * weights).sum(axis=1) * lower, (1 - confidence) / 2)
+    floor = weights @ [_least(data, rows_of) for rows_of in of_class]  # what gains nobody can learn to go below
+    low = np.quantile(floor + ((drawn * weights).sum(axis=1) - floor) * lower, (1 - confidence) / 2)
     high = np.quantile(((drawn + unseen) * weights).sum(axis=1), (1 + confidence) / 2)
     value = float((means @ shares).mean())
     spread = (weights * (drawn + unseen)).var(axis=0)
     weight = spread / spread.sum() if spread.sum() > 0 else np.zeros(n_classes)
     rare = {k: float(weight[k]) for k in range(n_classes) if len(of_class[k]) < RARE}
     return Promise(value, float(min(low, value)), float(max(high, value)), rows, confidence), rare
+
+
+def _least(data: ComparisonData, rows_of: NDArray[np.intp]) -> float:
+    """What the cheapest answers to rows of one class cost on average: 0, or below it where right ones gain."""
+    return float(np.average(data.cost_table[rows_of].min(axis=1), weights=data.row_weights[rows_of]))
 
 
 def _mean_mistake(data: ComparisonData, rows_of: NDArray[np.intp]) -> float:

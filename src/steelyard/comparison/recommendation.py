@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from .data import ComparisonData
 from .evaluation import CandidateRun, Evaluation
 from .leaderboard import LeaderboardRow
-from .promise import CANNOT_TELL, Promise
+from .promise import CANNOT_TELL, RARE, Promise
 
 Amount = Callable[[float], str]  # a cost as text, with its currency
 
@@ -27,9 +29,10 @@ def recommend(
     def amount(value: float) -> str:
         return costs.format(float(f"{value:.4g}"))
 
-    said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, promised, amount)]
+    said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, lines, promised, amount)]
+    said += _abstaining(best, evaluation.problem, amount)
     said += _rare_classes(evaluation.problem, rare)
-    said += _how_sure(best, lines, len(winner.members), size, amount)
+    said += _how_sure(best, lines, len(winner.members), size, amount, fewest=_fewest(evaluation.data))
     said += _how_far(evaluation)
     return said
 
@@ -63,33 +66,59 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
     return f"Use {best.name}: it has the least cost of {len(singles)} candidates."
 
 
-def _what_it_costs(best: LeaderboardRow, promised: Promise, amount: Amount) -> str:
+def _what_it_costs(best: LeaderboardRow, lines: Sequence[LeaderboardRow], promised: Promise, amount: Amount) -> str:
     interval = f"between {amount(promised.low)} and {amount(promised.high)} with {promised.confidence:.0%} confidence"
     expected = f"Expect to pay {amount(promised.value)} per example"
     cost = f"{expected}; the mean of {promised.rows:,} new ones will be {interval}."
     if best.family == "constant":
         return cost
-    return f"{cost} On rows it was not fitted on it cost {_beside_constant(best.savings.value)}."
+    return f"{cost} On rows it was not fitted on it cost {_beside_constant(best, lines, amount)}."
 
 
-def _beside_constant(saved: float) -> str:
+def _beside_constant(best: LeaderboardRow, lines: Sequence[LeaderboardRow], amount: Amount) -> str:
+    """As a share of what the cheapest constant answer costs; as amounts where one of the two gains or is free."""
+    cost, saved = best.mean_cost.value, best.savings.value
+    constant = min((line.mean_cost.value for line in lines if line.family == "constant"), default=cost)
+    if constant <= 0 or cost < 0:
+        return f"{amount(cost)}, and the cheapest constant answer {amount(constant)}; below 0 is a gain"
     if saved < 0:
         return f"{-saved:.0%} more than the cheapest constant answer"
     return f"{saved:.0%} less than the cheapest constant answer"
+
+
+def _abstaining(best: LeaderboardRow, data: ComparisonData, amount: Amount) -> list[str]:
+    if data.abstain is None or best.family == "constant":
+        return []
+    price, label = data.abstain
+    return [
+        f"All figures are of answers to every row. The saved model answers {label!r}, at {amount(price)} each, where "
+        "that is expected to cost less; the page tells what that saves (refer to a person)."
+    ]
 
 
 def _rare_classes(data: ComparisonData, rare: dict[int, float]) -> list[str]:
     said = []
     for k, share in rare.items():
         count, label = int((data.codes == k).sum()), data.classes[k]
-        said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
+        if share >= 0.005:
+            said.append(f"{count} rows of class {label!s} carry {share:.0%} of the uncertainty.")
         if count < CANNOT_TELL:
             said.append(f"What class {label!s} will cost: cannot tell from {count} rows.")
     return said
 
 
+def _fewest(data: ComparisonData) -> int:
+    return int(np.bincount(data.codes, minlength=len(data.classes)).min())
+
+
 def _how_sure(
-    best: LeaderboardRow, lines: Sequence[LeaderboardRow], members: int, size: int | None, amount: Amount
+    best: LeaderboardRow,
+    lines: Sequence[LeaderboardRow],
+    members: int,
+    size: int | None,
+    amount: Amount,
+    *,
+    fewest: int = RARE,
 ) -> list[str]:
     alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend")]
     if best.family == "constant" or len(lines) == 1:
@@ -97,6 +126,11 @@ def _how_sure(
     said = _beside_the_blend(best, alike, members, size, amount) + _instead_of_the_blend(best, lines, amount)
     if not alike and all(s.family in ("constant", "blend", "current") for s in lines[1:]):
         return said
+    if not alike and fewest < RARE:
+        return [
+            *said,
+            f"Every other candidate that ran cost more; {fewest} rows of a class are too few to say that it will.",
+        ]
     if not alike:
         return [*said, "Every other candidate that ran costs significantly more (paired test, 5% level)."]
     return [f"Not distinguishable from the best on these data: {_listed([s.name for s in alike])}.", *said]
@@ -129,7 +163,7 @@ def _instead_of_the_blend(best: LeaderboardRow, lines: Sequence[LeaderboardRow],
 
 
 def _bytes_in_words(size: int) -> str:
-    return f"{size / 1024:.0f} kB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MB"
+    return f"{max(1.0, size / 1024):.0f} kB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MB"
 
 
 def _how_far(evaluation: Evaluation) -> list[str]:

@@ -10,6 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from ..costs import Costs
 from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
@@ -22,9 +23,12 @@ from .evaluation import CandidateRun
 from .fold import as_rows, single_threaded
 
 
-def refit(run: CandidateRun, data: ComparisonData) -> Model:
-    """Fit a constant, a single candidate or the members of a blend; rows are prepared once for each encoder."""
-    costs = data.mean_costs()
+def refit(run: CandidateRun, data: ComparisonData, costs: Costs | None = None) -> Model:
+    """Fit a constant, a single candidate or the members of a blend; rows are prepared once for each encoder.
+
+    The model decides by ``costs``, the mean ones of the data if None.
+    """
+    costs = data.mean_costs() if costs is None else costs
     if run.family == "constant":
         assert run.answers is not None
         label = data.classes[int(run.answers[0])]

@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ..costs._reading import as_text
 from ..validation.values import invalid
 from .data import ComparisonData
 
@@ -53,10 +54,10 @@ def read_current(current: Any, data: ComparisonData) -> NDArray[np.intp] | None:
     cells = list(current)
     if len(cells) != len(data.codes):
         raise invalid("current", f"give {len(data.codes)} rows a decision each", f"{len(cells)} decisions")
-    at: dict[Any, int] = {str(label): k for k, label in enumerate(data.classes.tolist())}
+    at: dict[Any, int] = {as_text(label): k for k, label in enumerate(data.classes.tolist())}
     at |= {label: k for k, label in enumerate(data.classes.tolist())}
     for i, cell in enumerate(cells):
-        if cell not in at and str(cell) not in at:
+        if cell not in at and as_text(cell) not in at:
             known = ", ".join(map(str, data.classes.tolist()))
             raise invalid("current", f"hold the classes of the target ({known})", cell, f"See row {i + 1}.")
-    return np.array([at[cell] if cell in at else at[str(cell)] for cell in cells], dtype=np.intp)
+    return np.array([at[cell] if cell in at else at[as_text(cell)] for cell in cells], dtype=np.intp)

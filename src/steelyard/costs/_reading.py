@@ -23,6 +23,7 @@ LARGEST = 1e300  # sums over 100 million examples stay finite
 ORIENTATION = "Rows are true classes, columns predicted ones."
 USE_MATRIX = "Use Costs.from_matrix for more classes."
 USE_TABLE = "Use per_example(y)."
+SEPARATORS = ",;\t|"  # of a costs file, looked for in this order
 
 
 def floats(name: str, values: Any) -> Floats:
@@ -165,7 +166,9 @@ def from_frame(value: Any) -> tuple[Floats, list[Any]]:
 
 def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[str]]:
     try:
-        lines = [row for row in csv.reader(text.splitlines()) if row]
+        rows = text.splitlines()
+        separator = _separator(rows)
+        lines = [row for row in csv.reader(rows, delimiter=separator) if row]
     except csv.Error as error:
         raise CostsError(f"costs file {path} must be CSV; got text that is not: {error}.") from error
     if len(lines) < 3:
@@ -180,7 +183,8 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
         if row[0].strip() in nested:
             raise CostsError(f"{path}, line {number}: a second row for {row[0].strip()!r}; give every class one row.")
         try:
-            nested[row[0].strip()] = dict(zip(answers, map(float, row[1:]), strict=True))
+            costs = [float(cell if separator == "," else cell.replace(",", ".")) for cell in row[1:]]
+            nested[row[0].strip()] = dict(zip(answers, costs, strict=True))
         except ValueError:
             raise CostsError(
                 f"{path}, line {number}: expected numbers after the label, got {str(row[1:])[:80]}."
@@ -190,6 +194,12 @@ def from_csv(path: Path, text: str) -> tuple[dict[str, dict[str, float]], list[s
             f"{path}: the rows ({_first(nested)}) must name the same classes as the header ({_first(answers)})."
         )
     return nested, answers
+
+
+def _separator(rows: list[str]) -> str:
+    """A comma, or what else cuts the first line that is not blank: spreadsheets of many countries write semicolons."""
+    head = next((row for row in rows if row.strip()), "")
+    return next((s for s in SEPARATORS if len(next(csv.reader([head], delimiter=s), [])) > 1), ",")
 
 
 def _first(names: Iterable[str], most: int = 5) -> str:

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CostsError
+from ..errors import CostsError, DataFileError
 from ..validation.types import Floats, FrameLike
 from ..validation.values import invalid
 from ._costs import ABSTAIN, Costs, check_abstain_label
@@ -26,6 +26,25 @@ ROLES = ("fn", "fp", "tp", "tn")
 MAX_FILE = 1 << 22  # bytes of a costs file
 _SETTINGS = ("currency", "positive", "abstain")
 _LOOKS = "fn=8,fp=1 (tp, tn, abstain and currency may follow; a name stands for a column), 8:1, or a .csv or .toml file"
+
+
+class CostCellError(CostsError):
+    """A cell of a cost column that is no cost; it knows its row (from 0) and column."""
+
+    def __init__(self, message: str, row: int = 0, column: str = "", cell: Any = None) -> None:
+        super().__init__(message)
+        self.row, self.column, self.cell = row, column, cell
+
+    @staticmethod
+    def of(row: int, column: str, rule: str, cell: Any) -> CostCellError:
+        """About one cell."""
+        said = invalid(f"cost column {column!r}", rule, cell, f"See row {row}.")
+        return CostCellError(str(said), row, column, cell)
+
+    def in_file(self, file: str, first: int = 0) -> DataFileError:
+        """The same about a file, whose rows count from 1 and of which the rows before ``first`` were others."""
+        place = f"{file}, row {first + self.row + 1}, column {self.column!r}"
+        return DataFileError(f"{place}: expected a finite number as cost; got {self.cell!r}. Fill it in first.")
 
 
 @dataclass(frozen=True)
@@ -141,13 +160,13 @@ def _column(frame: Any, name: str, role: str) -> Floats:
         cells = column.to_list()
         at = next((i for i, cell in enumerate(cells) if not _is_number(cell)), None)
         if at is not None:
-            raise invalid(f"cost column {name!r}", "hold numbers", cells[at], f"See row {at}.", CostsError)
+            raise CostCellError.of(at, name, "hold numbers", cells[at])
         return np.array(cells, dtype=np.float64)
     values = np.asarray(column.to_numpy(), dtype=np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise invalid(f"cost column {name!r}", "hold finite numbers", values[at], f"See row {at}.", CostsError)
+        raise CostCellError.of(at, name, "hold finite numbers", values[at].item())
     return values
 
 

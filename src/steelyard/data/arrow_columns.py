@@ -81,7 +81,7 @@ def arrow_column(where: str, name: str, cells: Any, as_nominal: bool) -> Column:
     elif is_arrow_string(kind):
         keys = cells.dictionary_encode()
     else:
-        hint = "Convert it, or leave it out with drop=."
+        hint = "Convert it, or leave it out with drop= (--drop)."
         raise file_error(where, None, f"numbers or text in column {name}", str(kind), hint)
     return _text(name, keys)
 
@@ -106,7 +106,7 @@ def _numbers(where: str, name: str, cells: Any) -> NDArray[Any]:
     try:
         return np.asarray(cells.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowInvalid as error:  # an identifier, as a rule
-        hint = f"Leave it out with drop=[{name!r}], or read it as text with nominal=[{name!r}]."
+        hint = f"Leave it out with drop=[{name!r}] (--drop), or read it as text with nominal=[{name!r}] (--category)."
         got = next(iter(str(error).splitlines()), "a larger one")
         raise file_error(where, None, f"numbers within 2^53 in column {name}", got, hint) from error
 

@@ -167,7 +167,8 @@ class DelimitedReader:
             found = next((s for s in (";", "\t", "|", ":", ",", " ") if s in only), None)
             if found is None:
                 raise
-            hint = f"Is the separator {found!r}? Pass delimiter={found!r}."
+            command = "--format whitespace" if found == " " else "commas"
+            hint = f"Is the separator {found!r}? Pass delimiter={found!r}; for a command use {command}."
             raise file_error(
                 self.where, self.line, f"a column {target!r}", f"one column {only[:60]!r}", hint
             ) from error
@@ -225,7 +226,7 @@ class DelimitedReader:
         seen: set[str] = set()
         for name in names:
             if is_number(name):
-                hint = "Pass header=False if there are none."
+                hint = "Pass header=False if there are none; for a command write names above the rows."
                 raise file_error(self.where, self.line, "column names", repr(name[:40]), hint)
             if name in seen:
                 raise file_error(self.where, self.line, "different column names", f"{name[:40]!r} twice")

@@ -102,6 +102,13 @@ def parquet_chunks(
                 yield Table.of(columns, label).chunk(frame, dtype)
 
 
+def arrow_names(source: Source) -> list[str]:
+    """The columns of a Parquet or Arrow file, whatever they hold."""
+    where = name_of(source)
+    with open_source(source) as content, damage_reported(where):
+        return list(open_arrow(where, content).names)
+
+
 class ParquetSource:
     """A Parquet file, read a little at a time and with its checksums verified."""
 

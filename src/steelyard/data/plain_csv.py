@@ -59,7 +59,8 @@ def _numeric(where: str, lines: list[int], name: str, cells: Sequence[str], miss
 def _number(where: str, line: int, name: str, cell: str) -> float:
     value = float(cell) if is_number(cell) else np.inf
     if np.isinf(value):
-        hint = f"If {name} holds text, name it in nominal=; if this marks a missing value, in missing=."
+        hint = f"If {name} holds text, name it in nominal= (--category); if this marks a missing value, in missing= or "
+        hint += "leave the cell empty."
         raise file_error(where, line, f"a finite number in column {name}", repr(cell[:40]), hint)
     return value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-__all__ = ["DATE_PARTS", "DateParts", "TargetMeans", "TextWords", "parse_date"]
+__all__ = ["DATE_PARTS", "DateParts", "TargetMeans", "TextWords", "as_levels", "parse_date"]
 
 Floats = NDArray[np.float64]
 DATE_PARTS = 5  # year, month, weekday, days since the first one, missing
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ](\d{1,2}):(\d{2}).*)?")
+_COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _EUROPEAN = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})(?:[T ](\d{1,2}):(\d{2}).*)?")
 _INNER_FOLDS = 5
 _SMOOTHING = 10.0  # rows of the overall mean that are added to every level
@@ -42,8 +44,32 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or bool(cell != cell)  # NaN and NaT differ from themselves
 
 
-def parse_date(cell: Any) -> datetime.datetime | None:
-    """A date as it is or from its text (year first, or day, month, year); None for anything else."""
+def as_levels(column: Any) -> Any:
+    """A column of categories as texts, whatever held them: 3, 3.0 and "3" are one level, True and "True" another.
+
+    A code may be a number where a model is fitted and a text where new rows come from, a file or a record, or the other
+    way round.
+    """
+    if column.dtype == nw.String:
+        return column
+    if column.dtype in (nw.Categorical, nw.Enum) and all(isinstance(v, str) for v in column.drop_nulls().unique()):
+        return column
+    missing = column.is_null().to_list()
+    cells = [None if null else _level_text(cell) for cell, null in zip(column.to_list(), missing, strict=True)]
+    return nw.new_series(column.name, cells, nw.String, backend=column.implementation)
+
+
+def _level_text(cell: Any) -> str | None:
+    if _is_missing(cell):
+        return None
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else str(cell)
+
+
+def parse_date(cell: Any, *, month_first: bool = False) -> datetime.datetime | None:
+    """A date as it is or from its text (year first; or day, month, year); None for anything else.
+
+    ``month_first`` reads 03/04/2024 as the 4th of March, see :func:`is_month_first`.
+    """
     if isinstance(cell, datetime.datetime):
         return cell.replace(tzinfo=None)
     if isinstance(cell, datetime.date):
@@ -53,8 +79,10 @@ def parse_date(cell: Any) -> datetime.datetime | None:
         year, month, day, hour, minute = (int(part or 0) for part in match.groups())
     elif match := _EUROPEAN.fullmatch(text):
         day, month, year, hour, minute = (int(part or 0) for part in match.groups())
-        if month > 12 >= day:
+        if month > 12 >= day or (month_first and day <= 12):
             day, month = month, day
+    elif match := _COMPACT.fullmatch(text):
+        (year, month, day), hour, minute = map(int, match.groups()), 0, 0
     else:
         return None
     try:
@@ -63,27 +91,39 @@ def parse_date(cell: Any) -> datetime.datetime | None:
         return None
 
 
+def is_month_first(cells: Iterable[Any]) -> bool:
+    """Whether dates are written as in 12/31/2024: some can be read only so, and none only with the day first."""
+    found = (_EUROPEAN.fullmatch(cell.strip()) for cell in cells if isinstance(cell, str))
+    pairs = [(int(match[1]), int(match[2])) for match in found if match]
+    return any(second > 12 >= first for first, second in pairs) and all(first <= 12 for first, _ in pairs)
+
+
 class DateParts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Dates as year, month, weekday, days since the first date of the training rows, and whether it is missing."""
 
     def fit(self, X: Any, y: Any = None) -> DateParts:
-        """Find the first date of each column."""
+        """Find the first date of each column, and in which order days and months are written."""
         columns = columns_of(X)
         self.n_features_in_ = len(columns)
-        firsts = [min((d for c in column if (d := parse_date(c)) is not None), default=None) for column in columns]
-        self.first_days_ = np.array([0.0 if d is None else _day(d) for d in firsts])
+        self.month_first_ = np.array([is_month_first(column) for column in columns], dtype=np.int64)
+        dates = [
+            [d for cell in column if (d := parse_date(cell, month_first=bool(order))) is not None]
+            for column, order in zip(columns, self.month_first_, strict=True)
+        ]
+        self.first_days_ = np.array([_day(min(found)) if found else 0.0 for found in dates])
         return self
 
     def transform(self, X: Any) -> Floats:
         """Five numbers per column; those of a missing date are NaN."""
-        parts = [self._parts(column, first) for column, first in zip(columns_of(X), self.first_days_, strict=True)]
+        known = zip(columns_of(X), self.first_days_, self.month_first_, strict=True)
+        parts = [self._parts(column, first, bool(order)) for column, first, order in known]
         return np.hstack(parts) if parts else np.empty((len(X), 0))
 
-    def _parts(self, column: list[Any], first: float) -> Floats:
+    def _parts(self, column: list[Any], first: float, month_first: bool) -> Floats:
         found = np.full((len(column), DATE_PARTS), np.nan)
         found[:, -1] = 1.0
         for i, cell in enumerate(column):
-            date = None if cell is None else parse_date(cell)
+            date = None if cell is None else parse_date(cell, month_first=month_first)
             if date is not None:
                 found[i] = date.year, date.month, date.weekday(), _day(date) - first, 0.0
         return found

@@ -11,7 +11,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from .cells import as_levels
 from .model import Model
+from .rows import as_number
 
 
 class Notices:
@@ -39,8 +41,8 @@ class Notices:
         for name, seen in zip(columns.nominal, training.levels, strict=False):
             if seen is not None:
                 known = set(seen)
-                cells = (cell for cell in frame[name].to_list() if cell is not None and cell == cell)
-                self.counts["unseen"][name] += sum(str(cell) not in known for cell in cells)
+                cells = as_levels(frame[name]).drop_nulls().to_list()
+                self.counts["unseen"][name] += sum(cell not in known for cell in cells)
 
     def lines(self) -> list[str]:
         """One sentence for each column that has something."""
@@ -68,7 +70,5 @@ def _numbers(column: Any) -> Any:
 
 
 def _number(cell: Any) -> float:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return float("nan")
+    found = as_number(cell)
+    return float("nan") if found is None else found

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Costs
-from ..costs.spec import ROLES, CostSpec
+from ..costs.spec import ROLES, CostCellError, CostSpec
 from ..data.chunks import iter_chunks
 from ..data.columns import UnknownColumnError
 from ..data.dataset import Dataset
 from ..data.digest import NO_ROWS, rows_digest
 from ..data.formats import FORMATS
+from ..data.parquet import arrow_names
 from ..errors import CostsError, CostsWarning, DataFileError, InvalidInputError, StateError
 from ..evaluate.capacity import at_most
 from ..files import check_new, check_paths, write_atomically
@@ -199,6 +200,9 @@ class _Job:
         wanted = {"nominal": list(dict.fromkeys(nominal)), "n_features": len(columns.numeric)}
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
+        if kind in ("parquet", "arrow") and Path(self.file).is_file():  # what nobody looks at need not be readable
+            needed = {*columns.used, *numbers, *carried}
+            wanted["drop"] = [name for name in arrow_names(source) if name not in needed]
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
         self.digest = NO_ROWS
         return (chunk.X if columns.sparse else named_rows(chunk) for chunk in self._noted(chunks))
@@ -222,16 +226,18 @@ class _Job:
 
     def _weigh(self, table: Any, first: int) -> Decisions | None:
         """None for a model without probabilities."""
-        costs = self._costs(table)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", CostsWarning)
             try:
+                costs = self._costs(table)
                 if self.model.has_probabilities:
                     return self.model.weigh(table, costs=costs, typical=self.options.typical)
                 self._decisions = self.model.predict(table, costs=costs, typical=self.options.typical)
             except BadCellError as bad:
                 place = f"{self.file}, row {first + bad.row + 1}, column {bad.column!r}"
                 raise DataFileError(f"{place}: expected {bad.rule}; got {bad.cell!r}.") from None
+            except CostCellError as bad:
+                raise bad.in_file(self.file, first) from None
             finally:
                 self.said += [s for w in caught if (s := str(w.message)) not in self.said]
         return None

@@ -16,9 +16,11 @@ import numpy as np
 from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
+from .cells import as_levels
 from .schema import Columns, by_name
 
 FRAMES = ("pandas", "polars")
+_TRUTH = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}  # as files hold a column of truth values
 
 
 class BadCellError(InvalidInputError):
@@ -66,7 +68,10 @@ def known_columns(rows: Any, columns: Columns) -> Any:
     missing = [c for c in columns.used if c not in frame.columns]
     if missing:
         raise missing_column(missing[0])
-    frame = frame.with_columns(*[_numeric(frame[name], name) for name in columns.numeric])
+    frame = frame.with_columns(
+        *[_numeric(frame[name], name) for name in columns.numeric],
+        *[as_levels(frame[name]) for name in columns.nominal],
+    )
     return frame.select(list(columns.used)).to_native()
 
 
@@ -94,7 +99,17 @@ def _numeric(column: Any, name: str) -> Any:
 def _as_number(cell: Any, row: int, name: str) -> float:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return math.nan
+    found = as_number(cell)
+    if found is None:
+        raise BadCellError(row, name, "a number", cell)
+    return found
+
+
+def as_number(cell: Any) -> float | None:
+    """A cell as a number, True and False as files write them being 1 and 0; None where it is none."""
+    if isinstance(cell, str) and cell in _TRUTH:
+        return _TRUTH[cell]
     try:
         return float(cell)
     except (TypeError, ValueError):
-        raise BadCellError(row, name, "a number", cell) from None
+        return None

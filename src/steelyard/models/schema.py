@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ _REPEATED = 0.5  # of the cells have a value that stands in another row too: a c
 _FEW = 10  # values make a category, whether they repeat or not
 _WORDS = 2.0  # on average in a cell that is a text; unique single words are identifiers
 _LOOKED_AT = 1_000  # cells are enough to see dates and words
+_COMMA = re.compile(r"[+-]?(?:[\d.]++,\d++|\d{1,3}(?:,\d{3})++(?:\.\d++)?)")  # 1,5 or 1.234,5; and 1,234,567.8
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
     is_numeric = column.dtype.is_numeric() or column.dtype == nw.Boolean
     if given is None and is_numeric:
         return _numeric_role(column)
-    if given == "date" or (given is None and column.dtype.is_temporal()):
+    if column.dtype.is_temporal() and given in (None, "date"):
         return "dates", ""
     cells = column.cast(nw.String).drop_nulls()
     levels = cells.n_unique()
@@ -149,8 +151,16 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
     head = [str(cell) for cell in cells.head(_LOOKED_AT).to_list()]
     if given == "text":
         return "texts", ""
+    if given == "date":
+        if all(parse_date(cell) is None for cell in head):
+            rule = "hold dates such as 2024-12-31, 31.12.2024 or 12/31/2024 to be one of dates"
+            raise invalid(f"column {column.name!r}", rule, head[0])
+        return "dates", ""
     if given is None and all(parse_date(cell) is not None for cell in head):
         return "dates", ""
+    with_comma = [cell for cell in head if _COMMA.fullmatch(cell.strip())]
+    if given is None and with_comma and all(is_number(cell) for cell in head if cell not in with_comma):
+        return None, f"numbers with a comma, such as {with_comma[0]!r}; write a point, or name it as a category"
     if given == "category" or levels <= _FEW or _repeats(cells):
         return ("nominal" if levels <= MOST_ONE_HOT else "many"), ""
     strange = [cell for cell in head if not is_number(cell)]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..costs import Balanced, Costs
 from ..costs.spec import CostSpec
 from ..data import Dataset, read_table
+from ..data.columns import UnknownColumnError
 from ..data.formats import FORMATS
 from ..data.parts import source_format
 from ..errors import CostsError
@@ -23,18 +24,40 @@ from ..validation.values import invalid
 from .memory import check_memory
 from .parsing import BALANCED, costs_option
 
+_DELIMITED = ("csv", "tsv", "whitespace")
 WEIGHTS = 8  # vectors as wide as the rows that the candidates of a comparison need at the least
 
 
 def read_data(
-    path: Path | str, target: str | None, columns: Sequence[str] = (), *, keep: bool = False, format: str | None = None
+    path: Path | str,
+    target: str | None,
+    columns: Sequence[str] = (),
+    *,
+    keep: bool = False,
+    format: str | None = None,
+    as_text: Sequence[str] = (),
+    drop: Sequence[str] = (),
 ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
-    """Rows, labels, and the named cost columns, which are taken out of the rows unless they are to be kept."""
+    """Rows, labels, and the named cost columns, which are taken out of the rows unless they are to be kept.
+
+    Cells of the columns ``as_text`` stay as they are written: a code 007 is not the number 7. What columns to ``drop``
+    hold need not be readable.
+    """
     source, kind = open_rows(path, format)
     if kind == "libsvm" and target is not None:
         raise invalid("--target", "not be given for LIBSVM, where labels come first on each line", target)
-    given = {} if target is None else {"target": target}
-    dataset: Dataset = read_table(source, format=kind, **given)
+    if kind == "libsvm" and drop:
+        raise invalid("--drop", "not be given for LIBSVM, whose columns have no names", list(drop))
+    given: dict[str, Any] = {} if target is None else {"target": target}
+    if kind != "libsvm":
+        texts = [*as_text, *(drop if kind in _DELIMITED else ())]  # whose cells are all looked at
+        given |= {"nominal": list(dict.fromkeys(texts))} if texts else {}
+        given |= {"drop": list(drop)} if drop else {}
+    try:
+        dataset: Dataset = read_table(source, format=kind, **given)
+    except UnknownColumnError as unknown:
+        option = "--drop" if unknown.column in drop else "--category, --text and --date"
+        raise invalid(option, f"name columns of the data ({unknown.known})", unknown.column) from None
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
@@ -65,13 +88,13 @@ def named_rows(dataset: Dataset) -> Any:
     return nw.from_dict(dict(zip(dataset.features, X.T, strict=True)), backend=library).to_native()
 
 
-def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64]]:
+def _without(X: Any, features: Sequence[str], name: str) -> tuple[Any, NDArray[np.float64] | list[Any]]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or name not in frame.columns:
         raise invalid("cost column", f"be one of {', '.join(features)}", name, error=CostsError)
-    if not frame[name].dtype.is_numeric():
-        raise invalid(f"cost column {name!r}", "hold numbers", "text", error=CostsError)
-    return frame.drop(name).to_native(), frame[name].to_numpy().astype(float)
+    column = frame[name]  # text is an error that names its cell, once it is read as costs
+    cells = column.to_numpy().astype(float) if column.dtype.is_numeric() else column.to_list()
+    return frame.drop(name).to_native(), cells
 
 
 def cost_spec(

@@ -13,13 +13,18 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.parts import as_parts
 from ..evaluate import f_score, mean_cost, sensitivity_score, specificity_score, total_cost
 from ..files import check_new, check_paths
+from ..models.model import Model
 from ..models.parsing import parse_costs, stream_costs, update_rule
 from ..models.records import RecordEncoder
+from ..models.storage import load_model
+from ..models.stream_state import StreamState
 from ..online import CSOGD2, OnlineClassifier, OnlineCostClassifier
 from ..validation.text import printable
 from ..validation.values import invalid
@@ -125,9 +130,8 @@ def _costs(options: FitOptions, labels: list[Any]) -> Any:
         return stated
     if not isinstance(stated, Costs) or stated.matrix is None or stated.classes is not None:
         raise invalid("--positive", "come with costs such as fn=5,fp=1", options.positive)
-    at = stated.positive_index()
-    fn, fp = float(stated.matrix[at, 1 - at]), float(stated.matrix[1 - at, at])
-    return Costs.binary(fn=fn, fp=fp, classes=labels, positive=named)
+    assert isinstance(spec, CostSpec)  # what else has costs and no classes
+    return replace(spec, positive=named).costs(classes=labels)
 
 
 def _learner(options: FitOptions, costs: Any, labels: list[Any]) -> OnlineClassifier | OnlineCostClassifier:
@@ -156,6 +160,7 @@ def run_score(
     *,
     target: str | None,
     costs: str | None,
+    positive: str | None,
     reader: dict[str, Any],
     rows: int,
     work: Path | None,
@@ -165,13 +170,16 @@ def run_score(
 ) -> None:
     """Print what the decisions of a model on parts cost, with intervals."""
     stated = parse_costs(costs)
-    if isinstance(stated, CostSpec) and not stated.columns:
-        stated = stated.costs()
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file; measures need costs that stay", costs)
+    known = load_model(model)
+    named = None if positive is None else _label_of(known, positive)
+    if stated is None and (stated := _costs_of(known)) is not None:
+        sys.stderr.write("Costs are those of the model; --costs states others.\n")
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
     with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}
+        given |= {"positive": named}
         found = score_parts(model, source, measures, progress=not as_json, **given, **reader)
     if as_json:
         body: dict[str, Any] = {n: {"value": one.value, "low": one.low, "high": one.high} for n, one in found.items()}
@@ -186,6 +194,24 @@ def run_score(
         sys.stdout.write(f"{name:>18}  {one}\n")
     if found.curve is not None:
         sys.stdout.write(f"{'thresholds':>18}  {found.curve}\n")
+
+
+def _costs_of(model: Any) -> Costs | CostSpec | None:
+    """What a model was made to keep low, where it remembers that."""
+    if isinstance(model, StreamState):
+        return None if getattr(model.learner.costs, "matrix", None) is None else model.costs
+    if not isinstance(model, Model):
+        return None
+    return model.costs if model.training is None or model.training.cost_spec is None else model.training.cost_spec
+
+
+def _label_of(model: Any, positive: str) -> Any:
+    """The label of a model that the option --positive means."""
+    labels = list(model.labels if isinstance(model, StreamState) else np.asarray(model.classes_).tolist())
+    found = next((label for label in labels if str(label) == positive), None)
+    if found is None or len(labels) != 2:
+        raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", positive)
+    return found
 
 
 def predict_in_parts(

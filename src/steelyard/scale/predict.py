@@ -30,7 +30,7 @@ from ..validation.values import check_choice, check_count, invalid
 from .job import WorkFolder, part_entry, read_note, restore_part, write_note
 from .lanes import ahead, named_error
 from .progress import Progress
-from .rows import cost_columns, numbers_of, read_spec, spec_entry, without
+from .rows import about_its_positive, cost_columns, numbers_of, read_spec, spec_entry, without
 from .tasks import executor_or_pool, run_tasks
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -67,7 +67,8 @@ def predict_parts(
         Of the output; Parquet is written with checksums.
     costs : Costs, str or None
         Other prices than the model was fitted with, for a Model; text such as ``"fn=amount,fp=2"`` names columns with a
-        cost a row. A model that was fitted with cost columns reads them by itself.
+        cost a row, and speaks of the model's own positive class. A model that was fitted with cost columns reads them
+        by itself.
     executor : Executor or None
         A pool of processes if None; see :func:`on_dask`.
     rows : int
@@ -89,7 +90,7 @@ def predict_parts(
         path = model_file(model, folder)
         loaded = load_model(path)
         reading_options = options | reader_options(loaded, listed)
-        spec = read_spec(costs)
+        spec = about_its_positive(read_spec(costs), loaded)
         prices = costs if spec is None else spec.costs(classes=loaded.classes_) if not spec.columns else None
         if costs is not None and not isinstance(loaded, Model):
             raise invalid("costs", "be left out for a learner that knows scores only", costs)

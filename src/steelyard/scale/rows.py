@@ -16,6 +16,7 @@ from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data import Dataset, Parts
 from ..files import Fields, Node, read_container, reading, write_container
+from ..models.model import Model
 from ..models.records import RecordEncoder
 from ..models.tables import named_rows
 from ..online import StreamScaler
@@ -65,6 +66,20 @@ def read_spec(costs: Any) -> CostSpec | None:
     if spec.abstain is not None:
         raise invalid("costs", "know no abstaining where there are parts", costs)
     return spec
+
+
+def about_its_positive(spec: CostSpec | None, model: Any) -> CostSpec | None:
+    """Costs that name no positive class, of a model: a miss is about the class it was about when that was compared."""
+    if spec is None or spec.positive is not None or not isinstance(model, Model):
+        return spec
+    return replace(spec, positive=positive_of(model))
+
+
+def positive_of(model: Any) -> Any:
+    """The positive one of two classes, where the model knows one; else None."""
+    if not isinstance(model, Model) or len(model.classes_) != 2:
+        return None
+    return model.classes_.tolist()[model.costs.positive_index()]
 
 
 def cost_columns(spec: CostSpec | None) -> list[str]:

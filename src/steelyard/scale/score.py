@@ -28,13 +28,14 @@ from ..executors import workers_of
 from ..files import Fields, Node, read_container, reading, write_container
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
+from ..validation.types import Label
 from ..validation.values import check_choice, check_count, check_number, invalid
 from .curve import Histogram, ScoreCurve, score_curve
 from .job import WorkFolder, part_entry, restore_part, write_note
 from .lanes import ahead, chunk_labels, named_error
 from .predict import decide_rows, model_file, reader_options
 from .progress import Progress
-from .rows import RowReader, cost_columns, read_spec, spec_entry
+from .rows import RowReader, cost_columns, positive_of, read_spec, spec_entry
 from .tasks import executor_or_pool, run_tasks
 
 Tables = NDArray[np.int64]
@@ -66,6 +67,7 @@ def score_parts(
     *,
     target: str | int | None = None,
     costs: CostsLike | CostSpec | str | None = None,
+    positive: Label | None = None,
     interval: str | None = "poisson",
     replicates: int = 400,
     confidence: float = 0.95,
@@ -93,7 +95,11 @@ def score_parts(
     target : str, int or None
         The column of labels.
     costs : Costs, mapping, array-like, str or None
-        By class, ``C[true, predicted]``, or text such as ``"fn=amount,fp=2"`` that names columns with a cost a row.
+        By class, ``C[true, predicted]``, or text such as ``"fn=amount,fp=2"`` that names columns with a cost a row;
+        every mistake costs 1 if None.
+    positive : label or None
+        What ``fn``, sensitivity and F speak of, of two classes: if None that of the costs, else that of a model of
+        ``compare``, else the last.
     interval : {"poisson", None}
         None for the values alone.
     replicates : int
@@ -134,8 +140,13 @@ def score_parts(
             stated = stated | reader_options(loaded, listed)
             known = loaded.labels if isinstance(loaded, StreamState) else loaded.classes_
             labels = [label.item() if isinstance(label, np.generic) else label for label in known]
-            if spec is not None and not spec.columns:
-                costs, spec = spec.costs(classes=labels), None
+            if positive is not None and (len(labels) != 2 or positive not in labels):
+                raise invalid("positive", f"be one of two classes ({', '.join(map(repr, labels[:5]))})", positive)
+            if positive is None and not (isinstance(costs, Costs) and costs.classes is not None):
+                positive = positive_of(loaded) if spec is None or spec.positive is None else spec.positive
+            if spec is not None:
+                spec = replace(spec, positive=positive)
+                costs, spec = (costs, spec) if spec.columns else (spec.costs(classes=labels), None)
             about = {
                 "path": os.fspath(path),
                 "reading": listed.reading(stated),
@@ -164,7 +175,9 @@ def score_parts(
                 )
             sums = join_parts(folder, len(listed))
     classes = np.asarray(labels)
-    found = {name: _interval(measure, sums, classes, costs, spec, confidence) for name, measure in named.items()}
+    given: dict[str, Any] = {} if positive is None else {"positive": positive}
+    given |= {} if costs is None or spec is not None else {"costs": costs}
+    found = {name: _interval(measure, sums, classes, given, spec, confidence) for name, measure in named.items()}
     return PartScores(found, score_curve(sums.scores, _class_costs(costs, spec, classes)) if len(labels) == 2 else None)
 
 
@@ -286,15 +299,19 @@ def _class_costs(costs: Any, spec: CostSpec | None, classes: NDArray[Any]) -> Fl
 
 
 def _interval(
-    measure: Callable[..., float], sums: Sums, classes: Any, costs: Any, spec: CostSpec | None, confidence: float
+    measure: Callable[..., float],
+    sums: Sums,
+    classes: Any,
+    given: dict[str, Any],
+    spec: CostSpec | None,
+    confidence: float,
 ) -> Interval:
     truth, answer = np.repeat(classes, len(classes)), np.tile(classes, len(classes))
 
     def value(r: int) -> float:
-        given = {} if costs is None or spec is not None else {"costs": costs}
-        if spec is not None and measure in BY_ROW:
-            given = {"costs": _mean_costs(sums, r, classes)}
-        return float(measure(truth, answer, sample_weight=sums.tables[r].astype(float), classes=classes, **given))
+        by_row = {"costs": _mean_costs(sums, r, classes)} if spec is not None and measure in BY_ROW else {}
+        weight = sums.tables[r].astype(float)
+        return float(measure(truth, answer, sample_weight=weight, classes=classes, **given, **by_row))
 
     found = value(0)
     if len(sums.tables) == 1:

@@ -34,6 +34,7 @@ def line(name: str, cost: float, *, family: str = "baseline", p_value: float | N
     )
 
 
+PROMISED = Promise(0.41, 0.3, 0.5, 1200, 0.9)
 ALWAYS = run("always", np.full(100, 9.0), "constant")
 
 
@@ -102,8 +103,31 @@ def test_the_cost_is_told_with_its_interval_and_beside_the_cheapest_constant() -
     for saved, words in ((0.35, "35% less"), (-0.02, "2% more")):
         best = replace(line("SVM", 0.4, p_value=None), savings=Interval(saved, saved, saved, 0.95, 0.0))
         beside = f"On rows it was not fitted on it cost {words} than the cheapest constant answer."
-        assert _what_it_costs(best, promised, AMOUNT) == f"{told} {beside}"
-    assert _what_it_costs(line("always no", 0.4, family="constant", p_value=None), promised, AMOUNT) == told
+        lines = [best, line("always no", 0.4 / (1 - saved), family="constant")]
+        assert _what_it_costs(best, lines, promised, AMOUNT) == f"{told} {beside}"
+    constant = line("always no", 0.4, family="constant", p_value=None)
+    assert _what_it_costs(constant, [constant], promised, AMOUNT) == told
+
+
+@pytest.mark.parametrize(("cost", "constant"), [(-0.5, -0.2), (-0.5, 0.0), (0.1, 0.0), (-0.5, 0.4)])
+def test_where_answers_gain_no_share_of_a_cost_is_told(cost: float, constant: float) -> None:
+    best = line("SVM", cost, p_value=None)
+    told = _what_it_costs(best, [best, line("always no", constant, family="constant")], PROMISED, AMOUNT)
+    assert told.endswith(f"it cost {cost:g}, and the cheapest constant answer {constant:g}; below 0 is a gain.")
+
+
+def test_savings_of_the_leaderboard_are_those_of_the_measure() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=150) > 0.5, "bad", "good")
+    for tp in (0.0, -3.0, -9.0):
+        costs = Costs.binary(fn=5, fp=1, tp=tp, classes=["good", "bad"])
+        result = steelyard.compare(X, y, costs=costs, candidates=["logistic"], cv=3)
+        for row, run in ((row, run) for row in result.lines for run in result.runs.entries if run.name == row.name):
+            if run.answers is not None:
+                measured = steelyard.savings_score(y, result.runs.problem.classes[run.answers], costs=costs)
+                assert row.savings.value == pytest.approx(measured)
+                assert row.savings.low <= row.savings.value <= row.savings.high
 
 
 def test_names_with_commas_are_told_apart() -> None:

@@ -134,7 +134,8 @@ def test_a_pipe_needs_its_format(steelyard, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_a_miss_is_about_is_said_unless_it_was_chosen(steelyard, tmp_path: Path) -> None:
     table().to_csv(tmp_path / "data.csv", index=False)
     ask = ("compare", "data.csv", "--target", "y", "--costs", "fn=5,fp=1")
-    assert "A miss (fn) is about class 'good'" in steelyard(*ask, *SETTINGS)[1]
+    for costs in ("fn=5,fp=1", "5:1"):
+        assert "A miss (fn) is about class 'good'" in steelyard(*ask[:-1], costs, *SETTINGS)[1]
     assert "A miss" not in steelyard(*ask, "--positive", "bad", *SETTINGS)[1]
 
 
@@ -235,7 +236,7 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", XZ, ("--groups", "b"), "--groups"),
         ("a,y", XZ, ("--candidates", "magic"), "candidates"),
         ("a,y", XZ, ("--effort", "much"), "effort"),
-        ("a,y", XZ, ("--text", "b"), "column must name"),
+        ("a,y", XZ, ("--text", "b"), "--category, --text and --date must name columns of the data"),
         ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
         ("a,y", XZ[:10], (), "at least 20 rows"),
         ("a,y", [], (), "have rows"),
@@ -420,3 +421,66 @@ def test_kept_cost_columns_are_learned_from_and_nothing_is_said(steelyard, tmp_p
     code, said, _ = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, *costs)
     assert (code, "Not learned from" in said) == (0, False)
     assert "amount" in load_model(tmp_path / "out" / "model.steelyard").feature_names_in_
+
+
+def test_decisions_of_today_may_be_numbers_as_the_labels_are(steelyard, tmp_path: Path) -> None:
+    frame = table()
+    frame = frame.assign(rule=(frame.a > 0).astype(int), y=(frame.y == "bad").astype(int))
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, shown, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--current", "rule", "--json")
+    assert code == 0, errors
+    costs = {line["name"]: line["total_cost"] for line in json.loads(shown)["leaderboard"]}
+    assert costs["today's rule"] == (frame.rule != frame.y).sum()
+
+
+def test_codes_read_as_a_category_stay_as_they_are_written(steelyard, tmp_path: Path) -> None:
+    frame = table().assign(shop=[("007", "7", "12")[i % 3] for i in range(80)])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    code, _, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--category", "shop")
+    assert code == 0, errors
+    model = load_model(tmp_path / "out" / "model.steelyard")
+    assert model.training is not None
+    assert {"007", "7", "12"} in [set(levels or ()) for levels in model.training.levels]
+    code, shown, told = steelyard("predict", "out/model.steelyard", "data.csv")
+    assert (code, "never seen" in told) == (0, False)
+    assert shown.splitlines()[1:]
+    code, _, errors = steelyard("compare", "data.csv", "--target", "y", *SETTINGS, "--category", "shops")
+    assert code == 2
+    assert "--category, --text and --date must name columns of the data (a, b, amount, y, shop); got 'shops'" in errors
+
+
+@pytest.mark.parametrize(("cell", "shown"), [("", "nan"), ("EUR 5", "'EUR 5'")])
+def test_a_cell_that_is_no_cost_is_named_with_file_and_row(steelyard, tmp_path: Path, cell: str, shown: str) -> None:
+    table().to_csv(tmp_path / "good.csv", index=False)
+    costs = ("--costs", "fp=1", "--fn-cost-column", "amount", "--positive", "bad")
+    assert steelyard("compare", "good.csv", "--target", "y", *SETTINGS, *costs)[0] == 0
+    table().assign(amount=[cell if i == 70 else f"{i + 1}" for i in range(80)]).to_csv("bad.csv", index=False)
+    place = f"bad.csv, row 71, column 'amount': expected a finite number as cost; got {shown}"
+    predict = ("predict", "out/model.steelyard", "bad.csv", "--chunk", "30")
+    for given in (("compare", "bad.csv", "--target", "y", *SETTINGS, *costs), predict):
+        code, _, errors = steelyard(*given)
+        assert code == 2
+        assert place in errors
+
+
+def test_columns_that_are_dropped_or_unknown_need_not_be_readable(steelyard, tmp_path: Path) -> None:
+    frame = table().assign(order=2**60 + np.arange(80), took=pd.to_timedelta(np.arange(80), unit="s"))
+    frame.to_parquet(tmp_path / "data.parquet")
+    given = ("compare", "data.parquet", "--target", "y", *SETTINGS)
+    code, _, errors = steelyard(*given)
+    assert code == 2
+    assert "numbers within 2^53 in column order" in errors
+    assert "(--drop)" in errors
+    code, _, errors = steelyard(*given, "--drop", "order")
+    assert code == 2
+    assert "leave it out with drop= (--drop)" in errors
+    code, shown, errors = steelyard(*given, "--drop", "order", "--drop", "took", "--json")
+    assert code == 0, errors
+    assert "Column 'order' was left out: as asked." in json.loads(shown)["warnings"]
+    code, shown, errors = steelyard("predict", "out/model.steelyard", "data.parquet", "--id", "order")
+    assert code == 0, errors
+    assert shown.splitlines()[1].startswith(f"{2**60},")
+    assert steelyard(*given, "--drop", "nothing")[2].count("--drop must name columns of the data") == 1
+    code, _, errors = steelyard(*given, "--drop", "y")
+    assert code == 2
+    assert "leave the column of labels in" in errors

@@ -327,3 +327,17 @@ def test_bad_input_is_one_sentence(X: Any, y: Any, message: str) -> None:
 def test_jobs_are_counted_from_one(jobs: int) -> None:
     with pytest.raises(InvalidInputError, match="n_jobs must be a whole number >= 1"):
         quick(*mixed(), n_jobs=jobs)
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_a_price_of_deciding_nothing_is_for_the_model_and_no_figure_counts_it(by_row: bool, tmp_path: Path) -> None:
+    X, y = mixed()
+    fn = np.linspace(2, 8, len(y)) if by_row else 5
+    costs = Costs.binary(fn=fn, fp=1, classes=["bad", "good"], positive="bad")
+    plain, careful = quick(X, y, costs), quick(X, y, costs.with_abstain(0.2))
+    assert [(one.name, one.mean_cost) for one in careful.lines] == [(one.name, one.mean_cost) for one in plain.lines]
+    assert any("answers 'abstain', at 0.2 each" in sentence for sentence in careful.recommendation)
+    assert json.loads(careful.to_json())["costs"]["abstain"] == 0.2
+    assert "abstain" in careful.model().predict(X).tolist()
+    assert "abstain" not in plain.model().predict(X).tolist()
+    assert careful.report(tmp_path / "report.html").read_text().count("abstain") > 0

@@ -284,6 +284,29 @@ def test_the_lower_end_allows_for_a_fit_on_all_rows() -> None:
     assert two.low == pytest.approx(many.low * 0.5**0.5, rel=1e-5)
 
 
+def test_a_gain_whatever_the_answer_moves_the_promise_and_nothing_else() -> None:
+    """Where answers gain, more rows lower what is lost beside the best answers, and do not bring the gain nearer 0."""
+    rng = np.random.default_rng(0)
+    y, wrong = (rng.random(400) < 0.5).astype(int), rng.random(400) < 0.2
+    told = []
+    for gain in (0.0, 3.0):
+        costs = Costs.from_matrix(np.array([[0.0, 1.0], [1.0, 0.0]]) - gain, classes=[0, 1])
+        data = read_data(rng.normal(size=(400, 1)), y, costs)
+        run = CandidateRun("some", "baseline", paid=wrong - gain, answers=np.where(wrong, 1 - data.codes, data.codes))
+        constant = CandidateRun("always", "constant", paid=np.full(400, 1.0 - gain), answers=data.codes)
+        told.append(promise(data, Choice([run], [constant], False), folds=5, rows=400, confidence=0.95)[0])
+    plain, moved = ((one.low, one.value, one.high) for one in told)
+    assert moved == pytest.approx(np.array(plain) - 3.0)
+
+
+def test_of_few_rows_no_lead_is_told_beyond_chance() -> None:
+    X, y = easy(30)
+    result = compared(X, y, candidates=["logistic regression, C=1"])
+    said = " ".join(result.recommendation) + result._repr_html_()
+    assert "significantly" not in said
+    assert "beyond chance" not in said
+
+
 def test_two_rows_of_a_class_among_600_keep_five_folds_and_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     y = np.array(["a"] * 300 + ["b"] * 298 + ["u2r"] * 2)
@@ -327,6 +350,8 @@ def test_texts_and_dates_are_used_and_an_empty_column_is_left_out_with_a_line() 
 @pytest.mark.parametrize(("role", "found"), [("category", "many"), ("date", "dates"), ("text", "texts")])
 def test_a_role_that_is_given_overrules_what_is_seen(role: str, found: str) -> None:
     X = pd.DataFrame({"code": [f"k{i} v{i}" for i in range(60)], "x": np.arange(60.0) % 7})
+    if role == "date":
+        X = X.assign(code=["unknown", *(f"2024-01-{1 + i % 28}" for i in range(59))], x=20240100 + np.arange(60) % 7)
     columns = read_columns(X, roles={"code": role})
     assert getattr(columns, found) == ("code",)
     numbers = read_columns(X, roles={"x": role})

@@ -83,6 +83,13 @@ def test_csv_round_trip(tmp_path) -> None:  # type: ignore[no-untyped-def]
     assert Costs.from_file(str(path)).per_example([1, 0]).tolist() == [[5, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_csv_of_spreadsheets_with_another_separator(tmp_path, separator: str) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "costs.csv"
+    pd.DataFrame(C, index=LABELS, columns=LABELS).to_csv(path, sep=separator, decimal=",", encoding="utf-8-sig")
+    same(Costs.from_file(path))
+
+
 def test_toml_round_trip(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "costs.toml"
     rows = "\n".join(f"{t} = {{ " + ", ".join(f"{a} = {c}" for a, c in row.items()) + " }" for t, row in NESTED.items())

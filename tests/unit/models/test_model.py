@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -184,3 +185,23 @@ def test_columns_without_names() -> None:
     assert model.explain(X[:1], n=1)[0][0]["column"] == 0
     with pytest.raises(InvalidInputError, match="have the 3 columns"):
         model.predict(X[:, :2])
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "Int64", "category", "object"])
+def test_codes_are_the_same_levels_as_numbers_and_as_texts(kind: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=120)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "shop": pd.Series(codes).astype(kind), "flag": codes > 1})
+    roles = {} if kind in ("category", "object") else {"shop": "category"}
+    y = np.where((codes == 1) ^ (rng.random(120) < 0.05), "bad", "good")
+    made = sy.compare(frame, y, costs=COSTS, candidates=["logistic", "lightgbm"], cv=3, effort=6, roles=roles)
+    model = made.model()
+    expected = model.predict_proba(frame)
+    assert len(np.unique(expected[:, 0].round(3))) > 1
+    path = tmp_path / "rows.csv"
+    frame.assign(shop=codes).to_csv(path, index=False)
+    records = [{"x": x, "shop": str(c), "flag": str(c > 1)} for x, c in zip(frame.x, codes.tolist(), strict=True)]
+    for known in (model, load_model(model.save(tmp_path / "m.steelyard"))):
+        for rows in (frame, frame.astype({"shop": "float64"}), pd.read_csv(path, dtype={"shop": str}), records):
+            np.testing.assert_array_equal(known.predict_proba(rows), expected)
+        assert {reason["column"] for row in known.explain(frame.head(9)) for reason in row} >= {"shop"}

@@ -1,5 +1,6 @@
 """What ``compare`` takes a column for, and which columns it leaves out."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from steelyard import InvalidInputError
 from steelyard.models.cells import DateParts, TargetMeans
 from steelyard.models.schema import read_columns
+from steelyard.models.storage import load_model, save_object
 
 
 @pytest.mark.parametrize("form", ["2024-01-{:02}", "{}/1/2024", "{:02}.01.2024", "2024-01-{:02}T10:30:00Z"])
@@ -20,6 +22,34 @@ def test_dates_in_words_are_dates(form: str) -> None:
     assert parts[[0, 2]].tolist() == [[2024, 1, 2, 2, 0], [2024, 1, 0, 0, 0]]
     assert np.isnan(parts[1, :4]).all()
     assert parts[1, 4] == 1
+
+
+def test_days_and_months_are_told_apart_by_the_whole_column(tmp_path: Path) -> None:
+    american, european = ["03/04/2024", "12/31/2024"], ["03/04/2024", "31/12/2024"]
+    for cells, month in ((american, 3), (european, 4), (["03/04/2024", "05/06/2024"], 4), ([*american, *european], 4)):
+        assert DateParts().fit_transform(pd.DataFrame({"when": cells}))[0, 1] == month
+    fitted = DateParts().fit(pd.DataFrame({"us": american, "eu": european}))
+    loaded: Any = load_model(save_object(fitted, tmp_path / "dates.steelyard"))
+    new = pd.DataFrame({"us": ["05/06/2024"], "eu": ["05/06/2024"]})
+    assert loaded.transform(new).tolist() == fitted.transform(new).tolist()
+    assert loaded.transform(new)[0, [1, 6]].tolist() == [5, 6]
+
+
+def test_a_column_named_as_dates_holds_some() -> None:
+    frame = pd.DataFrame({"day": [20240131, 20240201, 20240331], "x": [1.0, 2.0, 4.0]})
+    assert read_columns(frame, roles={"day": "date"}).dates == ("day",)
+    assert DateParts().fit_transform(frame[["day"]])[:, 1].tolist() == [1, 2, 3]
+    with pytest.raises(InvalidInputError, match=r"column 'x' must hold dates such as 2024-12-31.*; got '1.0'"):
+        read_columns(frame, roles={"x": "date"})
+
+
+@pytest.mark.parametrize("cells", [["1006,95", "12", "0,5"], ["1.234,50", "7,25", "-3,1"], ["1,234", "2,345.5", "900"]])
+def test_numbers_with_a_comma_are_left_out_with_what_to_do(cells: list[str]) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.5, 4.0] * 10, "income": cells * 10})
+    shown = next(cell for cell in cells if "," in cell)
+    why = f"numbers with a comma, such as {shown!r}; write a point, or name it as a category"
+    assert read_columns(frame).left_out == {"income": why}
+    assert read_columns(frame, roles={"income": "category"}).nominal == ("income",)
 
 
 def test_levels_that_look_a_little_like_dates_stay() -> None:

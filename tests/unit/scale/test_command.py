@@ -9,7 +9,17 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import AROW, Costs, DataFileError, InvalidInputError, OnlineClassifier, cli, load_model, mean_cost
+from steelyard import (
+    AROW,
+    CSOGD1,
+    Costs,
+    DataFileError,
+    InvalidInputError,
+    OnlineClassifier,
+    cli,
+    load_model,
+    mean_cost,
+)
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(120, 3))
@@ -48,6 +58,24 @@ def test_fit_predict_and_score(parts: Path, tmp_path: Path) -> None:
     bare = Costs.binary(fn=5, fp=1)
     assert found["mean_cost"]["value"] == pytest.approx(mean_cost(Y, expected.predict(X), costs=bare))
     assert found["mean_cost"]["low"] < found["mean_cost"]["value"] < found["mean_cost"]["high"]
+    given = ("score", out, parts, "--target", "y", "--costs", "5:1", "--json", "--jobs", "1")
+    found = json.loads(run(*given, "--positive", "bad").stdout)
+    assert found["mean_cost"]["value"] == pytest.approx(mean_cost(Y, expected.predict(X), costs=COSTS))
+    told = run("score", out, parts, "--target", "y", "--json", "--jobs", "1")
+    assert "Costs are those of the model" in told.stderr
+    assert json.loads(told.stdout)["mean_cost"] == found["mean_cost"]
+    with pytest.raises(InvalidInputError, match=r"--positive must be one of two labels \(bad, good\); got 'odd'"):
+        run(*given, "--positive", "odd")
+
+
+def test_fit_heeds_what_a_hit_gains_whichever_class_is_positive(parts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.steelyard"
+    given = ["--target", "y", "--update", "CSOGD1", "--costs", "fn=5,fp=1,tp=-4", "--positive", "bad", "--out", out]
+    assert run("fit", parts, *given, "--quiet").exit_code == 0
+    costs = Costs.binary(fn=5, fp=1, tp=-4, classes=["bad", "good"], positive="bad")
+    expected = OnlineClassifier(CSOGD1(), costs=costs).fit(X, Y)
+    model: Any = load_model(out)
+    np.testing.assert_array_equal(model.learner.coef_, expected.coef_)
 
 
 def test_fit_writes_neither_over_a_part_nor_over_another_file(parts: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from steelyard import (
@@ -16,13 +17,14 @@ from steelyard import (
     OnlineClassifier,
     OnlineCostClassifier,
     bootstrap_interval,
+    compare,
     f_score,
     mean_cost,
     sensitivity_score,
     total_cost,
 )
 from steelyard._native import draw, poisson_costs, poisson_tables
-from steelyard.scale import score_parts
+from steelyard.scale import predict_parts, score_parts
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(600, 3))
@@ -141,3 +143,29 @@ def test_thresholds_and_auc_come_with_the_scores(tmp_path: Path) -> None:
     answers = MODEL.classes_[(MODEL.decision_function(X) >= curve.thresholds[at]).astype(int)]
     assert curve.cost[at] == pytest.approx(mean_cost(Y, answers, costs=COSTS))
     assert curve.best_cost <= curve.cost[at]
+
+
+def test_a_miss_is_about_the_class_it_was_about_when_the_model_was_compared(tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    costs = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")
+    model = compare(frame[:200], Y[:200], costs=costs, candidates=["logistic"], cv=3).model()
+    parts, answers = written(tmp_path / "p", [0, 300, 600]), model.predict(frame)
+    measures: list[Any] = [mean_cost, f_score, sensitivity_score]
+    with ThreadPoolExecutor(2) as pool:
+        given: dict[str, Any] = {"target": "y", "executor": pool, "interval": None}
+        for stated in ("fn=5,fp=1", "5:1", costs):
+            found = score_parts(model, parts, measures, costs=stated, **given)
+            for measure in measures:
+                assert found[measure.__name__].value == pytest.approx(measure(Y, answers, costs=costs))
+        turned = score_parts(model, parts, measures, costs="fn=5,fp=1", positive="good", **given)
+        bare = score_parts(model, parts, [sensitivity_score], **given)
+        out = predict_parts(model, parts, tmp_path / "out", costs="fn=1,fp=20", executor=pool).parent
+        with pytest.raises(InvalidInputError, match="positive must be one of two classes"):
+            score_parts(model, parts, measures, positive="odd", **given)
+    other = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="good")
+    assert turned["mean_cost"].value == pytest.approx(mean_cost(Y, answers, costs=other))
+    assert turned["sensitivity_score"].value == pytest.approx(sensitivity_score(Y, answers, positive="good"))
+    assert bare["sensitivity_score"].value == pytest.approx(sensitivity_score(Y, answers, positive="bad"))
+    prices = Costs.binary(fn=1, fp=20, classes=["bad", "good"], positive="bad")
+    decided = [row for i in range(2) for row in pd.read_parquet(out / f"part-{i}.parquet")["decision"]]
+    assert decided == model.predict(frame, costs=prices).tolist()

@@ -20,6 +20,7 @@ MOST_LEVELS = 12  # of a segment; the rest is one level
 MOST_CELLS = 12  # columns shown of a row
 _QUANTILES = 4  # parts of a segment of numbers
 _FEW_VALUES = 8  # different numbers up to which each is a segment of its own
+FEWEST_OF_A_SEGMENT = 5  # rows, for an interval of their cost
 _BINS = 10
 _Z = 1.96
 
@@ -44,7 +45,7 @@ def confusions(data: ComparisonData, run: CandidateRun) -> Confusions:
 def costliest_cells(found: Confusions, classes: NDArray[Any], most: int = 20) -> list[dict[str, Any]]:
     """The confusions that cost most, for tables too wide to read."""
     order = np.argsort(-found.money, axis=None, kind="stable")[:most]
-    whole = float(found.money.sum())
+    whole = float(np.maximum(found.money, 0.0).sum())
     cells = zip(*np.unravel_index(order, found.money.shape), strict=True)
     return [
         {
@@ -96,7 +97,10 @@ def _cell(value: Any) -> str:
 def segment_costs(
     evaluation: Evaluation, run: CandidateRun, segments: Mapping[str, NDArray[Any]]
 ) -> list[dict[str, Any]]:
-    """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are one."""
+    """Mean cost of the rows of each segment with a 95% interval, the costliest first; rare levels are one.
+
+    Of too few rows, or rows that all cost the same, there is no interval: they do not tell how others would differ.
+    """
     found: list[dict[str, Any]] = []
     paid, weights = np.asarray(run.paid), evaluation.data.row_weights
     whole = float(weights @ paid)
@@ -116,12 +120,13 @@ def segment_costs(
 
 def _segment(level: str, paid: Floats, weights: Floats, whole: float) -> dict[str, Any]:
     mean, error = weighted_mean(paid, weights)
+    known = len(paid) >= FEWEST_OF_A_SEGMENT and error > 0
     return {
         "level": level,
         "rows": len(paid),
         "mean": mean,
-        "low": mean - _Z * error,
-        "high": mean + _Z * error,
+        "low": mean - _Z * error if known else None,
+        "high": mean + _Z * error if known else None,
         "share": float(weights @ paid) / whole if whole > 0 else 0.0,
     }
 

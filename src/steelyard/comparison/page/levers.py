@@ -35,7 +35,6 @@ def embed(of: PageSource) -> dict[str, Any]:
         "currency": data.costs.currency,
         "row_costs": units.realized is not None,
         "prices": [[float(v) for v in row] for row in units.prices],
-        "abstain": data.costs.abstain if isinstance(data.costs.abstain, float) else None,
         "likeness": likeness(shown) if shown else [],
         "entries": [{"name": run.name, "family": run.family, **binned(run, data, units)} for run in shown],
     }

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...report.amounts import interval_error, money, percent, rounded
 from ...report.charts import LineChart, Series, axis_of
 from .bins import MOST_CLASSES
-from .evidence import calibration, confusions, costliest_cells, mistakes, segment_costs
+from .evidence import FEWEST_OF_A_SEGMENT, calibration, confusions, costliest_cells, mistakes, segment_costs
 from .refits import Refits, importances, learning_curve
 from .source import PageSource
 
@@ -24,7 +26,7 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
     """Counts and money by truth and answer, or the costliest confusions of many classes."""
     data = of.evaluation.data
     found = confusions(data, of.winner)
-    whole = float(found.money.sum())
+    whole = float(np.abs(found.money).sum())  # what is gained in one cell is not what is paid in another
     currency = data.costs.currency
     worst = costliest_cells(found, data.classes)
     top = worst[0] if worst else None
@@ -60,17 +62,20 @@ def segments_part(of: PageSource) -> dict[str, Any] | None:
         return None
     currency, n = of.evaluation.data.costs.currency, len(of.evaluation.data.codes)
     found = segment_costs(of.evaluation, of.winner, of.segments)
-    axis = axis_of([v for part in found for line in part["lines"] for v in (line["low"], line["high"])])
+    shown = [v for part in found for line in part["lines"] for v in (line["low"], line["high"], line["mean"])]
+    axis = axis_of([v for v in shown if v is not None])
     looked = sum(len(part["lines"]) for part in found)
     for part in found:
         for line in part["lines"]:
-            spread = interval_error(line["low"], line["high"])
+            low, high = line["low"], line["high"]
+            spread = 0.0 if low is None else interval_error(low, high)
             line |= {
                 "at": 100 * axis.share(line["mean"]),
-                "left": 100 * axis.share(line["low"]),
-                "wide": 100 * (axis.share(line["high"]) - axis.share(line["low"])),
+                "left": None if low is None else 100 * axis.share(low),
+                "wide": None if low is None else 100 * (axis.share(high) - axis.share(low)),
                 "cost": money(line["mean"], spread, currency),
-                "interval": f"{money(line['low'], spread)} to {money(line['high'], spread)}",
+                "interval": None if low is None else f"{money(low, spread)} to {money(high, spread)}",
+                "unsure": "too few to say" if line["rows"] < FEWEST_OF_A_SEGMENT else "the same in all",
                 "part": percent(line["share"], n),
             }
     return {"parts": found, "looked": looked, "axis": [(100 * axis.share(v), t) for v, t in axis.ticks()]}
@@ -80,8 +85,9 @@ def mistakes_part(of: PageSource, show_rows: bool) -> list[dict[str, Any]]:
     """The costliest rows."""
     currency = of.evaluation.data.costs.currency
     found = mistakes(of.evaluation, of.winner, show_rows=show_rows)
+    spread = max((abs(line["cost"]) for line in found), default=0.0) / 200  # the same digits in all lines
     for line in found:
-        line["cost"] = money(line["cost"], max(abs(line["cost"]), 1e-9) / 200, currency)
+        line["cost"] = money(line["cost"], spread, currency)
         line["proba"] = None if line["proba"] is None else f"{line['proba']:.2f}"
     return found
 

@@ -95,22 +95,27 @@ def _sentences(
     best, rows = lines[0], len(data.codes)
     said = [
         f"It costs {figures['cost']} a row, {figures['total']} on the next {figures['rows']} rows "
-        f"({figures['confidence']} of the time between {figures['total_low']} and {figures['total_high']})."
+        f"({figures['confidence']} of the time between {figures['total_low']} and {figures['total_high']}"
+        f"{'; below 0 is a gain' if promised.low < 0 else ''})."
     ]
     if best.family == "constant" or cheapest is None:
         return [*said, "At these costs no candidate was cheaper than that."]
-    less = 1 - promised.value / cheapest.mean_cost.value if cheapest.mean_cost.value > 0 else 0.0
+
+    def less_than(cost: float) -> str:
+        """As a share, or as an amount where something gains."""
+        if cost > 0 and promised.value >= 0:
+            return f"{percent(1 - promised.value / cost, rows)} less"
+        spread = interval_error(promised.low, promised.high)
+        return f"{money(cost - promised.value, spread, data.costs.currency)} a row less"
+
     if cheapest.tied_with_best:
         said.append(f"That is not distinguishable from {cheapest.name}: more data would tell.")
-    elif less > 0:
-        today = next((line.mean_cost.value for line in lines if line.family == "current"), 0.0)
-        too = (
-            f", and {percent(1 - promised.value / today, rows)} less than today's rule"
-            if today > promised.value
-            else ""
-        )
+    elif cheapest.mean_cost.value > promised.value:
+        today = next((line.mean_cost.value for line in lines if line.family == "current"), promised.value)
+        too = f", and {less_than(today)} than today's rule" if today > promised.value else ""
         said.append(
-            f"That is {percent(less, rows)} less than {cheapest.name}, the cheapest answer without a model{too}."
+            f"That is {less_than(cheapest.mean_cost.value)} than {cheapest.name}, the cheapest answer without a "
+            f"model{too}."
         )
     else:
         said.append(f"{cheapest.name.capitalize()} is the cheapest answer without a model.")
@@ -118,6 +123,10 @@ def _sentences(
     if not alike and all(s.family in ("constant", "blend", "current") for s in lines[1:]):
         return said
     if not alike:
+        counts = np.bincount(data.codes, minlength=len(data.classes))
+        if counts.min() < FEW:
+            rare = f"{counts.min()} rows of class {data.classes[int(counts.argmin())]}"
+            return [*said, f"Every other candidate cost more here; {rare} are too few to say that it will."]
         return [*said, "Every other candidate costs more, beyond chance."]
     more = {1: " is", 2: ", and one other, are"}.get(len(alike), f", and {len(alike) - 1} others, are")
     simpler = ", and one model is simpler to keep than a blend" if best.family == "blend" else ""

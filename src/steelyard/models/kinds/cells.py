@@ -14,13 +14,15 @@ __all__ = ["KINDS"]
 
 
 def _write_dates(model: DateParts, write: Write) -> Node:
-    return Node("DateParts/1", {}, {"first_days": np.asarray(model.first_days_, dtype=np.float64)})
+    first_days, order = np.asarray(model.first_days_, dtype=np.float64), np.asarray(model.month_first_, dtype=np.int64)
+    return Node("DateParts/1", {}, {"first_days": first_days, "month_first": order})
 
 
 def _check_dates(fields: Fields) -> State:
     first_days = fields.floats("first_days", None)
+    order = fields.integers("month_first", len(first_days), low=0, high=1)
     fields.done(parts=0)
-    return {"first_days_": first_days, "n_features_in_": len(first_days)}
+    return {"first_days_": first_days, "month_first_": order, "n_features_in_": len(first_days)}
 
 
 def _write_means(model: TargetMeans, write: Write) -> Node:

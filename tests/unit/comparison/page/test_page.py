@@ -175,6 +175,30 @@ def test_the_column_that_drives_the_label_is_looked_at_first_however_little_time
     assert importances(found)[0].low > 0
 
 
+@pytest.mark.parametrize("current", [False, True])
+def test_where_answers_gain_amounts_are_told_and_no_shares_of_them(current: bool, tmp_path: Path) -> None:
+    X, _ = loans()
+    rule = {"current": np.where(X["size"] > 1.5, "bad", "good")} if current else {}
+    costs = Costs.binary(fn=5, fp=1, tp=-1, tn=-1, classes=["bad", "good"], positive="bad", currency="EUR")
+    html = compared(costs=costs, **rule).report(tmp_path / "report.html").read_text()
+    lead = html[html.index("<h1>") : html.index('class="scale"')]
+    assert "below 0 is a gain" in lead
+    assert re.search(r"That is [\d.]+ EUR a row less than always \w+", lead)
+    assert ("EUR a row less than today&#39;s rule" in lead) is current
+    money = html[html.index('id="confusion"') : html.index('id="importance"')]
+    assert "000" not in money
+    assert re.search(r"Most is paid where the truth is \w+ and the answer \w+: [1-9]\d*% of all costs", money)
+
+
+def test_a_segment_of_few_rows_has_no_interval(tmp_path: Path) -> None:
+    parts = np.where(np.arange(160) < 3, "three", "most")
+    html = compared(segments={"part": parts}).report(tmp_path / "report.html").read_text()
+    shown = html[html.index('id="segments"') : html.index('id="mistakes"')]
+    assert "too few to say" in shown
+    assert shown.count(" to ") > 0
+    assert re.search(r"<td>3</td><td>[\d.]+ EUR</td><td>–</td>", shown)
+
+
 def test_segments_and_current_are_checked() -> None:
     with pytest.raises(InvalidInputError, match="segments must name columns of the data"):
         compared(segments=["nothing"])
