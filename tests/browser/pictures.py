@@ -15,7 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tools"))
-from conftest import run_script  # noqa: E402
+from browser_scripts import run_script  # noqa: E402
 from PIL import Image  # noqa: E402
 from service_bench import settings_of  # noqa: E402
 from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402

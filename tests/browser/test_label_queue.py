@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import sys
@@ -17,8 +18,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "tools")]
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
+from browser_scripts import need_browser, run_script  # noqa: E402
 from service_bench import settings_of  # noqa: E402
 from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
 
@@ -112,8 +114,6 @@ def settings_labels(store: SQLiteStore, head: Any) -> list[str]:
 
 
 def test_three_people_label_one_queue(tmp_path: Path) -> None:
-    from conftest import need_browser, run_script
-
     need_browser()
     tokens = make_service(tmp_path, settings=asking(400))
     people = [make_person(tmp_path, f"person {i}", {"p": "annotator"}) for i in range(3)]
@@ -125,10 +125,6 @@ def test_three_people_label_one_queue(tmp_path: Path) -> None:
 
 def main() -> None:
     """The same at length, in rounds; what is done stays in the folder."""
-    import json
-
-    from conftest import run_script
-
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--people", type=int, default=10)
