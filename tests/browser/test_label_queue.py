@@ -20,13 +20,13 @@ import pytest
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
-from browser_scripts import need_browser, run_script  # noqa: E402
-from service_bench import settings_of  # noqa: E402
-from service_server import ThreadedServer, code_for, make_person, make_service  # noqa: E402
+from browser_scripts import need_browser, run_script
+from service_bench import settings_of
+from service_server import ThreadedServer, code_for, make_person, make_service
 
-from steelyard.service.database.sqlite import SQLiteStore  # noqa: E402
-from steelyard.service.log.events import Kind, unpack  # noqa: E402
-from steelyard.service.writer.verify import verify_project  # noqa: E402
+from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.log.events import Kind, unpack
+from steelyard.service.writer.verify import verify_project
 
 
 def asking(budget: int) -> Any:

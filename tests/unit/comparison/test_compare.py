@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -239,11 +240,15 @@ def test_promise_is_a_prediction_interval_for_the_asked_rows() -> None:
 def test_rare_classes_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     y = np.array([0] * 100 + [1] * 96 + [2] * 3)
-    result = quick(rng.normal(size=(199, 2)) + y[:, None], y, None, cv=5)
+    X = rng.normal(size=(199, 2)) + y[:, None]
+    result = quick(X, y, None, cv=5)
     assert result.runs.judged.n_folds == 5
     said = " ".join(result.recommendation)
-    assert "3 rows of class 2 carry" in said
     assert "cannot tell from 3 rows" in said
+    assert "carry" not in said  # of mistakes that cost the same, three rows are next to none of the uncertainty
+    costs = np.where(np.eye(3) > 0, 0.0, np.array([[1.0], [1.0], [100.0]]))
+    said = " ".join(quick(X, y, costs, cv=5).recommendation)
+    assert re.search(r"3 rows of class 2 carry \d\d% of the uncertainty", said)
 
 
 def test_without_blend_the_best_single_is_named() -> None:

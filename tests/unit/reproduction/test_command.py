@@ -479,7 +479,7 @@ def wait_for(what: Callable[[], bool], process: Forked) -> None:
 def test_a_job_killed_at_random_moments_ends_like_an_undisturbed_one(paper: Path, console: Console, kills: int) -> None:
     """Each time it goes on, learns some runs, and is killed while it writes or learns the next."""
     rng = np.random.default_rng(kills)
-    runs = 3 * kills
+    runs = 6 * kills  # more than are learned until the last kill
     reproduce("000", item="Table 1", runs=runs, place=Place(to=Path("whole")), console=console)
     path, place = Path("killed/table1-german.csv"), "to"
     for _ in range(kills):

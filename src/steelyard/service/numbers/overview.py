@@ -212,7 +212,7 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
     settings: ProjectSettings = snapshot.settings
     found, left = live.estimates, live.budget - live.spent - live.reserved
     made = {
-        "rows": counted(live.rows, "row"),
+        "rows": count_in_words(live.rows, "row"),
         "spent": f"{live.spent:,} of {live.budget:,}",
         "waiting": f"{live.open:,} waiting",
         "left": f"{left:,} left to ask for",
@@ -234,7 +234,7 @@ def words(live: LiveReply, snapshot: Snapshot) -> dict[str, str]:
     return made
 
 
-def counted(number: int, name: str) -> str:
+def count_in_words(number: int, name: str) -> str:
     """So many of something."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
@@ -242,7 +242,7 @@ def counted(number: int, name: str) -> str:
 def _agreeing(live: LiveReply) -> str:
     if live.agreement is None:
         return ""
-    return f"Agreement (Krippendorff's alpha) on {counted(live.shared, 'question')}: {live.agreement:.2f}"
+    return f"Agreement (Krippendorff's alpha) on {count_in_words(live.shared, 'question')}: {live.agreement:.2f}"
 
 
 def _number(name: str, found: EstimateReply, shown: Callable[[float, float], str]) -> dict[str, str]:
@@ -290,7 +290,7 @@ def _covered(live: LiveReply, snapshot: Snapshot) -> str:
     said = f"speaks about the first {found.rounds:,} of {live.rows:,} rows"
     waiting = snapshot.reach - found.rounds
     if waiting and live.open:
-        said += f"; {waiting:,} wait for {counted(live.open, 'label')}"
+        said += f"; {waiting:,} wait for {count_in_words(live.open, 'label')}"
     if found.unanswered:
         said += f"; {percent(found.unanswered, live.rows)} of the questions got no label"
     return said
