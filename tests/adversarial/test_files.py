@@ -121,6 +121,8 @@ libsvm_texts = (
 @example(b"\xef\xbb\xbf\n\x00", "csv", None)
 @example(b"\xef\xbb\xbf \n \n", "whitespace", 0)
 @example(b"\xef\xbb\xbf\r", "tsv", "a")
+@example(b'"x\ny",b\n1,2\n', "csv", "a")
+@example(b'"x\ny",b\n' + b"1,2\n" * 2000 + b"1e999,2\n", "csv", None)
 def test_delimited_text(text: bytes, format: str, target: Any) -> None:
     check_both_readers(text, format, target=target)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import DataFileError, InvalidInputError
+from ..validation.text import printable
 from ..validation.values import check_choice, invalid, require
 from .dataset import Dataset
 
@@ -198,14 +199,18 @@ def target_name(target: str | int | None, names: Sequence[str]) -> str | None:
         return target  # type: ignore[return-value]
     if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):
         return names[target]
-    raise invalid("target", f"be a column name or position; the columns are {', '.join(names[:20])}", target)
+    raise invalid("target", f"be a column name or position; the columns are {_listed(names)}", target)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return printable(", ".join(names[:20]))
 
 
 class UnknownColumnError(InvalidInputError):
     """A column that a file does not have; it knows the name and the columns of the file."""
 
     def __init__(self, what: str, column: str, names: Sequence[str]) -> None:
-        known = ", ".join(names[:20])
+        known = _listed(names)
         super().__init__(str(invalid(what, f"name columns that exist ({known})", column)))
         self.column, self.known = column, known
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import DataFileError, DataNotFoundError, SteelyardError
+from ..validation.text import printable
 from ..validation.values import check_count, invalid, require
 
 Source = str | os.PathLike[str] | BinaryIO
@@ -31,7 +32,7 @@ _short.maxstring = _short.maxother = _short.maxlong = 60
 def file_error(where: str, line: int | None, expected: str, got: str = "", hint: str = "") -> DataFileError:
     """Word what is wrong with a file; the caller raises it."""
     place = where if line is None else f"{where}, line {line}"
-    return DataFileError(f"{place}: expected {expected}{f'; got {got}' if got else ''}. {hint}".rstrip())
+    return DataFileError(printable(f"{place}: expected {expected}{f'; got {got}' if got else ''}. {hint}".rstrip()))
 
 
 def short_repr(value: object) -> str:
