@@ -315,6 +315,7 @@ def test_two_rows_of_a_class_among_600_keep_five_folds_and_are_told_apart() -> N
     assert result.runs.judged.n_folds == 5
     said = " ".join(result.recommendation)
     assert "What class u2r will cost: cannot tell from 2 rows." in said
+    assert "carry" not in said  # 0% of the uncertainty would say nothing
 
 
 def test_cells_of_many_words_that_repeat_are_a_category() -> None:
