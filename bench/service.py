@@ -111,6 +111,11 @@ class Server:
             raise OSError("its server did not start")
         self.host, self.port = line.split()[-1].removeprefix("http://").split(":")
 
+    def stop(self) -> None:
+        """End it as systemd would."""
+        self.process.terminate()
+        self.process.wait()
+
     def cpu(self) -> float:
         """Of all its threads, in nanoseconds as the scheduler counts them."""
         threads = Path(f"/proc/{self.process.pid}/task").iterdir()

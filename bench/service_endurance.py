@@ -165,12 +165,6 @@ def serving(folder: Path) -> Server:
     return Server(SERVE, "serve", "--data", str(folder), "--port", "0")
 
 
-def stop(server: Server) -> None:
-    """End it as systemd would."""
-    server.process.terminate()
-    server.process.wait()
-
-
 def prepare(folder: Path) -> dict[str, Any]:
     """A project, its tokens, and the rate of its rows, which is measured on another of the same settings."""
     settings = {"columns": MIXED, "hash_bits": 18, "budget": BUDGET}
@@ -178,7 +172,7 @@ def prepare(folder: Path) -> dict[str, Any]:
         tokens = make_service(Path(scratch), settings=settings_of(**settings, expected_rows=20 * BUDGET))
         server = serving(Path(scratch))
         rate = SHARE * saturated(server, tokens)
-        stop(server)
+        server.stop()
     expected = settings_of(**settings, expected_rows=round(3600 * rate))
     return {"rate": rate, "tokens": make_service(folder, settings=expected)}
 
@@ -207,7 +201,7 @@ def main(minutes: int, folder: Path, random_keys: bool) -> None:
         with lines.open("a") as out:
             out.write(json.dumps(line) + "\n")
         print(json.dumps(line), flush=True)
-    stop(server)
+    server.stop()
     minutes_done = [json.loads(line) for line in lines.read_text().splitlines()]
     for name, part in (("first", minutes_done[:10]), ("last", minutes_done[-10:])):
         told = {key: round(statistics.median(line[key] for line in part), 2) for key in SUMMARIZED}

@@ -1,7 +1,21 @@
 #include "bindings.hpp"
 #include "pulse.hpp"
 
+#if defined(__linux__)
+#include <malloc.h> // its macros say whether this is the allocator of glibc
+#endif
+
 namespace {
+
+// By itself glibc raises this size, up to 32 MB, to that of each larger block that is freed; what is freed below it may
+// stay with the process for good.
+void return_blocks_from(int bytes) {
+#if defined(M_MMAP_THRESHOLD)
+  mallopt(M_MMAP_THRESHOLD, bytes);
+#else
+  static_cast<void>(bytes);
+#endif
+}
 
 // The GIL is free while a kernel runs; signal handlers need it.
 void check_signals() {
@@ -31,6 +45,9 @@ NB_MODULE(_native, m) {
   m.def(
       "check_stop", [] { steelyard::Pulse::check(); },
       "Raises if the calling thread must stop: by a signal, or because its deadline has passed.");
+  m.def(
+      "return_blocks_from", return_blocks_from, nb::arg("bytes"),
+      "From now on, for the whole process: memory of blocks of this size goes back to the system once they are freed.");
   steelyard::bind_boost(m);
   steelyard::bind_data(m);
   steelyard::bind_forest(m);

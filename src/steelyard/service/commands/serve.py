@@ -18,6 +18,7 @@ from typing import Any
 
 import apsw
 
+from ... import _native
 from ...errors import StateError
 from ...validation.values import invalid
 from ..database.places import Place, open_place, shown_place
@@ -32,6 +33,7 @@ from ..writer.clock import Clock
 from ..writer.verify import BROKEN
 
 GARBAGE = 20_000  # new objects after which the collector looks for cycles
+LARGE_BLOCK = 1 << 20  # bytes
 
 
 def run_serve(
@@ -96,7 +98,7 @@ def _check_tailed(place: Place, tail: tuple[Path, str] | None) -> None:
 
 def _serve_now(service: Service, tls: tuple[str, str] | None, proxy: str | None, beside: Beside | None = None) -> None:
     shown = service.url if proxy is None else proxy.rstrip("/")
-    _spare_collector()
+    _settle_memory()
     service.run(tls=tls, ready=lambda: _say_ready(service.place, service.url, shown), beside=beside)
 
 
@@ -126,10 +128,15 @@ def _serve_database(
     _serve_now(Service(url, sock, store=store, **reached), tls, proxy, beside)
 
 
-def _spare_collector() -> None:
-    """Look for cycles less often and not among what was imported; that took a quarter of the time of a batch."""
+def _settle_memory() -> None:
+    """Set collector and allocator for a process that lives long.
+
+    Cycles are looked for less often and not among what was imported; that took a quarter of the time of a batch. And
+    the copies that a checkpoint makes of a state go back to the system; that was a third of the memory of an hour.
+    """
     gc.freeze()
     gc.set_threshold(GARBAGE)
+    _native.return_blocks_from(LARGE_BLOCK)
 
 
 def run_demo(name: str, keep: Path | None, port: int) -> int:
@@ -146,6 +153,7 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             code = prepare(store, source, at=Clock().now())
             store.close()
             service = Service(folder, bind("127.0.0.1", port))
+            _settle_memory()
             link = f"{service.url}/login?next=/p/{source.slug}#{code}"
             service.run(ready=lambda: _show_link(link), beside=demo.run)
             assert service.runtime is not None
