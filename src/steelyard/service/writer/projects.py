@@ -186,12 +186,15 @@ class Project:
             raise StateError(f"item {item} must have the row it was learned with; it is not there.")
         return self.state.encoder.unpack(raw)
 
-    def erase(self, items: list[int], kept: set[int]) -> None:
-        """Erase the rows of items, and keep the state behind it: every replay begins there from now on.
+    def forget(self, items: list[int], kept: set[int]) -> None:
+        """Have the state forget the rows of items; of those in ``kept`` the row that was learned stays.
 
-        Of the items in ``kept`` the row that was learned stays.
+        Raises InvalidInputError where the others cannot be learned without them; then nothing has changed.
         """
         erase(self.state, items, self.rows, kept=kept)
+
+    def erase(self, items: list[int], kept: set[int]) -> None:
+        """Erase rows that the state has forgotten, and keep it: every replay begins there from now on."""
         self.flush()
         self.store.erase(self.id, items, keep_learned=kept)
         self.store.drop_checkpoints(self.id, self.state.seq)
