@@ -16,6 +16,7 @@ from ...evaluate import Estimate, Interval, estimate, f_score, mean_cost, saving
 from ...report.amounts import money
 from ...trace import Trace
 from ..database.sqlite import SQLiteStore
+from ..database.store import OPEN_QUESTIONS
 from ..writer.snapshot import Snapshot
 
 LEAST_SIZE = 30.0  # effective size below which no number is shown
@@ -119,7 +120,7 @@ def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
     """What there is to estimate from; later rounds still wait for their labels."""
     run = store.connection
     oldest = run.execute(
-        "SELECT item, reach FROM question WHERE project = ? AND state IN (0, 3) AND item <= ? ORDER BY item LIMIT 1",
+        f"SELECT q.item, q.reach {OPEN_QUESTIONS} AND q.item <= ? ORDER BY q.item LIMIT 1",
         (project, snapshot.seq),
     ).fetchone()
     end, rounds = (snapshot.seq, snapshot.reach) if oldest is None else (oldest[0] - 1, oldest[1] - 1)
