@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
+import msgspec
 import pytest
 from service_bench import settings_of
 from service_server import ServerProcess, ThreadedServer, free_port, make_service
@@ -12,7 +14,7 @@ from service_server import ServerProcess, ThreadedServer, free_port, make_servic
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands import log
 from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
-from steelyard.service.commands.project import run_token
+from steelyard.service.commands.project import run_token, settings_from
 from steelyard.service.commands.rows import run_erase, run_push
 from steelyard.service.commands.serve import unit_text
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore, open_database
@@ -118,6 +120,27 @@ def test_a_unit_names_its_folder_as_systemd_reads_it(tmp_path, name, written, st
     lines = unit_text(tmp_path / name, 8321).splitlines()
     assert f"ReadWritePaths={written.format(tmp_path)}" in lines
     assert any(line.endswith(f" serve --data {started.format(tmp_path)} --port 8321") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("option", "more"),
+    [
+        ("--sample", {"sample": Path("rows.csv")}),
+        ("--ignore", {"ignored": ["x"]}),
+        ("--shown", {"shown": ["x"]}),
+        ("--budget", {"given": {"budget": 0}}),
+        ("--expected-rows", {"given": {"expected_rows": 5}}),
+        ("--no-pace", {"given": {"pace": False}}),
+        ("--seed", {"given": {"seed": 3}}),
+    ],
+)
+def test_options_beside_a_file_of_all_settings_are_not_passed_over(tmp_path, option, more):
+    path = tmp_path / "settings.json"
+    path.write_bytes(msgspec.json.encode(settings_of()))
+    plain = {"sample": None, "ignored": [], "shown": [], "given": {"budget": None, "pace": True, "seed": 0}}
+    assert settings_from(path, **plain) == settings_of()
+    with pytest.raises(InvalidInputError, match=f"^{option} must stand in the file that --settings names"):
+        settings_from(path, **(plain | more))
 
 
 def test_a_token_cannot_outlast_the_calendar(folder):

@@ -116,7 +116,7 @@ def _service_new(
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    ignored = [*(ignore or []), *([target] if target else [])]
+    ignored = [*(ignore or []), *([target] if target and settings is None else [])]
     columns = sample or (history if settings is None else None)
     made = settings_from(settings, columns, ignored, shown or [], given)
     run_new(_place(data, database), project, made, as_json, history, target)

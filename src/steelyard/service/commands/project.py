@@ -65,6 +65,7 @@ def settings_from(
 ) -> ProjectSettings:
     """Settings from a JSON file, or from a sample of rows and the options of the command."""
     if path is not None:
+        _check_alone(sample, ignored, shown, given)
         return read_settings(path.read_bytes())
     if sample is None:
         raise invalid("--settings", "name a JSON file, unless --sample names a CSV file", None)
@@ -81,6 +82,18 @@ def settings_from(
         assert table is not None
         plain["costs"] = {"fn": float(table[1, 0]), "fp": float(table[0, 1])}
     return read_settings(msgspec.json.encode(plain))
+
+
+def _check_alone(sample: Path | None, ignored: list[str], shown: list[str], given: dict[str, Any]) -> None:
+    """Raise if options come with a file of all settings: what they say would not count."""
+    options = {"--sample": sample, "--ignore": ignored, "--shown": shown} | {
+        f"--{name.replace('_', '-')}": value for name, value in given.items()
+    }
+    unset = {"--pace": True, "--seed": 0}
+    for option, value in options.items():
+        if value not in (None, [], unset.get(option)):
+            name = "--no-pace" if option == "--pace" else option
+            raise invalid(name, "stand in the file that --settings names", value, "All settings are read from there.")
 
 
 def run_token(data: Place, project: str, role: str, days: int | None, revoke: str | None) -> None:
@@ -102,6 +115,7 @@ def run_person(
     data: Place, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
 ) -> None:
     """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
+    _check_person(name, project, role, take=take, active=active)
     store, now = open_existing(data), Clock().now()
     try:
         if name is None:
@@ -111,9 +125,10 @@ def run_person(
             return
         with store.transaction():
             known = {one.name: one.id for one in people(store)}
+            if name not in known and (take or active is not None):
+                hint = "Without a name the command lists everybody."
+                raise invalid("the name", "be that of somebody who is there", name, hint)
             person = known[name] if name in known else add_person(store, name, at=now)
-            if (project is None) != (role is None):
-                raise invalid("--project and --role", "be given together", project or role)
             if project is not None and role is not None:
                 give_role(store, person, project, role, given=not take, at=now)
             if active is not None:
@@ -124,3 +139,13 @@ def run_person(
     if code is not None:
         print(f"{url.rstrip('/')}/login#{code}")
         print(f"logs {name} in once, within 15 minutes", file=sys.stderr)
+
+
+def _check_person(name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None) -> None:
+    """Raise unless the options say who is meant and what is to be done."""
+    if (project is None) != (role is None):
+        raise invalid("--project and --role", "be given together", project or role)
+    if take and role is None:
+        raise invalid("--take", "be given with the --project and the --role to take away", None)
+    if name is None and (role is not None or active is not None):
+        raise invalid("NAME", "say who is meant", None)
