@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,9 @@ from steelyard.service.commands import log
 from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.commands.project import run_token, settings_from
 from steelyard.service.commands.rows import run_erase, run_push
-from steelyard.service.commands.serve import unit_text
+from steelyard.service.commands.serve import run_serve, unit_text
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore, open_database
+from steelyard.service.server.lifecycle import bind
 from steelyard.service.writer.verify import BROKEN
 
 
@@ -111,15 +113,43 @@ def test_files_that_still_hold_an_erased_row_are_said(folder, capsys):
 @pytest.mark.parametrize(
     ("name", "written", "started"),
     [
-        ("desk-1", "{}/desk-1", "{}/desk-1"),
-        ("my desk", '"{}/my desk"', '"{}/my desk"'),
-        ('50% "$x"\\', '"{}/50%% \\"$x\\"\\\\"', '"{}/50%% \\"$$x\\"\\\\"'),
+        ("desk-1", "-{}/desk-1", "{}/desk-1"),
+        ("my desk", '"-{}/my desk"', '"{}/my desk"'),
+        ('50% "$x"\\', '"-{}/50%% \\"$x\\"\\\\"', '"{}/50%% \\"$$x\\"\\\\"'),
     ],
 )
 def test_a_unit_names_its_folder_as_systemd_reads_it(tmp_path, name, written, started):
     lines = unit_text(tmp_path / name, 8321).splitlines()
     assert f"ReadWritePaths={written.format(tmp_path)}" in lines
     assert any(line.endswith(f" serve --data {started.format(tmp_path)} --port 8321") for line in lines)
+    assert lines.index("StartLimitIntervalSec=0") < lines.index("[Service]")  # else systemd gives up after five starts
+
+
+def test_serve_says_what_is_wrong_with_its_address_before_it_begins(tmp_path, capsys):
+    plain = {"place": tmp_path / "desk", "address": "127.0.0.1", "names": [], "tls": None, "proxy": None}
+    with closing(bind("127.0.0.1", 0)) as taken:
+        taken.listen()
+        for more, said in (
+            ({"port": taken.getsockname()[1]}, r"--bind and --port must be .* free; got .127.0.0.1:.* in use"),
+            ({"tls": ("none.pem", "key.pem")}, r"--tls must name a certificate and its key; got 'none.pem key.pem'"),
+            ({"tls": (__file__, __file__)}, r"--tls must name a certificate and its key"),
+            ({"proxy": "http://desk.example"}, r"--behind-proxy must be .* got 'http://desk.example'"),
+            ({"proxy": "https://desk.example/p"}, r"--behind-proxy must be"),
+            ({"proxy": "desk.example"}, r"--behind-proxy must be"),
+        ):
+            with pytest.raises(InvalidInputError, match=said):
+                run_serve(**({"port": 0} | plain | more))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_database_that_is_away_is_said():
+    pytest.importorskip("psycopg")
+    with pytest.raises(
+        StateError, match=r"the database at postgresql://127.0.0.1:\d+/x must answer; it does not"
+    ) as said:
+        run_token(f"postgresql://ann:secret@127.0.0.1:{free_port()}/x", "p", "reader", None, None)
+    assert "secret" not in str(said.value)
+    assert "\n" not in str(said.value)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +233,26 @@ def test_a_backup_that_cannot_be_written_leaves_no_file(folder, monkeypatch):
     assert not list(folder.glob("copy*"))
     assert run_backup(folder, folder / "copy.sqlite") == 0
     assert [path.name for path in folder.glob("copy*")] == ["copy.sqlite"]
+
+
+def test_a_backup_does_not_change_the_tables_it_copies(folder, tmp_path):
+    make_service(folder)
+    older = open_database(folder / DATABASE)
+    older.execute("DROP TABLE shadow_answer; DROP TABLE model; PRAGMA user_version = 2")
+    assert run_backup(folder, tmp_path / "copy.sqlite") == 0
+    assert older.pragma("user_version") == 2
+    assert [path.name for path in folder.glob("*.schema-*")] == []
+    older.close()
+    assert run_restore(tmp_path / "copy.sqlite", tmp_path / "again") == 0
+
+
+def test_a_backup_is_verified_with_the_log_of_the_service(folder, tmp_path, capsys):
+    make_service(folder)
+    damaged = open_database(folder / DATABASE)
+    damaged.execute("UPDATE project SET chain = zeroblob(16) WHERE id = 0")
+    damaged.close()
+    assert run_backup(folder, tmp_path / "copy.sqlite") == BROKEN
+    assert "the log of _service must end at event" in capsys.readouterr().err
 
 
 def test_half_a_restored_backup_is_no_service(folder, tmp_path, monkeypatch):

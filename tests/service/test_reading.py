@@ -1,4 +1,4 @@
-"""Reading beside the writer: what is looked up takes as long as what is found, and nobody else waits for a long look."""
+"""Reading beside the writer: what is looked up takes as long as what is found, and nobody else waits."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def run_backup(data: Place, target: Path) -> int:
         raise invalid("the backup", "lie in a folder that exists", str(target))
     part = target.with_name(f"{target.name}.part")  # a half copy must not pass for a backup
     part.unlink(missing_ok=True)
-    with closing(open_existing(data, readonly=isinstance(data, str))) as source:
+    with closing(open_existing(data, readonly=True)) as source:  # as it is: also one of an earlier schema
         try:
             _copy(source, part)
         except apsw.Error as error:
@@ -104,9 +104,8 @@ def _verify_file(path: Path) -> int:
     store = SQLiteStore.__new__(SQLiteStore)
     store.path, store.connection = path, open_database(path, readonly=True)
     try:
-        for head in store.projects():
-            found = verify_project(store, head)
-            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest}  ok")
+        for found in [verify_service(store), *(verify_project(store, head) for head in store.projects())]:
+            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok")
     except (StateError, apsw.Error) as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
@@ -143,7 +142,8 @@ def _restore_into_database(source: Path, url: str) -> int:
     kept.path, kept.connection = source, open_backup(source)
     store = open_place(url)
     try:
-        if store.project_by_id(1) is not None:
+        service = store.project_by_id(0)
+        if store.projects() or service is None or service.head:  # people and tokens stand in the log of the service
             raise invalid("--database", "be an empty database", shown_place(url))
         copy_tables(kept, store)
     finally:
