@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 from service_bench import settings_of
-from service_server import ServerProcess, ThreadedServer, free_port, make_service
+from service_server import ServerProcess, ThreadedServer, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
 from steelyard.service.commands import log
@@ -87,6 +89,40 @@ def test_a_pipe_may_begin_with_the_mark_of_utf8(folder, monkeypatch):
     with ThreadedServer(folder) as server:
         assert push("-", url=server.url, token=tokens["producer"]) == 0
         assert server.client(tokens["reader"]).summary()["missing_cells"] == 0
+
+
+@pytest.mark.parametrize("last", ["1\n", '1,"' + "a" * 200_000 + '"\n', "1,2\n1,2,3\n"])
+def test_a_file_with_a_line_that_is_none_sends_no_row(folder, tmp_path, last):
+    tokens, path = make_service(folder, settings=settings_of()), tmp_path / "rows.csv"
+    path.write_text("x,y\n" + "1,2\n" * 600 + last)
+    with ThreadedServer(folder) as server:
+        with pytest.raises(InvalidInputError, match=r"^(line \d+|the file) must"):
+            push(path, url=server.url, token=tokens["producer"])
+        assert server.client(tokens["reader"]).summary()["rows"] == 0
+
+
+def test_a_row_of_a_pipe_does_not_wait_for_the_next_one(folder, monkeypatch):
+    tokens = make_service(folder, settings=settings_of(columns={"x": "number"}))
+    read, write = os.pipe()
+    decided, said = threading.Semaphore(0), []
+
+    class Out(io.StringIO):
+        def flush(self):
+            decided.release()
+
+    with ThreadedServer(folder) as server, open(read, "rb") as source, open(write, "wb", buffering=0) as lines:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source))
+        more = {"url": server.url, "token": tokens["producer"], "id_column": "id", "out": Out()}
+        pushing = threading.Thread(target=lambda: said.append(push("-", **more)))
+        pushing.start()
+        for n, line in enumerate((b"id,x\na,1\n", b"b,2\nc,3\n", b"d,4\n")):
+            lines.write(line)
+            assert decided.acquire(timeout=60), n
+        lines.close()
+        pushing.join()
+        found = call(server.url, "GET", "/v1/p/decisions", token=tokens["reader"])[2]["decisions"]
+    assert said == [0]
+    assert [(one["external"], one["row"]["x"]) for one in found] == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
 def test_rows_that_are_not_there_cannot_be_erased_and_the_command_goes_on(folder):
