@@ -19,7 +19,7 @@ from steelyard.service.numbers.live import estimates
 from steelyard.service.numbers.what_if import what_if
 from steelyard.service.replay.expected import FittedPair, expected_costs, fit_pair
 from steelyard.service.replay.reducer import DivergedReplayError
-from steelyard.service.writer.jobs import AnswerJob, SetJob
+from steelyard.service.writer.jobs import AnswerJob, EraseJob, SetJob
 from steelyard.service.writer.projects import replayed
 from steelyard.service.writer.verify import verify_project
 
@@ -184,6 +184,29 @@ def test_lights_say_which_column_has_changed_and_when_there_are_too_few_rows(fol
     assert changed["inputs"].what == "most in y"
     assert found.columns["x"] < 0.1 < 0.25 < found.columns["y"]
     assert changed["inputs"].hint
+
+
+def test_erased_rows_leave_the_lights_that_need_no_rows(folder):
+    bench, source = Bench(folder, settings_of()), random.Random(0)
+    records = [made_up(source, source.random() < 0.3) for _ in range(REFERENCE + RECENT)]
+    made = [one for n in range(0, len(records), 500) for one in bench.decide(*records[n : n + 500])]
+
+    def lights():
+        found = drift(bench.store, bench.project.id, snapshot_of(bench))
+        return {one.name: (one.light, one.what) for one in found.lights}, found.columns
+
+    whole, columns = lights()
+    bench.run(EraseJob("p", 1, items=(made[5].id, made[-5].id)))
+    less, still = lights()
+    assert less == whole
+    assert still == pytest.approx(columns, abs=0.01)
+    bench.run(EraseJob("p", 1, items=tuple(one.id for one in made[10 : REFERENCE // 2 + 10])))
+    gone, none = lights()
+    assert gone["inputs"] == ("unknown", "most of the first rows were erased")
+    assert ({name: gone[name] for name in ("scores", "asking")}, none) == (
+        {name: whole[name] for name in ("scores", "asking")},
+        {},
+    )
 
 
 def test_the_light_of_the_cost_sees_labels_that_became_others(folder):
