@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import random
@@ -100,3 +101,15 @@ def test_the_command_exports_what_the_route_does(folder):
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     assert rows == [json.loads(line) for line in lines]
     assert [(row["external"], row["label"]) for row in rows] == [("ordre 4711 é", "good"), (None, None)]
+
+
+def test_a_column_that_is_called_as_one_of_ours_is_told_apart_in_an_export(folder):
+    columns = {"id": "shown", "label": "shown", "x": "number", "row.id": "shown"}
+    tokens = make_service(folder, settings=settings_of(columns=columns))
+    with ThreadedServer(folder) as server:
+        server.client(tokens["producer"]).decide({"id": "theirs", "label": "l", "x": 1.0, "row.id": "other"})
+        table = call(server.url, "GET", "/v1/p/export.csv", token=tokens["reader"])[2].decode()
+    (row,) = csv.DictReader(io.StringIO(table))
+    assert (row["id"], row["label"], row["x"]) == ("2", "", "1.0")
+    assert (row["row.row.id"], row["row.label"], row["row.id"]) == ("theirs", "l", "other")
+    assert len(row) == table.partition("\r\n")[0].count(",") + 1

@@ -337,7 +337,7 @@ class Api:
         names = [name for name in LoggedDecision.__struct_fields__ if name != "row"]
 
         async def lines() -> AsyncIterator[bytes]:
-            yield _csv([[*names, *columns]])
+            yield _csv([_header(names, columns)])
             async for page in pages:
                 yield _csv([[*(getattr(d, n) for n in names), *((d.row or {}).get(c) for c in columns)] for d in page])
 
@@ -403,6 +403,17 @@ def _logged(event: Event) -> LoggedEvent:
 
 def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
+
+
+def _header(names: list[str], columns: list[str]) -> list[str]:
+    """Each name once: a column of the project that is called as one of ours has ``row.`` before it."""
+    made = list(names)
+    for column in columns:
+        name = column
+        while name in made or (name != column and name in columns):
+            name = f"row.{name}"
+        made.append(name)
+    return made
 
 
 def _csv(rows: list[list[Any]]) -> bytes:
