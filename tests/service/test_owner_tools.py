@@ -18,9 +18,11 @@ from steelyard.service.numbers.drift import RECENT, REFERENCE, drift
 from steelyard.service.numbers.live import estimates
 from steelyard.service.numbers.what_if import what_if
 from steelyard.service.replay.expected import FittedPair, expected_costs, fit_pair
+from steelyard.service.replay.fitting import fit_again
 from steelyard.service.replay.reducer import DivergedReplayError
-from steelyard.service.writer.jobs import AnswerJob, EraseJob, SetJob
+from steelyard.service.writer.jobs import AnswerJob, EraseJob, RetractJob, SetJob
 from steelyard.service.writer.projects import replayed
+from steelyard.service.writer.tasks import answer
 from steelyard.service.writer.verify import verify_project
 
 
@@ -92,6 +94,36 @@ def test_decisions_tell_what_they_are_expected_to_cost_once_there_are_labels(fol
     state, _ = replayed(bench.store, bench.store.project("p"))
     assert state.digest() == bench.state.digest()
     assert head.id == 1
+
+
+def test_a_label_that_was_given_again_counts_once(folder, monkeypatch):
+    bench, source = Bench(folder, settings_of(pace=False, query="AskAll()", budget=200)), random.Random(5)
+
+    def label(count, undone):
+        for n in range(count):
+            (made,) = bench.decide(made_up(source, n % 3 == 0))
+            say = AnswerJob("p", 2, answers=[(made.id, bench.labels[n % 4 == 0], None)])
+            done = bench.run(say).answers[0]
+            if n < undone:
+                bench.run(RetractJob("p", 2, answer=done.answer))
+                bench.run(say)
+
+    def fits():
+        return [unpack(event) for event in bench.store.events(bench.project.id, 0) if event.kind == Kind.FIT]
+
+    label(50, undone=20)
+    assert len(bench.state.training.examples) == 70
+    rows = bench.store.tables(bench.project.id)["training_example"]
+    columns = zip(*((score, y == 1, chance) for _, _, y, score, _, chance in rows), strict=True)
+    ((version, labels, *pair),) = [(fit.version, fit.labels, fit.a, fit.b) for fit in fits()]
+    assert (version, labels) == (2, 50)
+    assert pair == pytest.approx(fit_pair(*(np.array(column) for column in columns)))
+    # what was fitted by the rule before is computed again by it
+    monkeypatch.setattr(answer, "FIT_VERSION", 1)
+    monkeypatch.setattr(answer, "fit_again", lambda state: fit_again(state, version=1))
+    label(12, undone=0)
+    assert [fit.version for fit in fits()] == [2, 1]
+    verify_project(bench.store, bench.store.project("p"))
 
 
 def test_verify_computes_the_pair_again(folder):

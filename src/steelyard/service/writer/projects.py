@@ -429,7 +429,8 @@ def _uncollected() -> Iterator[None]:
 
 def _check_fit(state: State, event: Event) -> None:
     """A fitted pair must be what is fitted now, up to what machines differ by."""
-    body, found = unpack(event), fit_again(state)
+    body = unpack(event)
+    found = fit_again(state, version=body.version)
     for name, logged, now in zip(("a", "b"), (body.a, body.b), found or (None, None), strict=True):
         if now is None or not math.isclose(logged, now, rel_tol=SAME_FIT, abs_tol=SAME_FIT):
             raise DivergedReplayError(event.seq, name, logged, now)

@@ -8,7 +8,7 @@ import msgspec
 
 from ....errors import InvalidInputError
 from ...database.store import Refusals
-from ...log.events import Adjudicate, Answer, Close, Fit, Outcome, Retract, Skip
+from ...log.events import FIT_VERSION, Adjudicate, Answer, Close, Fit, Outcome, Retract, Skip
 from ...replay.answering import adjudicate, answer, close, retract, retraction, skip
 from ...replay.fitting import fit_again, fit_due, note_fit
 from ...replay.questions import ConflictError, QuestionState
@@ -159,7 +159,7 @@ def fitted(project: Project, reply: Any) -> Any:
     state = project.state
     if fit_due(state) and (pair := fit_again(state)) is not None:
         labels = state.budget.spent - state.fit_after[1]
-        seq = project.emit(Fit(a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
+        seq = project.emit(Fit(version=FIT_VERSION, a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
         note_fit(state, seq, *pair, labels)
     return reply
 
