@@ -15,7 +15,8 @@ from service_server import ThreadedServer, call, make_service
 from steelyard.evaluate.drift import stability_index
 from steelyard.service.log.events import Fit, Kind, unpack
 from steelyard.service.numbers.drift import RECENT, REFERENCE, drift
-from steelyard.service.numbers.live import estimates
+from steelyard.service.numbers.live import curve, estimates
+from steelyard.service.numbers.overview import overview
 from steelyard.service.numbers.what_if import what_if
 from steelyard.service.replay.expected import FittedPair, expected_costs, fit_pair
 from steelyard.service.replay.fitting import fit_again
@@ -147,6 +148,24 @@ def test_three_classes_have_no_expected_cost(folder):
         if made.ask:
             bench.run(AnswerJob("p", 2, answers=[(made.id, "abc"[n % 3], None)]))
     assert bench.decide({"x": 1, "y": 1})[0].expected_cost is None
+
+
+def test_three_classes_have_numbers_as_soon_as_there_are_labels(folder):
+    alike = THREE | {"costs": [[0, 2, 2], [2, 0, 2], [2, 2, 0]], "pace": False, "query": "AskAll()", "budget": 300}
+    bench, source = Bench(folder, settings_of(**alike)), random.Random(1)
+    paid, matrix = [], bench.state.settings.cost_matrix()
+    for _ in range(200):
+        true = source.randrange(3)
+        (made,) = bench.decide({"x": source.gauss(true, 0.7), "y": source.gauss(-true, 0.7)})
+        bench.run(AnswerJob("p", 2, answers=[(made.id, bench.labels[true], None)]))
+        paid.append(matrix[true, bench.labels.index(made.decision)])
+    seen = snapshot_of(bench)
+    found = estimates(bench.store, bench.project.id, seen)
+    assert found.cost.value == pytest.approx(np.mean(paid))
+    assert found.saved.value is not None
+    assert {found.f1.reason, found.cost_with_answers.reason} == {"two classes only"}
+    assert overview(bench.store, "p", seen, 0).estimates == found
+    assert curve(bench.store, bench.project.id, seen).cost[-1] == pytest.approx(found.cost.value)
 
 
 # -- what if ---------------------------------------------------------------------------------------------------------
