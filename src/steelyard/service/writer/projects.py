@@ -56,8 +56,13 @@ class Project:
     # -- adding ------------------------------------------------------------------------------------------------------
 
     def note_time(self, now: int) -> None:
-        """A commit begins at this time of the clock."""
-        self.now, self.at = now, max(now, self.at)
+        """A commit begins at this time of the clock.
+
+        Where events are ahead of it, after a jump that has ended, their time goes on at half the speed of the clock:
+        what is due by it comes, if late, and both meet again after a small jump.
+        """
+        passed = max(0, now - self.now) if self.now else 0
+        self.now, self.at = now, max(now, self.at + passed // 2)
 
     def emit(self, body: Any, *, item: int | None, actor: int) -> int:
         """Add an event; the state has already changed by it."""

@@ -165,10 +165,20 @@ def fitted(project: Project, reply: Any) -> Any:
 
 
 def expire(project: Project) -> int:
-    """Close every question whose time is over by the clock; how many. Events may be ahead of it after a jump."""
-    due = [item for item in project.state.open_rows if project.state.questions[item].expires <= project.now]
+    """Close every question whose time is over; how many.
+
+    By the clock; but of questions that were asked at a time ahead of it, in a jump that has ended, by that of events.
+    """
+    now, waiting = project.now, {item: project.state.questions[item].expires for item in project.state.open_rows}
+    due = [item for item, expires in waiting.items() if expires <= now]
+    due += [item for item, expires in waiting.items() if now < expires <= project.at and _asked_at(project, item) > now]
     for item in sorted(due):
         close(project.state, item)
         project.emit(Close(reason="age"), item=item, actor=0)
         project.touch(item)
     return len(due)
+
+
+def _asked_at(project: Project, item: int) -> int:
+    event = project.store.event(project.id, item)
+    return 0 if event is None else event.at
