@@ -215,6 +215,36 @@ def test_a_token_cannot_outlast_the_calendar(folder):
         run_token(folder, "p", "reader", 10**12, None)
 
 
+def test_tokens_are_listed_and_revoked_whole_or_by_their_number(folder, capsys):
+    made = make_service(folder)
+    run_token(folder, "p", "reader", 3, None)
+    capsys.readouterr()
+    for text in (made["reader"], made["owner"].split("_")[1], made["metrics"].rpartition("_")[0]):
+        run_token(folder, "p", "reader", None, text)
+    assert made["reader"].split("_", 2)[2] not in capsys.readouterr().out
+    with pytest.raises(InvalidInputError, match=r"token must be the number of a token; got '5eb'") as said:
+        run_token(folder, "p", "reader", None, "sy_5eb_secret")
+    assert "secret" not in str(said.value)
+    run_token(folder, "p", "reader", None, None, listed=True)
+    lines = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    number = {role: token.split("_")[1] for role, token in made.items()}
+    assert lines[number["reader"]] == "reader of p  revoked"
+    assert lines[number["owner"]] == "owner of p  revoked"
+    assert lines[number["metrics"]] == "reader of _service  revoked"
+    assert lines[number["producer"]] == "producer of p"
+    assert sum("reader of p  until 20" in line for line in lines.values()) == 1
+    assert run_verify(folder, None, None) == 0
+
+
+def test_a_file_pushed_with_other_options_is_not_told_to_make_a_key(folder, rows):
+    tokens = make_service(folder, settings=settings_of())
+    with ThreadedServer(folder) as server:
+        given = {"url": server.url, "token": tokens["producer"]}
+        assert push(rows, **given) == 0
+        with pytest.raises(InvalidInputError, match=r"the file must come with the --id and --text with which it was"):
+            push(rows, **given, texts=["zip"])
+
+
 def test_a_noted_head_is_looked_for_in_every_log(folder, capsys):
     make_service(folder)
     make_service(folder, "q")

@@ -104,7 +104,7 @@ def _verify_file(path: Path) -> int:
     store = SQLiteStore.__new__(SQLiteStore)
     store.path, store.connection = path, open_database(path, readonly=True)
     try:
-        for found in [verify_service(store), *(verify_project(store, head) for head in store.projects())]:
+        for found in [*(verify_project(store, head) for head in store.projects()), verify_service(store)]:
             print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok")
     except (StateError, apsw.Error) as error:
         print(f"steelyard: {error}", file=sys.stderr)

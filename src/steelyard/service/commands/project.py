@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing, open_place, shown_place
 from ..log.guess import guess_columns, parse_cell, read_csv
 from ..log.settings import ProjectSettings, read_settings
-from ..people.access import ROLES, make_token, revoke_token
+from ..people.access import ROLES, KnownToken, make_token, revoke_token, tokens
 from ..people.accounts import add_person, give_role, make_link, people, set_active
 from ..replay.history import learned_from
 from ..writer.clock import Clock
@@ -49,14 +50,14 @@ def run_new(
     store, at = open_place(data), Clock().now()
     try:
         create_project(store, slug, settings, at=at, start=start)
-        tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
+        made = {role: make_token(store, slug, role, at=at) for role in ROLES}
     finally:
         store.close()
     if as_json:
-        print(json.dumps({"project": slug, "tokens": tokens}))
+        print(json.dumps({"project": slug, "tokens": made}))
         return
     print(f"project {slug} in {shown_place(data)}. Its tokens are shown this once:")
-    for role, token in tokens.items():
+    for role, token in made.items():
         print(f"{role:>10}  {token}")
 
 
@@ -96,19 +97,33 @@ def _check_alone(sample: Path | None, ignored: list[str], shown: list[str], give
             raise invalid(name, "stand in the file that --settings names", value, "All settings are read from there.")
 
 
-def run_token(data: Place, project: str, role: str, days: int | None, revoke: str | None) -> None:
-    """Make a token and print it, or revoke one; also while the service runs."""
+def run_token(
+    data: Place, project: str, role: str, days: int | None, revoke: str | None, *, listed: bool = False
+) -> None:
+    """Make a token and print it, revoke one, or list all of them; also while the service runs."""
     store, now = open_existing(data), Clock().now()
     try:
+        if listed:
+            for one in tokens(store):
+                print(f"{one.number}  {one.role} of {one.project}{_state_of(one, now)}")
+            return
         if revoke is not None:
-            revoke_token(store, revoke, at=now)
-            print(f"token {revoke} is revoked")
+            print(f"token {revoke_token(store, revoke, at=now)} is revoked")
             return
         if days is not None:
             check_count("--days", days, at_most=MOST_DAYS)
         print(make_token(store, project, role, at=now, expires=None if days is None else now + days * DAY))
     finally:
         store.close()
+
+
+def _state_of(token: KnownToken, now: int) -> str:
+    if token.revoked:
+        return "  revoked"
+    if token.expires is None:
+        return ""
+    day = datetime.fromtimestamp(token.expires / 1e6, UTC).date()
+    return f"  expired {day}" if token.expires <= now else f"  until {day}"
 
 
 def run_person(

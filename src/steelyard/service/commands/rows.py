@@ -132,6 +132,11 @@ def _said(url: str, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except ServiceError as error:
+        if error.error == "key_reused":  # of a file, whose keys are made from its bytes
+            hint = "Push it as then: as another file its rows would be decided again."
+            raise invalid(
+                "the file", "come with the --id and --text with which it was pushed before", "others", hint
+            ) from None
         raise InvalidInputError(str(error)) from None
     except (ConnectionError, TimeoutError, HTTPException, SSLError, gaierror) as error:
         raise invalid("--url", "lead to a service that runs", url, f"It cannot be reached: {error}.") from None
