@@ -95,7 +95,7 @@ def _as_they_come(rows: Iterator[T]) -> Iterator[list[T]]:
     """Rows in lists of those that are there: nobody waits for rows that have not come yet."""
     waiting: Queue[T | BaseException | None] = Queue(BATCH)
 
-    def read() -> None:
+    def collect() -> None:
         try:
             for row in rows:
                 waiting.put(row)
@@ -103,7 +103,7 @@ def _as_they_come(rows: Iterator[T]) -> Iterator[list[T]]:
         except BaseException as error:
             waiting.put(error)
 
-    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=collect, daemon=True).start()
     while True:
         found = [waiting.get()]
         while len(found) < BATCH and not waiting.empty():
