@@ -12,10 +12,12 @@ import http.client
 import json
 import random
 import secrets
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
+from weakref import WeakSet
 
 __all__ = ["Client", "ServiceError"]
 
@@ -44,8 +46,18 @@ class ServiceError(Exception):
         self.status, self.error, self.message, self.where = status, error, message, where
 
 
+class _Connection:
+    """A connection of one thread; closed when the thread, or the client, has gone."""
+
+    def __init__(self, raw: http.client.HTTPConnection) -> None:
+        self.raw = raw
+
+    def __del__(self) -> None:
+        self.raw.close()
+
+
 class Client:
-    """Talk to one project of a service.
+    """Talk to one project of a service. Threads may share a client: each has a connection of its own.
 
     Parameters
     ----------
@@ -77,7 +89,9 @@ class Client:
         self.url, self.token, self.project = url.rstrip("/"), token, project
         self.patience, self.timeout = patience, timeout
         self._parts = parts
-        self._connection: http.client.HTTPConnection | None = None
+        self._own = threading.local()  # the connection of each thread
+        self._open: WeakSet[_Connection] = WeakSet()
+        self._lock = threading.Lock()
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
@@ -87,7 +101,7 @@ class Client:
         Parameters
         ----------
         row : mapping
-            Fields and their values: numbers, texts, booleans or None.
+            Fields and their values: finite numbers (numpy's, too), texts, booleans, or None for what is missing.
         id : str or None
             Your own name of the row; sent again, it gets its first decision.
         key : str or None
@@ -98,8 +112,10 @@ class Client:
         dict
             id, t, decision, score, chance, ask, model.
         """
-        body = {"row": dict(row)} | ({} if id is None else {"id": id})
-        return self._post("decide", body, key)  # type: ignore[no-any-return]
+        written = _written(row, id)
+        if not isinstance(written, bytes):
+            raise ValueError(written["message"])
+        return self._post("decide", written, key)  # type: ignore[no-any-return]
 
     def decide_many(
         self, rows: Iterable[Mapping[str, Any]], *, ids: Iterable[str] | None = None, key: str | None = None
@@ -121,8 +137,12 @@ class Client:
             A decision, or ``error``, ``message`` and ``where``, for each row in its order.
         """
         start = key or _new_key()
-        for number, batch in enumerate(_batches(_written(rows, ids))):
-            yield from self._post("decide/batch", b'{"rows": [' + b", ".join(batch) + b"]}", f"{start}-{number}")
+        for number, batch in enumerate(_batches(_all_written(rows, ids))):
+            sent = [row for row in batch if isinstance(row, bytes)]
+            body = b'{"rows": [' + b", ".join(sent) + b"]}"
+            replies = iter(self._post("decide/batch", body, f"{start}-{number}") if sent else ())
+            for row in batch:
+                yield next(replies) if isinstance(row, bytes) else row
 
     def outcome(self, item: int, label: str, *, origin: str = "", key: str | None = None) -> dict[str, Any]:
         """Tell a label that came unasked; for an open question it is its answer.
@@ -308,7 +328,7 @@ class Client:
             seq, kind, at, item, actor and body of each event.
         """
         while True:
-            page = self._request("GET", f"events?after={int(after)}&wait={int(wait)}&limit=1000")
+            page = self._request("GET", f"events?after={int(after)}&wait={int(wait)}&limit=1000", wait=int(wait))
             yield from page["events"]
             after = page["after"]
 
@@ -317,34 +337,52 @@ class Client:
     def _post(self, path: str, body: Any, key: str | None) -> Any:
         return self._request("POST", path, body, {"Idempotency-Key": key or _new_key()})
 
-    def _request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe."""
+    def _request(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, wait: float = 0.0
+    ) -> Any:
+        """Send until it is answered: a request is the same whenever it is sent, so sending it again is safe.
+
+        ``wait``: seconds for which the service may hold its answer back.
+        """
         sent = body if body is None or isinstance(body, bytes) else _json(body)
         address = f"/v1/{quote(self.project, safe='')}/{path}"
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
             try:
-                status, answer = self._send(method, address, sent, headers or {})
+                status, answer = self._send(method, address, sent, headers or {}, self.timeout + wait)
                 if status not in _AGAIN or time.monotonic() > end:
                     return self._read(status, answer)
             except (OSError, http.client.HTTPException):
-                self.close()
+                self._drop()
                 if time.monotonic() > end:
                     raise
             time.sleep(pause * (1 + random.random()))
             pause = min(2.0, 2 * pause)
 
-    def _send(self, method: str, address: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
+    def _send(
+        self, method: str, address: str, body: bytes | None, headers: Mapping[str, str], timeout: float
+    ) -> tuple[int, bytes]:
+        connection = self._connection()
+        connection.timeout = timeout
+        if connection.sock is not None:
+            connection.sock.settimeout(timeout)
         given = {"Authorization": f"Bearer {self.token}"} | (
             {} if body is None else {"Content-Type": "application/json"}
         )
         given |= headers
-        self._connection.request(method, address, body, given)
-        response = self._connection.getresponse()
+        connection.request(method, address, body, given)
+        response = connection.getresponse()
         return response.status, response.read()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        """That of this thread."""
+        held: _Connection | None = getattr(self._own, "held", None)
+        if held is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            held = self._own.held = _Connection(kind(self._parts.hostname or "", self._parts.port))
+            with self._lock:
+                self._open.add(held)
+        return held.raw
 
     def _read(self, status: int, answer: bytes) -> Any:
         if status == 204:
@@ -354,14 +392,20 @@ class Client:
         except ValueError:
             raise ServiceError(status, "no_json", f"the service must answer JSON; got {answer[:100]!r}.") from None
         if status >= 400:
+            if not isinstance(said, dict):  # as something in between may answer
+                raise ServiceError(status, "no_json", f"the service must say what is wrong; got {answer[:100]!r}.")
             raise ServiceError(status, said.get("error", ""), said.get("message", ""), said.get("where", ""))
         return said
 
     def close(self) -> None:
-        """End the connection; the next request makes a new one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """End the connections of all threads; the next request makes a new one."""
+        with self._lock:
+            for held in self._open:
+                held.raw.close()
+
+    def _drop(self) -> None:
+        """End the connection of this thread."""
+        self._connection().close()
 
     def __enter__(self) -> Self:
         return self
@@ -370,35 +414,70 @@ class Client:
         self.close()
 
 
-def _written(rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None) -> Iterator[bytes]:
+_Sent = bytes | dict[str, Any]  # a row as it is sent, or why it cannot be
+
+
+def _all_written(rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None) -> Iterator[_Sent]:
     """Each row as it is sent, read when it is its turn."""
     names = None if ids is None else iter(ids)
     for number, row in enumerate(rows):
-        sent: dict[str, Any] = {"row": dict(row)}
+        name = None
         if names is not None:
             try:
-                sent["id"] = next(names)
+                name = next(names)
             except StopIteration:
                 raise ValueError(f"ids must name every row; got {number}, and more rows.") from None
-        yield _json(sent)
+        yield _written(row, name)
 
 
-def _batches(rows: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _written(row: Mapping[str, Any], name: str | None) -> _Sent:
+    """A row as it is sent; as the service would say it, why it cannot be."""
+    fields = dict(row)
+    try:
+        return _json({"row": fields} | ({} if name is None else {"id": name}))
+    except (TypeError, ValueError):
+        for field, value in fields.items():
+            if not _usable({field: value}):
+                message = f"field {field!r} must be a finite number, a text, True, False or None; got {value!r:.100}."
+                return {"error": "bad_row", "message": message, "where": f"row.{field}"}
+        return {"error": "bad_row", "message": f"id must be a text; got {name!r:.100}.", "where": "id"}
+
+
+def _usable(value: Any) -> bool:
+    try:
+        return bool(_json(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def _batches(rows: Iterable[_Sent]) -> Iterator[list[_Sent]]:
     """Rows of a request each: the same ones for the same rows, so that their keys say the same when they come again."""
-    batch: list[bytes] = []
+    batch: list[_Sent] = []
     size = 0
     for row in rows:
-        if len(batch) == BATCH or (batch and size + len(row) > BATCH_BYTES - len(b'{"rows": []}')):
+        length = len(row) if isinstance(row, bytes) else 0
+        if len(batch) == BATCH or (batch and size + length > BATCH_BYTES - len(b'{"rows": []}')):
             yield batch
             batch, size = [], 0
         batch.append(row)
-        size += len(row) + len(b", ")
+        size += length + len(b", ")
     if batch:
         yield batch
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, allow_nan=False).encode()
+    """As JSON; raises TypeError or ValueError where it has no form for it, such as NaN or half of a character."""
+    text = json.dumps(value, allow_nan=False, default=_plain)
+    if "\\ud" in text:
+        json.dumps(value, ensure_ascii=False, default=_plain).encode()
+    return text.encode()
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as Python's own."""
+    if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no number, text or boolean")
 
 
 def _new_key() -> str:

@@ -199,6 +199,62 @@ def test_rows_are_kept_as_long_as_the_settings_say(folder):
     verify_project(bench.store, bench.store.project("p"))
 
 
+def test_what_the_model_was_given_can_be_erased_after_its_record_has_gone(folder):
+    clock = HandClock()
+    bench, asked, _ = filled(folder, rows=60, clock=clock, keep_payloads="90d")
+    learned = bench.store.example_row(bench.project.id, asked[0])
+    clock.advance(91 * DAY)
+    assert bench.run(RetainJob("p", 0)) == 60
+    assert bench.store.clean()
+    assert hits(folder, [learned]) == 1
+    assert bench.run(EraseJob("p", 1, items=(asked[0],))).items == [asked[0]]
+    assert bench.store.clean()
+    assert hits(folder, [learned]) == 0
+    assert bench.run(EraseJob("p", 1, items=(asked[0],))).code == "erased"
+    assert asked[0] not in {example.item for example in bench.state.training.examples if example.label is not None}
+    digest = bench.state.digest()
+    bench.restart()
+    assert verify_project(bench.store, bench.store.project("p")).digest == bench.state.digest() == digest
+
+
+@pytest.fixture
+def unbalanced(folder):
+    """Labels of which one keeps the weights small enough for the row behind it; and one that is awaited."""
+    settings = settings_of(
+        columns={"x": "number"}, scale="none", update="CSOGD1(5e207)", pace=False, query="AskAll()", fit_intercept=False
+    )
+    bench, items = Bench(folder, settings, HandClock()), []
+    for x, label in ((10.0, "fraud"), (10.0, "good"), (1e100, "good")):
+        (made,) = bench.decide({"x": x})
+        assert bench.run(AnswerJob("p", 2, answers=[(made.id, label, None)])).answers[0].learned
+        items.append(made.id)
+        bench.clock.advance(DAY if len(items) == 1 else 0)
+    return bench, [*items, bench.decide({"x": 0.0})[0].id]
+
+
+def test_a_row_without_which_the_others_cannot_be_learned_is_not_erased(unbalanced):
+    bench, items = unbalanced
+    seq, digest, tables = bench.state.seq, bench.state.digest(), bench.store.tables(bench.project.id)
+    found = bench.run(EraseJob("p", 1, items=(items[1], items[3])))
+    assert (found.status, found.code) == (422, "not_learnable")
+    assert (bench.state.seq, bench.state.digest()) == (seq, digest)
+    assert bench.store.tables(bench.project.id) == tables
+    assert bench.run(EraseJob("p", 1, items=(items[0], items[2]))).items == [items[0], items[2]]
+
+
+def test_rows_are_erased_by_age_also_where_the_model_must_keep_what_it_was_given(unbalanced):
+    bench, items = unbalanced
+    changes = {"keep_payloads": "1d", "keep_training_rows": "1d"}
+    bench.run(SetJob("p", 1, changes=changes, expected=bench.state.settings_seq))
+    bench.clock.advance(2 * 3600)  # midnight: the first label is a day old, those behind it are not
+    weights = bench.state.learner.coef_.copy()
+    assert bench.run(RetainJob("p", 0)) == 1
+    assert bench.store.payloads(bench.project.id, items[:1]) == {items[0]: None}
+    assert (bench.state.learner.coef_ == weights).all()
+    assert bench.store.example_row(bench.project.id, items[0]) is not None
+    verify_project(bench.store, bench.store.project("p"))
+
+
 def test_rows_that_were_kept_too_long_are_looked_for_once_a_day(folder, monkeypatch):
     clock, looks = HandClock(), []
     bench = Bench(folder, settings_of(keep_payloads="1d"), clock)

@@ -249,6 +249,13 @@ def test_a_value_that_cannot_be_used_is_named_by_its_field(served, value):
         assert (status, said[0]["where"]) == (200, "row.x")
 
 
+def test_the_scheme_of_a_token_may_be_written_small(served):
+    server, tokens, _ = served
+    for scheme, status in (("Bearer", 200), ("bearer", 200), ("BEARER", 200), ("Basic", 401), ("", 401)):
+        sent = {"Authorization": f"{scheme} {tokens['reader']}"}
+        assert call(server.url, "GET", "/v1/p/summary", headers=sent)[0] == status
+
+
 def test_bad_answers_and_headers(served):
     server, tokens, _ = served
     post = lambda path, body, **more: call(server.url, "POST", f"/v1/p/{path}", body=body, **more)  # noqa: E731

@@ -15,12 +15,15 @@ from service_server import ThreadedServer, call, make_service
 from steelyard.evaluate.drift import stability_index
 from steelyard.service.log.events import Fit, Kind, unpack
 from steelyard.service.numbers.drift import RECENT, REFERENCE, drift
-from steelyard.service.numbers.live import estimates
+from steelyard.service.numbers.live import curve, estimates
+from steelyard.service.numbers.overview import overview
 from steelyard.service.numbers.what_if import what_if
 from steelyard.service.replay.expected import FittedPair, expected_costs, fit_pair
+from steelyard.service.replay.fitting import fit_again
 from steelyard.service.replay.reducer import DivergedReplayError
-from steelyard.service.writer.jobs import AnswerJob, SetJob
+from steelyard.service.writer.jobs import AnswerJob, EraseJob, RetractJob, SetJob
 from steelyard.service.writer.projects import replayed
+from steelyard.service.writer.tasks import answer
 from steelyard.service.writer.verify import verify_project
 
 
@@ -94,6 +97,36 @@ def test_decisions_tell_what_they_are_expected_to_cost_once_there_are_labels(fol
     assert head.id == 1
 
 
+def test_a_label_that_was_given_again_counts_once(folder, monkeypatch):
+    bench, source = Bench(folder, settings_of(pace=False, query="AskAll()", budget=200)), random.Random(5)
+
+    def label(count, undone):
+        for n in range(count):
+            (made,) = bench.decide(made_up(source, n % 3 == 0))
+            say = AnswerJob("p", 2, answers=[(made.id, bench.labels[n % 4 == 0], None)])
+            done = bench.run(say).answers[0]
+            if n < undone:
+                bench.run(RetractJob("p", 2, answer=done.answer))
+                bench.run(say)
+
+    def fits():
+        return [unpack(event) for event in bench.store.events(bench.project.id, 0) if event.kind == Kind.FIT]
+
+    label(50, undone=20)
+    assert len(bench.state.training.examples) == 70
+    rows = bench.store.tables(bench.project.id)["training_example"]
+    columns = zip(*((score, y == 1, chance) for _, _, y, score, _, chance in rows), strict=True)
+    ((version, labels, *pair),) = [(fit.version, fit.labels, fit.a, fit.b) for fit in fits()]
+    assert (version, labels) == (2, 50)
+    assert pair == pytest.approx(fit_pair(*(np.array(column) for column in columns)))
+    # what was fitted by the rule before is computed again by it
+    monkeypatch.setattr(answer, "FIT_VERSION", 1)
+    monkeypatch.setattr(answer, "fit_again", lambda state: fit_again(state, version=1))
+    label(12, undone=0)
+    assert [fit.version for fit in fits()] == [2, 1]
+    verify_project(bench.store, bench.store.project("p"))
+
+
 def test_verify_computes_the_pair_again(folder):
     bench = Bench(folder, settings_of(pace=False, query="AskAll()", budget=200))
     labelled_rows(bench, 55)
@@ -115,6 +148,24 @@ def test_three_classes_have_no_expected_cost(folder):
         if made.ask:
             bench.run(AnswerJob("p", 2, answers=[(made.id, "abc"[n % 3], None)]))
     assert bench.decide({"x": 1, "y": 1})[0].expected_cost is None
+
+
+def test_three_classes_have_numbers_as_soon_as_there_are_labels(folder):
+    alike = THREE | {"costs": [[0, 2, 2], [2, 0, 2], [2, 2, 0]], "pace": False, "query": "AskAll()", "budget": 300}
+    bench, source = Bench(folder, settings_of(**alike)), random.Random(1)
+    paid, matrix = [], bench.state.settings.cost_matrix()
+    for _ in range(200):
+        true = source.randrange(3)
+        (made,) = bench.decide({"x": source.gauss(true, 0.7), "y": source.gauss(-true, 0.7)})
+        bench.run(AnswerJob("p", 2, answers=[(made.id, bench.labels[true], None)]))
+        paid.append(matrix[true, bench.labels.index(made.decision)])
+    seen = snapshot_of(bench)
+    found = estimates(bench.store, bench.project.id, seen)
+    assert found.cost.value == pytest.approx(np.mean(paid))
+    assert found.saved.value is not None
+    assert {found.f1.reason, found.cost_with_answers.reason} == {"two classes only"}
+    assert overview(bench.store, "p", seen, 0).estimates == found
+    assert curve(bench.store, bench.project.id, seen).cost[-1] == pytest.approx(found.cost.value)
 
 
 # -- what if ---------------------------------------------------------------------------------------------------------
@@ -184,6 +235,29 @@ def test_lights_say_which_column_has_changed_and_when_there_are_too_few_rows(fol
     assert changed["inputs"].what == "most in y"
     assert found.columns["x"] < 0.1 < 0.25 < found.columns["y"]
     assert changed["inputs"].hint
+
+
+def test_erased_rows_leave_the_lights_that_need_no_rows(folder):
+    bench, source = Bench(folder, settings_of()), random.Random(0)
+    records = [made_up(source, source.random() < 0.3) for _ in range(REFERENCE + RECENT)]
+    made = [one for n in range(0, len(records), 500) for one in bench.decide(*records[n : n + 500])]
+
+    def lights():
+        found = drift(bench.store, bench.project.id, snapshot_of(bench))
+        return {one.name: (one.light, one.what) for one in found.lights}, found.columns
+
+    whole, columns = lights()
+    bench.run(EraseJob("p", 1, items=(made[5].id, made[-5].id)))
+    less, still = lights()
+    assert less == whole
+    assert still == pytest.approx(columns, abs=0.01)
+    bench.run(EraseJob("p", 1, items=tuple(one.id for one in made[10 : REFERENCE // 2 + 10])))
+    gone, none = lights()
+    assert gone["inputs"] == ("unknown", "most of the first rows were erased")
+    assert ({name: gone[name] for name in ("scores", "asking")}, none) == (
+        {name: whole[name] for name in ("scores", "asking")},
+        {},
+    )
 
 
 def test_the_light_of_the_cost_sees_labels_that_became_others(folder):

@@ -312,6 +312,26 @@ def test_people_by_command(folder, capsys):
         run_person(folder, "bob", "p", None, take=False, active=None, url="")
 
 
+@pytest.mark.parametrize(
+    ("given", "more", "said"),
+    [
+        (("bop", "p", "annotator"), {"take": True}, r"^the name must be that of somebody who is there; got 'bop'"),
+        (("bop", None, None), {"active": False}, r"^the name must be that of somebody who is there; got 'bop'"),
+        (("bob", None, None), {"take": True}, r"^--take must be given with the --project and the --role"),
+        ((None, "p", "annotator"), {}, r"^NAME must say who is meant"),
+        ((None, None, None), {"active": False}, r"^NAME must say who is meant"),
+    ],
+)
+def test_a_slip_of_the_pen_takes_no_role_from_nobody(folder, given, more, said):
+    make_service(folder)
+    make_person(folder, "bob", {"p": "annotator"})
+    with pytest.raises(InvalidInputError, match=said):
+        run_person(folder, *given, **({"take": False, "active": None, "url": ""} | more))
+    store = SQLiteStore(folder, readonly=True)
+    assert [(one.name, one.active, one.roles) for one in people(store)] == [("bob", True, {"p": ("annotator",)})]
+    store.close()
+
+
 def test_behind_https_the_cookie_is_bound_to_the_host(folder):
     make_service(folder)
     person = make_person(folder, "ann", {"p": "annotator"})

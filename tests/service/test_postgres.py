@@ -161,6 +161,13 @@ def test_a_backup_is_a_file_that_goes_anywhere(postgres, folder, capsys):
     assert run_restore(folder / "copy.sqlite", other) == 0
     with pytest.raises(InvalidInputError, match="empty"):
         run_restore(folder / "copy.sqlite", other)
+    people_alone = postgres.database()
+    store = open_place(people_alone)  # as a first start leaves it
+    with store.transaction():
+        add_person(store, "ann", at=1)
+    store.close()
+    with pytest.raises(InvalidInputError, match="empty"):
+        run_restore(folder / "copy.sqlite", people_alone)
     assert capsys.readouterr().out.count(digest) == 3
     assert run_verify(url, "p", None) == 0
     with (folder / "out.jsonl").open("w") as out:

@@ -15,8 +15,8 @@ from service_server import ServerProcess, ThreadedServer, call, free_port, make_
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore
 from steelyard.service.log.events import Kind, unpack
 from steelyard.service.writer.clock import Clock
-from steelyard.service.writer.jobs import AnswerJob, ExpireJob, RetainJob
-from steelyard.service.writer.projects import create_project, load_project
+from steelyard.service.writer.jobs import AnswerJob, ExpireJob, RenewJob, RetainJob
+from steelyard.service.writer.projects import create_project, load_project, replayed
 from steelyard.service.writer.verify import verify_project
 
 CUTS = int(os.environ.get("STEELYARD_SERVICE_CUTS", "50"))
@@ -223,6 +223,31 @@ def test_a_jump_that_has_ended_closes_no_question_and_erases_no_row(restart, fol
     assert waiting[0] in bench.state.open_rows
     clock.advance(14 * 86400.0)
     assert bench.run(ExpireJob("p", 0)) == len(waiting)  # not before their time, and then all the same
+    bench.store.close()
+
+
+def test_after_a_jump_that_has_ended_questions_expire_and_budgets_renew(folder):
+    clock, source, hour = HandClock(), random.Random(2), 3600.0
+    settings = settings_of(query="AskAll()", pace=False, renew="3/hour", expire=6 * 3600, budget=20)
+    bench = Bench(folder, settings, clock)
+    clock.seconds += 3650 * 86400.0
+    (asked,) = bench.decide(made_up(source, True))
+    clock.seconds -= 3650 * 86400.0
+    closed = renewed = 0
+    for n in range(24):
+        clock.advance(hour)
+        bench.decide(made_up(source, True))
+        closed += bench.run(ExpireJob("p", 0))
+        renewed += bench.run(RenewJob("p", 0))
+        if n == 4:
+            assert asked.id in bench.state.open_rows
+        if n == 12:
+            bench.restart()
+    assert asked.id not in bench.state.open_rows
+    assert closed >= 10
+    assert renewed >= 3 * 10
+    state, _ = replayed(bench.store, bench.store.project("p"))
+    assert state.digest() == bench.state.digest()
     bench.store.close()
 
 

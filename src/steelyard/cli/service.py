@@ -116,7 +116,7 @@ def _service_new(
 
     given = {"classes": classes, "costs": costs, "budget": budget, "expected_rows": expected_rows, "update": update}
     given |= {"query": query, "pace": pace, "question": question, "seed": seed}
-    ignored = [*(ignore or []), *([target] if target else [])]
+    ignored = [*(ignore or []), *([target] if target and settings is None else [])]
     columns = sample or (history if settings is None else None)
     made = settings_from(settings, columns, ignored, shown or [], given)
     run_new(_place(data, database), project, made, as_json, history, target)
@@ -168,12 +168,13 @@ def _service_token(
     database: Annotated[str | None, _DATABASE] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; for ever otherwise.")] = None,
     revoke: Annotated[str | None, typer.Option(help="Revoke the token of this number (sy_NUMBER_...) instead.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List all tokens, by their numbers, instead.")] = False,
 ) -> None:
-    """Make a token of one project and one role, or revoke one; also while the service runs."""
+    """Make a token of one project and one role, revoke one, or list them; also while the service runs."""
     with _serve_extra():
         from ..service.commands.project import run_token
 
-    run_token(_place(data, database), project, role, days, revoke)
+    run_token(_place(data, database), project, role, days, revoke, listed=listed)
 
 
 @service_app.command("person")

@@ -16,6 +16,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ...validation.text import safe_cell
+from ..database.decisions import decisions_behind
+from ..database.store import OPEN_QUESTIONS
 from ..http.replies import NO_STORE, body_of, carried_out, json_reply, number_of, problem_reply
 from ..http.routes import (
     READER,
@@ -38,7 +40,6 @@ from ..http.routes import (
 )
 from ..http.runtime import Runtime, decoded, header
 from ..log.events import Decide, Event, Kind, unpack
-from ..numbers.live import estimates
 from ..people.access import SERVICE, Grant
 from ..people.leases import LEASE
 from ..writer.jobs import (
@@ -62,6 +63,11 @@ LOOK_EVERY = 1.0  # seconds between two looks whether the service is being stopp
 MOST_QUESTIONS = 20
 MOST_ERASED = 1000  # rows in one request
 MOST_LOOKED_AT = 1000  # of the open ones, for those that nobody holds
+_NEXT = (
+    f"SELECT q.item {OPEN_QUESTIONS} AND q.state = 0 AND NOT EXISTS (SELECT 1 FROM answer a"
+    " WHERE a.project = q.project AND a.item = q.item AND a.person = ?)"
+    f" ORDER BY q.item LIMIT {MOST_LOOKED_AT}"
+)
 _COUNT = msgspec.json.Decoder(SentCount)
 _LABEL = msgspec.json.Decoder(SentLabel)
 _ERASURE = msgspec.json.Decoder(SentErasure)
@@ -161,12 +167,7 @@ class Api:
             raise RefusedError(422, "bad_body", f"count must be 1 to {MOST_QUESTIONS}; got {wish}.", "count")
         runtime.leases.see(grant.slug, grant.person)
         snapshot = runtime.snapshot(grant.slug)
-        sql = (
-            "SELECT q.item FROM question q WHERE q.project = ? AND q.state = 0 AND NOT EXISTS (SELECT 1 FROM"
-            " answer a WHERE a.project = q.project AND a.item = q.item AND a.person = ?) ORDER BY q.item"
-            f" LIMIT {MOST_LOOKED_AT}"
-        )
-        waiting = (row[0] for row in runtime.store.connection.execute(sql, (grant.project, grant.person)))
+        waiting = (row[0] for row in runtime.store.connection.execute(_NEXT, (grant.project, grant.person)))
         share = runtime.leases.share(grant.slug, MOST_QUESTIONS, snapshot.open)
         taken = runtime.leases.take(grant.slug, grant.person, waiting, min(wish, share), share)
         if not taken:
@@ -247,7 +248,7 @@ class Api:
 
     async def estimates(self, request: Request, grant: Grant) -> Response:
         """Cost a row, with its interval."""
-        return json_reply(estimates(self.runtime.store, grant.project, self.runtime.snapshot(grant.slug)))
+        return json_reply(await self.runtime.overviews.estimates(grant.slug))
 
     async def curves(self, request: Request, grant: Grant) -> Response:
         """Cost a row over time."""
@@ -292,23 +293,14 @@ class Api:
         return json_reply(found[0])
 
     def _page(self, grant: Grant, after: int, limit: int, labelled: bool = False) -> list[LoggedDecision]:
-        sql = (
-            "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.external, i.payload, q.label FROM event e"
-            " JOIN item i ON i.project = e.project AND i.id = e.seq"
-            " LEFT JOIN question q ON q.project = e.project AND q.item = e.seq"
-            f" WHERE e.project = ? AND e.seq > ? AND e.kind = 3{' AND q.state = 1' if labelled else ''}"
-            " ORDER BY e.seq LIMIT ?"
-        )
         labels = self.runtime.snapshot(grant.slug).settings.labels
         reader, found = self.runtime.reader(grant.slug), []
-        for *event, external, payload, label in self.runtime.store.connection.execute(
-            sql, (grant.project, after, limit)
-        ):
-            made = unpack(Event(*event))
+        for one in decisions_behind(self.runtime.store, grant.project, after, limit, labelled=labelled):
+            event, made = one.event, unpack(one.event)
             assert isinstance(made, Decide)
-            known = None if label is None else labels[label]
-            head = (event[0], external, event[2], made.t, labels[made.answer], made.score, made.chance, made.ask)
-            found.append(LoggedDecision(*head, made.model, known, reader.record(payload)))
+            known = None if one.label is None else labels[one.label]
+            head = (event.seq, one.external, event.at, made.t, labels[made.answer], made.score, made.chance, made.ask)
+            found.append(LoggedDecision(*head, made.model, known, reader.record(one.payload)))
         return found
 
     async def events(self, request: Request, grant: Grant) -> Response:
@@ -345,7 +337,7 @@ class Api:
         names = [name for name in LoggedDecision.__struct_fields__ if name != "row"]
 
         async def lines() -> AsyncIterator[bytes]:
-            yield _csv([[*names, *columns]])
+            yield _csv([_header(names, columns)])
             async for page in pages:
                 yield _csv([[*(getattr(d, n) for n in names), *((d.row or {}).get(c) for c in columns)] for d in page])
 
@@ -411,6 +403,17 @@ def _logged(event: Event) -> LoggedEvent:
 
 def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
+
+
+def _header(names: list[str], columns: list[str]) -> list[str]:
+    """Each name once: a column of the project that is called as one of ours has ``row.`` before it."""
+    made = list(names)
+    for column in columns:
+        name = column
+        while name in made or (name != column and name in columns):
+            name = f"row.{name}"
+        made.append(name)
+    return made
 
 
 def _csv(rows: list[list[Any]]) -> bytes:

@@ -13,13 +13,16 @@ import apsw
 from ...errors import StateError
 from ...validation.values import invalid
 from ..database.copies import copy_tables
+from ..database.decisions import decisions_behind
 from ..database.places import Place, open_existing, open_place, shown_place
 from ..database.sqlite import DATABASE, SQLiteStore, make_schema, open_backup, open_database
-from ..log.events import Kind, unpack
+from ..log.events import unpack
 from ..log.records import RecordReader
 from ..people.access import SERVICE
 from ..writer.verify import BROKEN, Verified, check_noted, verify_project, verify_service
 from .reading import read_project
+
+PAGE = 1000  # decisions read together
 
 
 def run_verify(data: Place, project: str | None, noted: str | None) -> int:
@@ -67,7 +70,7 @@ def run_backup(data: Place, target: Path) -> int:
         raise invalid("the backup", "lie in a folder that exists", str(target))
     part = target.with_name(f"{target.name}.part")  # a half copy must not pass for a backup
     part.unlink(missing_ok=True)
-    with closing(open_existing(data, readonly=isinstance(data, str))) as source:
+    with closing(open_existing(data, readonly=True)) as source:  # as it is: also one of an earlier schema
         try:
             _copy(source, part)
         except apsw.Error as error:
@@ -101,9 +104,8 @@ def _verify_file(path: Path) -> int:
     store = SQLiteStore.__new__(SQLiteStore)
     store.path, store.connection = path, open_database(path, readonly=True)
     try:
-        for head in store.projects():
-            found = verify_project(store, head)
-            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest}  ok")
+        for found in [*(verify_project(store, head) for head in store.projects()), verify_service(store)]:
+            print(f"{found.slug}  head {found.events}:{found.chain}  state {found.digest or '-'}  ok")
     except (StateError, apsw.Error) as error:
         print(f"steelyard: {error}", file=sys.stderr)
         return BROKEN
@@ -140,7 +142,8 @@ def _restore_into_database(source: Path, url: str) -> int:
     kept.path, kept.connection = source, open_backup(source)
     store = open_place(url)
     try:
-        if store.project_by_id(1) is not None:
+        service = store.project_by_id(0)
+        if store.projects() or service is None or service.head:  # people and tokens stand in the log of the service
             raise invalid("--database", "be an empty database", shown_place(url))
         copy_tables(kept, store)
     finally:
@@ -153,12 +156,12 @@ def run_export(data: Place, project: str, out: TextIO) -> None:
     """Every decision of a project as JSON lines, from the folder itself."""
     with read_project(data, project) as (store, head, settings):
         labels, reader = settings.labels, RecordReader(settings)
-        known = {item: label for item, state, _, _, label, _ in store.tables(head.id)["question"] if state == 1}
-        for event, payload in store.history(head.id, 0):
-            if event.kind == Kind.DECIDE:
+        after = 0
+        while page := list(decisions_behind(store, head.id, after, PAGE)):
+            for event, external, payload, label in page:
                 made = unpack(event)
-                label = known.get(event.seq)
-                line = {"id": event.seq, "at": event.at, "t": made.t, "decision": labels[made.answer]}
-                line |= {"score": made.score, "chance": made.chance, "ask": made.ask, "model": made.model}
-                line |= {"label": None if label is None else labels[label], "row": reader.record(payload)}
-                out.write(json.dumps(line) + "\n")
+                line = {"id": event.seq, "external": external, "at": event.at, "t": made.t}
+                line |= {"decision": labels[made.answer], "score": made.score, "chance": made.chance, "ask": made.ask}
+                line |= {"model": made.model, "label": None if label is None else labels[label]}
+                out.write(json.dumps(line | {"row": reader.record(payload)}) + "\n")
+            after = page[-1].event.seq

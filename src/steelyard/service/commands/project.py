@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing, open_place, shown_place
 from ..log.guess import guess_columns, parse_cell, read_csv
 from ..log.settings import ProjectSettings, read_settings
-from ..people.access import ROLES, make_token, revoke_token
+from ..people.access import ROLES, KnownToken, make_token, revoke_token, tokens
 from ..people.accounts import add_person, give_role, make_link, people, set_active
 from ..replay.history import learned_from
 from ..writer.clock import Clock
@@ -49,14 +50,14 @@ def run_new(
     store, at = open_place(data), Clock().now()
     try:
         create_project(store, slug, settings, at=at, start=start)
-        tokens = {role: make_token(store, slug, role, at=at) for role in ROLES}
+        made = {role: make_token(store, slug, role, at=at) for role in ROLES}
     finally:
         store.close()
     if as_json:
-        print(json.dumps({"project": slug, "tokens": tokens}))
+        print(json.dumps({"project": slug, "tokens": made}))
         return
     print(f"project {slug} in {shown_place(data)}. Its tokens are shown this once:")
-    for role, token in tokens.items():
+    for role, token in made.items():
         print(f"{role:>10}  {token}")
 
 
@@ -65,6 +66,7 @@ def settings_from(
 ) -> ProjectSettings:
     """Settings from a JSON file, or from a sample of rows and the options of the command."""
     if path is not None:
+        _check_alone(sample, ignored, shown, given)
         return read_settings(path.read_bytes())
     if sample is None:
         raise invalid("--settings", "name a JSON file, unless --sample names a CSV file", None)
@@ -83,13 +85,30 @@ def settings_from(
     return read_settings(msgspec.json.encode(plain))
 
 
-def run_token(data: Place, project: str, role: str, days: int | None, revoke: str | None) -> None:
-    """Make a token and print it, or revoke one; also while the service runs."""
+def _check_alone(sample: Path | None, ignored: list[str], shown: list[str], given: dict[str, Any]) -> None:
+    """Raise if options come with a file of all settings: what they say would not count."""
+    options = {"--sample": sample, "--ignore": ignored, "--shown": shown} | {
+        f"--{name.replace('_', '-')}": value for name, value in given.items()
+    }
+    unset = {"--pace": True, "--seed": 0}
+    for option, value in options.items():
+        if value not in (None, [], unset.get(option)):
+            name = "--no-pace" if option == "--pace" else option
+            raise invalid(name, "stand in the file that --settings names", value, "All settings are read from there.")
+
+
+def run_token(
+    data: Place, project: str, role: str, days: int | None, revoke: str | None, *, listed: bool = False
+) -> None:
+    """Make a token and print it, revoke one, or list all of them; also while the service runs."""
     store, now = open_existing(data), Clock().now()
     try:
+        if listed:
+            for one in tokens(store):
+                print(f"{one.number}  {one.role} of {one.project}{_state_of(one, now)}")
+            return
         if revoke is not None:
-            revoke_token(store, revoke, at=now)
-            print(f"token {revoke} is revoked")
+            print(f"token {revoke_token(store, revoke, at=now)} is revoked")
             return
         if days is not None:
             check_count("--days", days, at_most=MOST_DAYS)
@@ -98,10 +117,20 @@ def run_token(data: Place, project: str, role: str, days: int | None, revoke: st
         store.close()
 
 
+def _state_of(token: KnownToken, now: int) -> str:
+    if token.revoked:
+        return "  revoked"
+    if token.expires is None:
+        return ""
+    day = datetime.fromtimestamp(token.expires / 1e6, UTC).date()
+    return f"  expired {day}" if token.expires <= now else f"  until {day}"
+
+
 def run_person(
     data: Place, name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None, url: str
 ) -> None:
     """Add a person or change what they may do, and print a one-time link; without a name, list everybody."""
+    _check_person(name, project, role, take=take, active=active)
     store, now = open_existing(data), Clock().now()
     try:
         if name is None:
@@ -111,9 +140,10 @@ def run_person(
             return
         with store.transaction():
             known = {one.name: one.id for one in people(store)}
+            if name not in known and (take or active is not None):
+                hint = "Without a name the command lists everybody."
+                raise invalid("the name", "be that of somebody who is there", name, hint)
             person = known[name] if name in known else add_person(store, name, at=now)
-            if (project is None) != (role is None):
-                raise invalid("--project and --role", "be given together", project or role)
             if project is not None and role is not None:
                 give_role(store, person, project, role, given=not take, at=now)
             if active is not None:
@@ -124,3 +154,13 @@ def run_person(
     if code is not None:
         print(f"{url.rstrip('/')}/login#{code}")
         print(f"logs {name} in once, within 15 minutes", file=sys.stderr)
+
+
+def _check_person(name: str | None, project: str | None, role: str | None, *, take: bool, active: bool | None) -> None:
+    """Raise unless the options say who is meant and what is to be done."""
+    if (project is None) != (role is None):
+        raise invalid("--project and --role", "be given together", project or role)
+    if take and role is None:
+        raise invalid("--take", "be given with the --project and the --role to take away", None)
+    if name is None and (role is not None or active is not None):
+        raise invalid("NAME", "say who is meant", None)

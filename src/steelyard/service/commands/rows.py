@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, nullcontext
 from functools import partial
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
+from queue import Queue
 from socket import gaierror
 from ssl import SSLError
-from typing import Any, TextIO, TypeVar
+from typing import IO, Any, TextIO, TypeVar, cast
 
-from ...client import Client, ServiceError
+from ...client import BATCH, Client, ServiceError
 from ...errors import InvalidInputError
 from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing
@@ -42,7 +45,11 @@ def run_push(
     out: TextIO,
     patience: float,
 ) -> int:
-    """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided."""
+    """Send a CSV file or pipe; sent again, it goes on where it stopped. Exit code 0 if every row was decided.
+
+    A file is looked through before its first row is sent: once corrected it is another one, all of whose rows are new.
+    The rows of a pipe are sent as they come.
+    """
     piped = source == "-"
     key = None if piped else _file_digest(Path(source))
     names: list[str] = []
@@ -56,17 +63,60 @@ def run_push(
                 names.append(row.pop(id_column))
             yield {name: (cell or None) if name in texts else parse_cell(cell) for name, cell in row.items()}
 
+    if not piped:
+        with closing(read_csv(Path(source))) as rows:
+            deque(rows, maxlen=0)
     refused = decided = 0
-    lines = closing(read_csv(sys.stdin.buffer if piped else Path(source)))
+    lines = nullcontext(_piped_rows()) if piped else closing(read_csv(Path(source)))  # another thread ends the pipe's
     with lines as rows, _client(url, token, project, patience) as client:
-        ids = None if id_column is None else _following(names)
-        replies = client.decide_many(records(rows), ids=ids, key=key)
-        while (reply := _said(url, lambda: next(replies, None))) is not None:
-            refused += "error" in reply
-            decided += "error" not in reply
-            out.write(json.dumps(reply) + "\n")
+        for part in _as_they_come(records(rows)) if piped else [records(rows)]:
+            ids = None if id_column is None else _following(names)
+            replies = client.decide_many(part, ids=ids, key=key)
+            while (reply := _said(url, lambda: next(replies, None))) is not None:  # noqa: B023
+                refused += "error" in reply
+                decided += "error" not in reply
+                out.write(json.dumps(reply) + "\n")
+            out.flush()
     print(f"{decided} rows decided, {refused} refused", file=sys.stderr)
     return 0 if not refused else 2
+
+
+def _piped_rows() -> Generator[dict[str, str], None, None]:
+    """Of a file of its own where there can be one: a thread that still waits for it does not hold up the end."""
+    try:
+        source: IO[bytes] = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    except (OSError, ValueError):
+        source = sys.stdin.buffer
+    with source:
+        yield from read_csv(source)
+
+
+def _as_they_come(rows: Iterator[T]) -> Iterator[list[T]]:
+    """Rows in lists of those that are there: nobody waits for rows that have not come yet."""
+    waiting: Queue[T | BaseException | None] = Queue(BATCH)
+
+    def collect() -> None:
+        try:
+            for row in rows:
+                waiting.put(row)
+            waiting.put(None)
+        except BaseException as error:
+            waiting.put(error)
+
+    threading.Thread(target=collect, daemon=True).start()
+    while True:
+        found = [waiting.get()]
+        while len(found) < BATCH and not waiting.empty():
+            found.append(waiting.get())
+        *_, last = found
+        if last is None or isinstance(last, BaseException):
+            found.pop()
+        if found:
+            yield cast(list[T], found)
+        if isinstance(last, BaseException):
+            raise last
+        if last is None:
+            return
 
 
 def _client(url: str, token: str | None, project: str, patience: float = 60.0) -> Client:
@@ -82,6 +132,11 @@ def _said(url: str, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except ServiceError as error:
+        if error.error == "key_reused":  # of a file, whose keys are made from its bytes
+            hint = "Push it as then: as another file its rows would be decided again."
+            raise invalid(
+                "the file", "come with the --id and --text with which it was pushed before", "others", hint
+            ) from None
         raise InvalidInputError(str(error)) from None
     except (ConnectionError, TimeoutError, HTTPException, SSLError, gaierror) as error:
         raise invalid("--url", "lead to a service that runs", url, f"It cannot be reached: {error}.") from None

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -49,7 +50,9 @@ def run_serve(
     if address not in ("127.0.0.1", "::1", "localhost") and tls is None and proxy is None:
         hint = "Add --tls CERT KEY, or --behind-proxy https://name."
         raise invalid("--bind", "be a loopback address where nothing encrypts", address, hint)
-    known = [*names] if proxy is None else [*names, proxy.removeprefix("https://").rstrip("/")]
+    if tls is not None:
+        _check_certificate(*tls)
+    known = [*names] if proxy is None else [*names, _name_of(proxy)]
     reached: dict[str, Any] = {
         "names": tuple(known),
         "secure": tls is not None or proxy is not None,
@@ -58,15 +61,42 @@ def run_serve(
 
     def serve() -> None:
         if isinstance(place, str):
-            _serve_database(place, bind(address, port), tls, proxy, reached, tail)
+            _serve_database(place, _listen_on(address, port), tls, proxy, reached, tail)
             return
         place.mkdir(parents=True, exist_ok=True)
         with hold(place):
             _check_tailed(place, tail)
             beside = None if tail is None else Tail(*tail).run
-            _serve_now(Service(place, bind(address, port), **reached), tls, proxy, beside)
+            _serve_now(Service(place, _listen_on(address, port), **reached), tls, proxy, beside)
 
     return _exit_code(serve)
+
+
+def _listen_on(address: str, port: int) -> socket.socket:
+    try:
+        return bind(address, port)
+    except OSError as error:
+        hint = f"{error.strerror or error}. Stop what listens there, or choose another one."
+        raise invalid(
+            "--bind and --port", "be an address of this machine that is free", f"{address}:{port}", hint
+        ) from None
+
+
+def _check_certificate(certificate: str, key: str) -> None:
+    """Raise unless the two files are a certificate and its key."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as error:  # also of what the files hold
+        hint = f"They cannot be used: {error.strerror or error}."
+        raise invalid("--tls", "name a certificate and its key", f"{certificate} {key}", hint) from None
+
+
+def _name_of(proxy: str) -> str:
+    """The name by which people reach a proxy."""
+    scheme, _, name = proxy.rstrip("/").partition("://")
+    if scheme != "https" or not re.fullmatch(r"[^\s/?#@]+", name):
+        raise invalid("--behind-proxy", "be the address of the proxy, as https://desk.example.org", proxy)
+    return name
 
 
 def _exit_code(serve: Callable[[], None]) -> int:
@@ -152,7 +182,7 @@ def run_demo(name: str, keep: Path | None, port: int) -> int:
             store = SQLiteStore(folder)
             code = prepare(store, source, at=Clock().now())
             store.close()
-            service = Service(folder, bind("127.0.0.1", port))
+            service = Service(folder, _listen_on("127.0.0.1", port))
             _settle_memory()
             link = f"{service.url}/login?next=/p/{source.slug}#{code}"
             service.run(ready=lambda: _show_link(link), beside=demo.run)
@@ -193,13 +223,17 @@ def _unit_word(path: str) -> str:
 
 
 def unit_text(data: Place, port: int) -> str:
-    """A systemd unit that restarts the service whenever it ends."""
-    folder = _unit_word(str(data.resolve())) if isinstance(data, Path) else None
-    place = f"--data {folder.replace('$', '$$')}" if folder is not None else '--database "$STEELYARD_DATABASE"'
-    more = f"ReadWritePaths={folder}" if folder is not None else "EnvironmentFile=/etc/steelyard/database"
+    """A systemd unit that restarts the service whenever it ends, however often; its folder need not be there yet."""
+    if isinstance(data, Path):
+        folder = str(data.resolve())
+        place = f"--data {_unit_word(folder).replace('$', '$$')}"
+        more = f"ReadWritePaths={_unit_word(f'-{folder}')}"
+    else:
+        place, more = '--database "$STEELYARD_DATABASE"', "EnvironmentFile=/etc/steelyard/database"
     return f"""[Unit]
 Description=Steelyard service
 After=network.target
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={_unit_word(sys.executable)} -m steelyard.cli serve {place} --port {port}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from ...errors import StateError
 from ...validation.values import invalid, require
 from .sqlite import DATABASE, SQLiteStore
 
@@ -25,9 +26,15 @@ def open_place(place: Place, *, readonly: bool = False, lost: Callable[[], None]
     """The store there; a folder's is made if it is missing. ``lost`` is called when a database has gone."""
     if isinstance(place, Path):
         return SQLiteStore(place, readonly=readonly)
+    from psycopg import OperationalError
+
     from .postgres import PostgresStore
 
-    return PostgresStore(place, readonly=readonly, lost=lost)
+    try:
+        return PostgresStore(place, readonly=readonly, lost=lost)
+    except OperationalError as error:
+        said = " ".join(str(error).split())
+        raise StateError(f"the database at {shown_place(place)} must answer; it does not: {said}") from None
 
 
 def open_existing(place: Place, *, readonly: bool = False) -> SQLiteStore:

@@ -155,8 +155,14 @@ class Upgrade(_Body, frozen=True):
     after: int
 
 
+FIT_VERSION = 2
+
+
 class Fit(_Body, frozen=True):
-    """The pair behind expected costs (see replay/expected.py): a fact, since sums differ by a bit between machines."""
+    """The pair behind expected costs (see replay/expected.py): a fact, since sums differ by a bit between machines.
+
+    ``version`` says by which rule (see replay/fitting.py), so that `verify` computes it as it was computed.
+    """
 
     a: float
     b: float

@@ -90,8 +90,14 @@ def read_csv(source: Path | Any) -> Generator[dict[str, str], None, None]:
         if isinstance(source, Path):
             with source.open(encoding="utf-8-sig", newline="") as lines:
                 yield from _named(csv.DictReader(lines))
+        elif isinstance(source, io.TextIOBase):
+            yield from _named(csv.DictReader(source))
         else:
-            yield from _named(csv.DictReader(source if isinstance(source, io.TextIOBase) else _text(source)))
+            lines = _text(source)
+            try:
+                yield from _named(csv.DictReader(lines))
+            finally:
+                lines.detach()  # whoever opened it closes it
     except UnicodeDecodeError as error:
         found = error.object[error.start : error.start + 1]
         raise invalid("the file", "be text in UTF-8", found, "Save it as UTF-8.") from None

@@ -29,6 +29,9 @@ ADVICE = {
 }
 
 
+_Row = tuple[dict[str, Any] | None, Decide]
+
+
 class LightReply(msgspec.Struct, frozen=True):
     """One light: calm, look or act, or unknown with the reason. ``value``: a stability index, for costs a z-value."""
 
@@ -56,33 +59,39 @@ def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
     )
     cost = _cost_light(store, project, snapshot)
     if len(first) < REFERENCE or len(last) < RECENT:
-        needed = REFERENCE + RECENT
-        why = (
-            f"needs {needed:,} rows; {snapshot.rounds:,} have come"
-            if snapshot.rounds < needed
-            else "the first rows were erased"
-        )
+        why = f"needs {REFERENCE + RECENT:,} rows; {snapshot.rounds:,} have come"
         lights = [LightReply(name, "unknown", None, why, "") for name in ("inputs", "scores", "asking")]
         return DriftReply(len(first), len(last), [*lights, cost], {})
-    columns = {
-        name: stability_index([record[name] for record, _ in first], [record[name] for record, _ in last])
-        for name in RecordReader(snapshot.settings).columns
-    }
-    worst = max(columns, key=lambda name: columns[name])
+    inputs, columns = _input_light(first, last, snapshot)
     scores = stability_index([made.score for _, made in first], [made.score for _, made in last])
     asking = stability_index([str(made.ask) for _, made in first], [str(made.ask) for _, made in last])
     asked = (
         f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
     )
     lights = [
-        _light("inputs", columns[worst], f"most in {worst}"),
+        inputs,
         _light("scores", scores, f"last {RECENT:,} rows against the first {REFERENCE:,}"),
         _light("asking", asking, asked),
     ]
     return DriftReply(len(first), len(last), [*lights, cost], columns)
 
 
-def _rows(store: SQLiteStore, project: int, part: str, snapshot: Snapshot) -> list[tuple[dict[str, Any], Decide]]:
+def _input_light(first: list[_Row], last: list[_Row], snapshot: Snapshot) -> tuple[LightReply, dict[str, float]]:
+    """The columns of the rows that were not erased, unless those are few."""
+    before, now = ([record for record, _ in rows if record is not None] for rows in (first, last))
+    if 2 * len(before) < len(first) or 2 * len(now) < len(last):
+        what = f"most of the {'first' if 2 * len(before) < len(first) else 'last'} rows were erased"
+        return LightReply("inputs", "unknown", None, what, ""), {}
+    columns = {
+        name: stability_index([record[name] for record in before], [record[name] for record in now])
+        for name in RecordReader(snapshot.settings).columns
+    }
+    worst = max(columns, key=lambda name: columns[name])
+    return _light("inputs", columns[worst], f"most in {worst}"), columns
+
+
+def _rows(store: SQLiteStore, project: int, part: str, snapshot: Snapshot) -> list[_Row]:
+    """Decisions, each with its record; None where that was erased."""
     sql = (
         "SELECT e.seq, e.kind, e.at, e.item, e.actor, e.body, e.chain, i.payload FROM event e"
         " JOIN item i ON i.project = e.project AND i.id = e.seq"
@@ -90,9 +99,7 @@ def _rows(store: SQLiteStore, project: int, part: str, snapshot: Snapshot) -> li
     )
     reader, found = RecordReader(snapshot.settings), []
     for *event, payload in store.connection.execute(sql, (project, snapshot.seq)):
-        record = reader.record(payload)
-        if record is not None:
-            found.append((record, unpack(Event(*event))))
+        found.append((reader.record(payload), unpack(Event(*event))))
     return found
 
 

@@ -16,6 +16,7 @@ from ...evaluate import Estimate, Interval, estimate, f_score, mean_cost, saving
 from ...report.amounts import money
 from ...trace import Trace
 from ..database.sqlite import SQLiteStore
+from ..database.store import OPEN_QUESTIONS
 from ..writer.snapshot import Snapshot
 
 LEAST_SIZE = 30.0  # effective size below which no number is shown
@@ -119,7 +120,7 @@ def labelled(store: SQLiteStore, project: int, snapshot: Snapshot) -> Labelled:
     """What there is to estimate from; later rounds still wait for their labels."""
     run = store.connection
     oldest = run.execute(
-        "SELECT item, reach FROM question WHERE project = ? AND state IN (0, 3) AND item <= ? ORDER BY item LIMIT 1",
+        f"SELECT q.item, q.reach {OPEN_QUESTIONS} AND q.item <= ? ORDER BY q.item LIMIT 1",
         (project, snapshot.seq),
     ).fetchone()
     end, rounds = (snapshot.seq, snapshot.reach) if oldest is None else (oldest[0] - 1, oldest[1] - 1)
@@ -147,8 +148,10 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
     def shown(measure: Any, shown_as: str, worst: float, best: float) -> EstimateReply:
         return shown_or_reason(found, matrix, measure, shown_as, worst, best)
 
-    costliest = float(matrix.max())
-    f1 = shown(f_score, "push", 0.0, 1.0) if len(matrix) == 2 else EstimateReply(None, None, None, "two classes only")
+    f1 = with_answers = EstimateReply(None, None, None, "two classes only")
+    if len(matrix) == 2:  # else no class is the positive one, as which a row counts whose label was asked for
+        f1 = shown(f_score, "push", 0.0, 1.0)
+        with_answers = shown(mean_cost, "push_and_query", float(matrix.max()), 0.0)
     return EstimatesReply(
         upto=found.end,
         rounds=found.rounds,
@@ -159,7 +162,7 @@ def estimates(store: SQLiteStore, project: int, snapshot: Snapshot) -> Estimates
         waiting=snapshot.open,
         level="nominal 95%",
         cost=cost_shown(found, matrix),
-        cost_with_answers=shown(mean_cost, "push_and_query", costliest, 0.0),
+        cost_with_answers=with_answers,
         saved=shown(savings_score, "push", -np.inf, 1.0),
         f1=f1,
     )

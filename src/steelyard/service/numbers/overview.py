@@ -13,6 +13,7 @@ import msgspec
 
 from ...report.amounts import money, percent, rounded
 from ..database.sqlite import SQLiteStore
+from ..database.store import OPEN_QUESTIONS
 from ..log.events import Answer, Decide, Event, Kind, unpack
 from ..log.records import RecordReader, cell_text
 from ..log.settings import ProjectSettings
@@ -86,12 +87,11 @@ def overview(store: SQLiteStore, slug: str, snapshot: Snapshot, now: int) -> Liv
     head = store.project(slug)
     assert head is not None
     oldest = store.connection.execute(
-        "SELECT e.at FROM question q JOIN event e ON e.project = q.project AND e.seq = q.item"
-        " WHERE q.project = ? AND q.state IN (0, 3) ORDER BY q.item LIMIT 1",
-        (head.id,),
+        f"SELECT at FROM event WHERE project = ? AND seq = (SELECT min(q.item) {OPEN_QUESTIONS})",
+        (head.id, head.id),
     ).get
     waits = None if oldest is None else max(0.0, (now - oldest) / 1e6)
-    sql = "SELECT item FROM question WHERE project = ? AND state = 3 ORDER BY item LIMIT ?"
+    sql = f"SELECT q.item {OPEN_QUESTIONS} AND q.state = 3 ORDER BY q.item LIMIT ?"
     disputes = [row[0] for row in store.connection.execute(sql, (head.id, MOST_DISPUTES))]
     votes = _shared_answers(store, head.id, snapshot.seq)
     made = LiveReply(
@@ -307,6 +307,7 @@ def duration(seconds: float) -> str:
 _READ: dict[str, Callable[[SQLiteStore, int, Snapshot], Any]] = {
     "curve": curve,
     "drift": drift,
+    "estimates": estimates,
     "shadows": shadow_comparisons,
 }
 
@@ -337,6 +338,11 @@ class Overviews:
     async def drift(self, slug: str) -> DriftReply:
         """Whether its rows are still what they were."""
         made: DriftReply = await asyncio.to_thread(self._look, "drift", slug, CURVE_FRESH)
+        return made
+
+    async def estimates(self, slug: str) -> EstimatesReply:
+        """What its decisions cost."""
+        made: EstimatesReply = await asyncio.to_thread(self._look, "estimates", slug, 0.0)  # of the last commit
         return made
 
     async def shadows(self, slug: str) -> ShadowsReply:

@@ -74,8 +74,29 @@ def make_token(store: SQLiteStore, slug: str, role: str, *, at: int, expires: in
     return f"sy_{number}_{secret}"
 
 
-def revoke_token(store: SQLiteStore, number: str, *, at: int) -> None:
-    """The token of this number is worth nothing from now on."""
+class KnownToken(NamedTuple):
+    """A token as it is listed; its secret is kept nowhere."""
+
+    number: str
+    project: str
+    role: str
+    expires: int | None
+    revoked: bool
+
+
+def tokens(store: SQLiteStore) -> list[KnownToken]:
+    """All tokens, by project."""
+    sql = (
+        "SELECT t.id, p.slug, t.role, t.expires, t.revoked FROM token t JOIN project p ON p.id = t.project"
+        " ORDER BY p.id, t.person"
+    )
+    rows = store.connection.execute(sql)
+    return [KnownToken(number, slug, role, expires, bool(revoked)) for number, slug, role, expires, revoked in rows]
+
+
+def revoke_token(store: SQLiteStore, text: str, *, at: int) -> str:
+    """The token of this number, or this token, is worth nothing from now on; the number."""
+    number = text.removeprefix("sy_").partition("_")[0]  # what is behind it is secret, and said by no error
     store.begin()
     try:
         store.connection.execute("UPDATE token SET revoked = 1 WHERE id = ?", (number,))
@@ -86,6 +107,7 @@ def revoke_token(store: SQLiteStore, number: str, *, at: int) -> None:
     except BaseException:
         store.rollback()
         raise
+    return number
 
 
 def log_access(store: SQLiteStore, who: str, what: str, at: int) -> None:
@@ -123,8 +145,9 @@ class AccessBook:
 
     def _checked(self, header: bytes) -> tuple[float, Grant] | None:
         """The grant of a token, if it is one, its secret is right and it was not revoked; and when that was so."""
-        found = _TOKEN.match(header.removeprefix(b"Bearer ").decode("latin-1"))
-        if found is None or not header.startswith(b"Bearer "):
+        scheme, _, token = header.partition(b" ")
+        found = _TOKEN.match(token.decode("latin-1"))
+        if found is None or scheme.lower() != b"bearer":  # some clients write it small
             return None
         number, secret = found.groups()
         grant = self._look_up(number)

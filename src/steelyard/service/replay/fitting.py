@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ..log.events import FIT_VERSION
 from .expected import GROWTH, LEAST_LABELS, MOST_LABELS, FittedPair, fit_pair
 from .state import State
 
@@ -14,10 +17,15 @@ def fit_due(state: State) -> bool:
     return len(state.settings.classes) == 2 and state.champion is None
 
 
-def fit_again(state: State) -> tuple[float, float] | None:
-    """The pair of the last labels; None if too few stand."""
+def fit_again(state: State, *, version: int = FIT_VERSION) -> tuple[float, float] | None:
+    """The pair of the last labels; None if too few stand.
+
+    By version 1 a label that was taken back and given again counted once more each time.
+    """
     for first in (max(0, len(state.training.examples) - 2 * MOST_LABELS), 0):  # most often the last ones do
         items = state.training.examples.items(first)[::-1]
+        if version > 1:
+            items = items[np.sort(np.unique(items, return_index=True)[1])]
         score, label, chance = state.questions.settled(items[items > state.fit_after[0]])
         if len(score) >= MOST_LABELS:
             break

@@ -240,5 +240,9 @@ def bind(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind((address, port))
+    try:
+        made.bind((address, port))
+    except OSError:
+        made.close()
+        raise
     return made

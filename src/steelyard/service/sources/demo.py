@@ -13,6 +13,7 @@ import numpy as np
 from ...data import load_dataset
 from ...validation.values import check_choice
 from ..database.sqlite import SQLiteStore
+from ..database.store import OPEN_QUESTIONS
 from ..http.console import say
 from ..http.runtime import Runtime
 from ..log.records import SALT_BYTES, Cell, pack_cells
@@ -183,9 +184,10 @@ class Demo:
         head = store.project(slug)
         assert head is not None
         sql = (
-            "SELECT q.item, i.external, e.at FROM question q JOIN item i ON i.project = q.project AND i.id = q.item"
-            " JOIN event e ON e.project = q.project AND e.seq = q.item"
-            " WHERE q.project = ? AND q.state = 0 ORDER BY q.item LIMIT 50"
+            "SELECT w.item, i.external, e.at FROM"
+            f" (SELECT q.item, q.project {OPEN_QUESTIONS} AND q.state = 0 ORDER BY q.item LIMIT 50) w"
+            " JOIN item i ON i.project = w.project AND i.id = w.item"
+            " JOIN event e ON e.project = w.project AND e.seq = w.item ORDER BY w.item"
         )
         loop = asyncio.get_running_loop()
         last = loop.time()

@@ -56,8 +56,13 @@ class Project:
     # -- adding ------------------------------------------------------------------------------------------------------
 
     def note_time(self, now: int) -> None:
-        """A commit begins at this time of the clock."""
-        self.now, self.at = now, max(now, self.at)
+        """A commit begins at this time of the clock.
+
+        Where events are ahead of it, after a jump that has ended, their time goes on at half the speed of the clock:
+        what is due by it comes, if late, and both meet again after a small jump.
+        """
+        passed = max(0, now - self.now) if self.now else 0
+        self.now, self.at = now, max(now, self.at + passed // 2)
 
     def emit(self, body: Any, *, item: int | None, actor: int) -> int:
         """Add an event; the state has already changed by it."""
@@ -186,12 +191,15 @@ class Project:
             raise StateError(f"item {item} must have the row it was learned with; it is not there.")
         return self.state.encoder.unpack(raw)
 
-    def erase(self, items: list[int], kept: set[int]) -> None:
-        """Erase the rows of items, and keep the state behind it: every replay begins there from now on.
+    def forget(self, items: list[int], kept: set[int]) -> None:
+        """Have the state forget the rows of items; of those in ``kept`` the row that was learned stays.
 
-        Of the items in ``kept`` the row that was learned stays.
+        Raises InvalidInputError where the others cannot be learned without them; then nothing has changed.
         """
         erase(self.state, items, self.rows, kept=kept)
+
+    def erase(self, items: list[int], kept: set[int]) -> None:
+        """Erase rows that the state has forgotten, and keep it: every replay begins there from now on."""
         self.flush()
         self.store.erase(self.id, items, keep_learned=kept)
         self.store.drop_checkpoints(self.id, self.state.seq)
@@ -426,7 +434,8 @@ def _uncollected() -> Iterator[None]:
 
 def _check_fit(state: State, event: Event) -> None:
     """A fitted pair must be what is fitted now, up to what machines differ by."""
-    body, found = unpack(event), fit_again(state)
+    body = unpack(event)
+    found = fit_again(state, version=body.version)
     for name, logged, now in zip(("a", "b"), (body.a, body.b), found or (None, None), strict=True):
         if now is None or not math.isclose(logged, now, rel_tol=SAME_FIT, abs_tol=SAME_FIT):
             raise DivergedReplayError(event.seq, name, logged, now)

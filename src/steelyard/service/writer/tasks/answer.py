@@ -8,7 +8,7 @@ import msgspec
 
 from ....errors import InvalidInputError
 from ...database.store import Refusals
-from ...log.events import Adjudicate, Answer, Close, Fit, Outcome, Retract, Skip
+from ...log.events import FIT_VERSION, Adjudicate, Answer, Close, Fit, Outcome, Retract, Skip
 from ...replay.answering import adjudicate, answer, close, retract, retraction, skip
 from ...replay.fitting import fit_again, fit_due, note_fit
 from ...replay.questions import ConflictError, QuestionState
@@ -159,16 +159,26 @@ def fitted(project: Project, reply: Any) -> Any:
     state = project.state
     if fit_due(state) and (pair := fit_again(state)) is not None:
         labels = state.budget.spent - state.fit_after[1]
-        seq = project.emit(Fit(a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
+        seq = project.emit(Fit(version=FIT_VERSION, a=pair[0], b=pair[1], labels=labels), item=None, actor=0)
         note_fit(state, seq, *pair, labels)
     return reply
 
 
 def expire(project: Project) -> int:
-    """Close every question whose time is over by the clock; how many. Events may be ahead of it after a jump."""
-    due = [item for item in project.state.open_rows if project.state.questions[item].expires <= project.now]
+    """Close every question whose time is over; how many.
+
+    By the clock; but of questions that were asked at a time ahead of it, in a jump that has ended, by that of events.
+    """
+    now, waiting = project.now, {item: project.state.questions[item].expires for item in project.state.open_rows}
+    due = [item for item, expires in waiting.items() if expires <= now]
+    due += [item for item, expires in waiting.items() if now < expires <= project.at and _asked_at(project, item) > now]
     for item in sorted(due):
         close(project.state, item)
         project.emit(Close(reason="age"), item=item, actor=0)
         project.touch(item)
     return len(due)
+
+
+def _asked_at(project: Project, item: int) -> int:
+    event = project.store.event(project.id, item)
+    return 0 if event is None else event.at

@@ -73,10 +73,11 @@ def change_models(project: Project, job: ShadowJob | PromoteJob | ChampionJob) -
 
 
 def renew(project: Project) -> int:
-    """Renew the budget if it is time; by how many labels."""
-    changes = renewal(project.state, project.at)
+    """Renew the budget if it is time by the clock, or by events that are ahead of it; by how many labels."""
+    state = project.state
+    changes = renewal(state, project.now if project.now >= state.renewed[0] else project.at)
     if changes is None or changes["budget"] > MOST_LABELS:
         return 0
-    before = project.state.budget.limit
+    before = state.budget.limit
     _change(project, changes, 0)
-    return project.state.budget.limit - before
+    return state.budget.limit - before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ....errors import InvalidInputError
 from ...log.events import Close, Erase
 from ...log.settings import DAY
 from ...replay.answering import close
@@ -20,8 +21,12 @@ def erase_rows(project: Project, job: EraseJob) -> EraseReply:
     for item in items:
         if item not in stored:
             raise RefusedError(409, "unknown_item", f"item {item} must be one that was decided; it was not.", "items")
-        if stored[item] is None:
+        if stored[item] is None and project.store.example_row(project.id, item) is None:
             raise RefusedError(409, "erased", f"item {item} must still have its row; it was erased.", "items")
+    try:
+        project.forget(items, set())
+    except InvalidInputError as error:  # weights that would leave the range of numbers
+        raise RefusedError(422, "not_learnable", str(error), "items") from None
     for item in items:
         question = project.state.questions.get(item)
         if question is not None and question.waits:
@@ -63,6 +68,12 @@ def retain(project: Project) -> int:
     project.flush()
     found = project.store.erasable(project.id, upto, training)
     if found:
+        items, kept = [item for item, _ in found], {item for item, learned in found if learned and item > training}
+        try:
+            project.forget(items, kept)
+        except InvalidInputError:  # without them the others cannot be learned: the model keeps what it was given
+            training, kept = 0, {item for item, learned in found if learned}
+            project.forget(items, kept)
         project.emit(Erase(reason="age", upto=upto, training=training), item=None, actor=0)
-        project.erase([item for item, _ in found], {item for item, learned in found if learned and item > training})
+        project.erase(items, kept)
     return len(found)
