@@ -216,7 +216,7 @@ def test_an_older_database_is_brought_up_and_kept_beside(folder):
     store = SQLiteStore(folder)
     create_project(store, "p", settings_of(), at=Clock().now())
     store.connection.execute("DROP TABLE link; DROP INDEX session_person; PRAGMA user_version = 1")
-    store.connection.execute("DROP TABLE shadow_answer; DROP TABLE model")
+    store.connection.execute("DROP TABLE shadow_answer; DROP TABLE model; DROP INDEX event_change")
     store.close()
     store = SQLiteStore(folder)
     with store.connection:

@@ -7,6 +7,7 @@ locking the row of that epoch: writers follow each other, and one whose epoch is
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -34,7 +35,8 @@ FATAL = 70
 
 @cache
 def _translated(sql: str) -> str:
-    return sql.replace("%", "%%").replace("?", "%s").replace(" INDEXED BY question_open", "")  # it finds it by itself
+    named = re.sub(r" INDEXED BY \w+", "", sql)  # it finds indexes by itself
+    return named.replace("%", "%%").replace("?", "%s")
 
 
 class Rows:

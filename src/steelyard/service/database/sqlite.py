@@ -20,7 +20,7 @@ from ..log.events import NO_CHAIN, Event
 from ..replay.questions import Question, QuestionState
 from .store import Changes, ProjectHead, RequestKey, StoredCheckpoint, StoredRequest
 
-SCHEMA = 3
+SCHEMA = 4
 FORMAT = 2  # of checkpoints; earlier ones are read, too
 BUSY_MS = 5000
 READER_MS, AGAIN_MS = 1000, 50  # for readers, when the log is to be emptied: nobody is answered meanwhile

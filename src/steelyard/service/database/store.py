@@ -10,6 +10,8 @@ from ..replay.questions import Question
 
 # From the index of those that wait alone: by the key of the table all that have ended are looked at before them.
 OPEN_QUESTIONS = "FROM question AS q INDEXED BY question_open WHERE q.project = ? AND q.state IN (0, 3)"
+# Begin, set, shadow, promote and champion: a log has a few of them among all its decisions.
+CHANGES = "FROM event INDEXED BY event_change WHERE project = ? AND kind IN (1, 2, 10, 11, 12)"
 Refusals = list[tuple[int, int, str, str]]  # of a request: position, status, code and place
 RequestKey = tuple[int, int, str]  # project, actor and the key that the request came with
 
