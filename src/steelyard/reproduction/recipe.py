@@ -200,7 +200,7 @@ def find_recipes(paper: str, *, item: str | None = None, data: str | None = None
         names = sorted({recipe.data_name for recipe in everything})
         raise InvalidInputError(
             f"paper {paper} has no recipe for {item or 'any item'} on {data or 'any data'}; "
-            f"items: {', '.join(items)}; data: {', '.join(names)}."
+            f"items: {', '.join(map(repr, items))}; data: {', '.join(map(repr, names))}."
         )
     return chosen
 
