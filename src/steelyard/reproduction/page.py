@@ -24,10 +24,10 @@ def cells(line: Line) -> list[str]:
     ours = [f"{line.mean:.4f}" if abs(line.mean) < 10 else f"{line.mean:.3f}", f"{line.std:.3f}", str(line.runs)]
     if line.printed is None:
         return [*ours, "", "", "", ""]
-    spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
+    spread = "" if line.printed.spread is None else f"{line.printed.spread:.{line.printed.decimals}f}"
     # Runs that all give one number, as where the costs are searched once, leave no standard error to count in.
     gap = f"{line.mean - line.printed.mean:+.4g}" if math.isinf(line.gap or 0.0) else f"{line.gap:+.1f} s.e."
-    return [*ours, f"{line.printed.mean:g}", spread, gap, "yes" if line.equal else ""]
+    return [*ours, f"{line.printed.mean:.{line.printed.decimals}f}", spread, gap, "yes" if line.equal else ""]
 
 
 def write_page(
