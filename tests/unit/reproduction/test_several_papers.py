@@ -1,6 +1,7 @@
 """``steelyard reproduce`` with several papers at once, and options that were silently passed over."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from steelyard import InvalidInputError
 from steelyard.reproduction import command
 from steelyard.reproduction.check import check_kept
 from steelyard.reproduction.command import Mode, Place, reproduce, run_reproduce, show_committed
-from steelyard.reproduction.recipe import find_recipes, learners_of
+from steelyard.reproduction.recipe import Recipe, find_recipes, learners_of
+from steelyard.reproduction.results import Run
+from steelyard.reproduction.tables import Printed, lines_of
+from steelyard.reproduction.terminal import line_table
 
 RECIPE = """
 paper = "{paper}"
@@ -165,3 +169,21 @@ def test_a_check_says_what_has_no_kept_runs(papers: Path, console: Console) -> N
     changed = check_kept("000", console=console)
     assert changed.different == ["table1: the kept runs are those of another recipe"]
     assert str(changed) == "0 of 1 cells equal"
+
+
+def test_names_are_whole_on_a_terminal_of_80_columns(papers: Path, console: Console) -> None:
+    """``CSOGD-II`` and ``CSOGD-I`` were both cut off before their numbers."""
+    recipe: Recipe = find_recipes("000")[0]
+    names = ["Perceptron", "CSOGD-I", "CSOGD-II"]
+    values = {"weighted_sum_score": 70.69, "total_cost": 871.072}
+    runs = [Run(name, k, 0.0, {m: v + k for m, v in values.items()}) for name in names for k in (0, 1)]
+    theirs = {name: Printed("Table 1", "german", "", name, v, 12.103, "std", 20, 3) for name, v in values.items()}
+    console.width = 80
+    shown = [replace(line, printed=theirs[line.measure]) for line in lines_of(recipe, runs)]
+    console.print(line_table(recipe, shown))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in names:
+        for measure in values:
+            assert any(line.split()[:2] == [name, measure] for line in lines), (name, measure)
+    assert any("871.072  12.103" in line for line in lines)
