@@ -112,7 +112,7 @@ def _judge_batch(
 
 
 def _finite(values: Floats) -> Floats:
-    """Values that can be compared; a trial that is told NaN is never done, and the search would not end."""
+    """Values that can be compared: a trial with NaN is never complete, and the search would not end."""
     if np.isnan(values).any():
         hint = "A validation part without one of the classes may be why; fewer folds or another measure help."
         raise invalid("scoring", "give a number for every cost vector on the validation rows", math.nan, hint)
