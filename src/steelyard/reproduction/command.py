@@ -286,7 +286,7 @@ class Mode:
             raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
 
     def place(self, paper: str, *, several: bool) -> Place:
-        """Where results of a paper go; of several each has a folder below, which an earlier job may not have reached."""
+        """Where results of a paper go; of several each has a folder below, that an earlier job may not have reached."""
         to, resume = (v / paper if v is not None and several else v for v in (self.to, self.resume))
         if several and self.resume is not None and self.resume.is_dir() and resume is not None and not resume.is_dir():
             to, resume = resume, None
