@@ -37,6 +37,17 @@ def test_everything_at_the_top_of_the_tree_has_a_line_in_the_plan() -> None:
         assert [path.name for path in kept if not re.search(rf"(?<![\w.]){re.escape(path.name)}/", text)] == []
 
 
+@pytest.mark.parametrize("room", ["comparison", "streaming", "scale", "reproduction"])
+def test_every_module_of_a_command_is_in_the_plan(room: str) -> None:
+    """The rooms that one command needs whole are told module by module, or by the floors of their contract."""
+    rooms = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## 2. The rooms")[1].split("## 3.")[0]
+    text = re.split(r"\n  (?=\S)", rooms.split(f"\n  {room}/")[1])[0]
+    modules = {path.stem for path in (ROOT / "src" / "steelyard" / room).iterdir() if path.suffix == ".py"} - {
+        "__init__"
+    }
+    assert sorted(name for name in modules if not re.search(rf"\b{name}\b", text)) == []
+
+
 def _has_sources(folder: Path) -> bool:
     """Whether a folder is of the project, and not one that tools leave behind."""
     made = ("build", "dist", "__pycache__", "node_modules", "steelyard-")
