@@ -10,6 +10,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from steelyard.reproduction.page import MOST_ERRORS
+
 from .api import public_names
 from .forest import forest
 from .headlines import headlines
@@ -279,7 +281,9 @@ def cells(summary: list[Row], printed: Mapping[tuple[str, ...], Row]) -> str:
     for row in summary:
         theirs = printed.get(tuple(row[name] for name in CELL), {})
         named = f"{cell(row['data'])} | {cell(row['learner'])} | `{row['measure']}`"
-        gap = row.get("gap", "").replace("-inf", "no spread").replace("inf", "no spread")
+        gap = row.get("gap", "")
+        if gap and abs(float(gap)) >= MOST_ERRORS:
+            gap = "no spread"
         lines.append(f"| {named} | {ours_of(row, theirs)} | {row['runs']} | {printed_of(theirs)} | {gap} |")
     return "\n".join(lines) + "\n"
 

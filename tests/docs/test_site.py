@@ -117,6 +117,7 @@ def test_pages_of_papers_show_the_printed_digit_by_digit() -> None:
             wanted = f"| {row['data']} | {row['learner']} | `{row['measure']}` | "
             if tuple(row[name] for name in papers.CELL) in cells:
                 assert any(f"| {text}" in line for line in page.splitlines() if line.startswith(wanted)), row
+    assert re.findall(r"\| -?\d{7,}\.\d+ \|", "\n".join(shown.values())) == [], "rounding is no standard error"
     same = "| german | CSOGD-I | `weighted_sum_score` | 70.690 ± 0.846 | 20 | 70.690 ± 0.846 | "
     assert same in shown["papers/000.md"]
     assert "| 23.82 ± 5.52 (s.e.) |" in shown["papers/002.md"]

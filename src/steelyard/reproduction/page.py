@@ -5,7 +5,6 @@ Tested in ``tests/unit/reproduction/test_command.py``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +17,10 @@ from .tables import Line, write_rows
 HOLDS = "The word before a claim is about this experiment: would more runs change the sign? A click shows why."
 COLUMNS = ["learner", "measure", "ours", "+-", "runs", "printed", "+- printed", "difference", "equal"]
 
+# Runs that all give one number, as where the costs are searched once, leave no standard error to count in but that of
+# rounding.
+MOST_ERRORS = 1e9
+
 
 def cells(line: Line) -> list[str]:
     """A line as text: ours, its spread, runs, the printed pair, the gap in standard errors, and equality."""
@@ -25,8 +28,7 @@ def cells(line: Line) -> list[str]:
     if line.printed is None:
         return [*ours, "", "", "", ""]
     spread = "" if line.printed.spread is None else f"{line.printed.spread:.{line.printed.decimals}f}"
-    # Runs that all give one number, as where the costs are searched once, leave no standard error to count in.
-    gap = f"{line.mean - line.printed.mean:+.4g}" if math.isinf(line.gap or 0.0) else f"{line.gap:+.1f} s.e."
+    gap = f"{line.gap:+.1f} s.e." if abs(line.gap or 0.0) < MOST_ERRORS else f"{line.mean - line.printed.mean:+.4g}"
     return [*ours, f"{line.printed.mean:.{line.printed.decimals}f}", spread, gap, "yes" if line.equal else ""]
 
 
