@@ -32,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["gallery/README.md", "site_pages"]
+exclude_patterns = ["gallery/README.md", "site_pages", "**sg_execution_times.rst"]  # the last: of earlier builds
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]  # the generators are functions, which a cache cannot hold

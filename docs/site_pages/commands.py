@@ -13,13 +13,18 @@ def pages() -> dict[str, str]:
     """One page with all commands."""
     parts = [
         "# Command line\n",
-        "What `steelyard --help` says, in full. Exit codes: 0 done, 2 an input that cannot be used, 130 interrupted.\n",
+        f"What `steelyard --help` says, in full. {exit_codes()}\n",
     ]
     for words, command in commands():
         title = " ".join(words)
         parts.append(f"## `{title}`\n\n{paragraphs(command.help)}\n\n```text\n{usage(title, command)}\n```\n")
         parts += [table(command, kind) for kind in ("argument", "option")]
     return {"commands.md": "\n".join(part for part in parts if part)}
+
+
+def exit_codes() -> str:
+    """What the help of all says of them."""
+    return paragraphs(typer.main.get_command(app).help).rpartition("\n\n")[2]
 
 
 def commands() -> list[tuple[tuple[str, ...], Any]]:

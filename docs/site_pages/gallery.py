@@ -27,6 +27,7 @@ def configuration(here: Path) -> dict[str, Any]:
         "default_thumb_file": str(here / "images" / "compare-top.png"),  # of examples that only print
         "show_memory": False,
         "show_signature": False,
+        "write_computation_times": False,  # pages of zeros, and the only ones that ask other origins for scripts
         "abort_on_example_error": True,
         "min_reported_time": 1e9,  # a page that says how long it took differs from build to build
         "plot_gallery": os.environ.get("STEELYARD_GALLERY", "1") == "1",

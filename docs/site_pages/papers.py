@@ -7,8 +7,10 @@ import json
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from steelyard.reproduction.page import MOST_ERRORS
 
 from .api import public_names
 from .forest import forest
@@ -16,6 +18,7 @@ from .headlines import headlines
 
 Row = dict[str, str]
 WORDS = ("holds", "fails", "undecided", "not testable here", "not judged")
+CELL = ("item", "data", "learner", "measure")  # what a number of a table is known by
 SAID = {"holds": "hold", "fails": "fail"}  # of several
 CALLS = (
     "Five papers, reproduced table by table: `steelyard reproduce 000` runs one. A claim *holds*, *fails*, is "
@@ -24,7 +27,8 @@ CALLS = (
 )
 NUMBERS = (
     "Ours: mean ± standard deviation over our runs, in the pictures with its standard error; printed: as in the paper, "
-    "in the pictures a red stroke; gap: the difference in standard errors of the difference."
+    "digit by digit, and where its ± is a standard error that is said, in the pictures a red stroke; gap: the "
+    "difference in standard errors of the difference."
 )
 FOREST = (
     "Each line of a picture is one comparison, in spreads of the difference from run to run: the thick bar is its 95% "
@@ -119,9 +123,10 @@ def paper(folder: Path, checks_of: dict[str, Row]) -> str:
     parts += ["## What holds", "", *both_columns(judged), "", FOREST, "", *claims(folder, judged)]
     parts += ["## Numbers", "", NUMBERS, ""]
     cells_of = rows_of(folder / "results" / "summary.csv")
+    printed = {tuple(row[name] for name in CELL): row for row in rows_of(folder / "printed.csv")}
     for item in dict.fromkeys(row["item"] for row in cells_of):
         parts += [f"### {item}", "", *item_pictures(folder, item)]
-        parts += folded("the numbers", cells([row for row in cells_of if row["item"] == item]))
+        parts += folded("the numbers", cells([row for row in cells_of if row["item"] == item], printed))
     parts += [
         "## What is undecided",
         "",
@@ -270,24 +275,43 @@ def links_as_code(text: str) -> str:
     return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)", r"`\1`", text)
 
 
-def cells(summary: list[Row]) -> str:
+def cells(summary: list[Row], printed: Mapping[tuple[str, ...], Row]) -> str:
     """Ours beside the printed, data set by data set."""
     lines = ["| data | learner | measure | ours | runs | printed | gap |", "|---|---|---|---|---|---|---|"]
     for row in summary:
-        ours, printed = spread(row["ours"], row["std"]), spread(row.get("printed", ""), row.get("printed_spread", ""))
+        theirs = printed.get(tuple(row[name] for name in CELL), {})
         named = f"{cell(row['data'])} | {cell(row['learner'])} | `{row['measure']}`"
-        gap = row.get("gap", "").replace("-inf", "no spread").replace("inf", "no spread")
-        lines.append(f"| {named} | {ours} | {row['runs']} | {printed} | {gap} |")
+        gap = row.get("gap", "")
+        if gap and abs(float(gap)) >= MOST_ERRORS:
+            gap = "no spread"
+        lines.append(f"| {named} | {ours_of(row, theirs)} | {row['runs']} | {printed_of(theirs)} | {gap} |")
     return "\n".join(lines) + "\n"
 
 
-def spread(mean: str, deviation: str) -> str:
-    """Mean ± deviation in five digits; as it stands where it is no number."""
-    try:
-        shown = f"{float(mean):.5g}"
-        return f"{shown} ± {float(deviation):.2g}" if deviation else shown
-    except ValueError:
-        return mean
+def printed_of(theirs: Row) -> str:
+    """Mean ± spread in the paper's own digits; nothing where the paper has no such number."""
+    unit = " (s.e.)" if theirs.get("spread_kind") == "se" else ""
+    return " ± ".join(part for part in (theirs.get("mean", ""), theirs.get("spread", "")) if part) + unit
+
+
+def ours_of(row: Row, theirs: Row) -> str:
+    """Mean ± deviation: five digits of the mean, or as many decimals as the paper prints where these are more."""
+    decimals = len(theirs.get("mean", "").partition(".")[2])
+    mean = max(plain_digits(float(row["ours"]), 5), f"{float(row['ours']):.{decimals}f}", key=_decimals)
+    deviation = plain_digits(float(row["std"]), 4 if theirs else 2)
+    if 0 < decimals < _decimals(deviation):
+        deviation = f"{float(row['std']):.{decimals}f}"
+    return f"{mean} ± {deviation}"
+
+
+def plain_digits(value: float, digits: int) -> str:
+    """So many significant digits, and all those before the point."""
+    text = f"{value:.{digits}g}"
+    return f"{value:.0f}" if "e+" in text else text
+
+
+def _decimals(text: str) -> int:
+    return len(text.partition(".")[2])
 
 
 def cell(text: str) -> str:

@@ -106,6 +106,25 @@ def test_pages_of_papers_count_both_columns_and_link_to_the_code() -> None:
     ]
 
 
+def test_pages_of_papers_show_the_printed_digit_by_digit() -> None:
+    """To five digits 94563.580 ± 150.542 was 94564 ± 1.5e+02, and 66.266 ± 2.963 had a deviation of 3."""
+    shown = papers.pages(ROOT)
+    for folder in sorted((ROOT / "papers").glob("[0-9]*-*")):
+        page = shown[f"papers/{folder.name[:3]}.md"]
+        cells = {tuple(row[name] for name in papers.CELL) for row in papers.rows_of(folder / "results" / "summary.csv")}
+        for row in papers.rows_of(folder / "printed.csv"):
+            text = f"{row['mean']} ± {row['spread']}" if row["spread"] else row["mean"]
+            wanted = f"| {row['data']} | {row['learner']} | `{row['measure']}` | "
+            if tuple(row[name] for name in papers.CELL) in cells:
+                assert any(f"| {text}" in line for line in page.splitlines() if line.startswith(wanted)), row
+    assert re.findall(r"\| -?\d{7,}\.\d+ \|", "\n".join(shown.values())) == [], "rounding is no standard error"
+    same = "| german | CSOGD-I | `weighted_sum_score` | 70.690 ± 0.846 | 20 | 70.690 ± 0.846 | "
+    assert same in shown["papers/000.md"]
+    assert "| 23.82 ± 5.52 (s.e.) |" in shown["papers/002.md"]
+    assert papers.ours_of({"ours": "0.998123456", "std": "0.0012345"}, {"mean": "1"}) == "0.99812 ± 0.001234"
+    assert papers.ours_of({"ours": "94357.1234", "std": "6457"}, {}) == "94357 ± 6457"
+
+
 def test_pages_of_papers_hold_no_pictures_and_show_those_that_are_kept() -> None:
     shown, images = papers.pages(ROOT), papers.pictures(ROOT)
     for name, text in shown.items():

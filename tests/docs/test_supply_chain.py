@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,20 @@ def test_every_listed_licence_allows_what_we_do_with_it() -> None:
     for package, licence in LICENCES["listed"]().items():
         allowed = PERMISSIVE.search(licence) or licence == LOOKED_AT.get(package)
         assert allowed, f"{package}: {licence}"
+
+
+def test_what_a_wheel_contains_of_others_comes_with_its_licence() -> None:
+    """nanobind and its hash table are compiled into the extension, uPlot is copied into pages."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    shipped = {path.name: path.read_text(encoding="utf-8") for g in project["license-files"] for path in ROOT.glob(g)}
+    assert set(shipped) == {"LICENSE", "nanobind.txt", "robin_map.txt", "uPlot.LICENSE"}
+    assert project["license"] == "BSD-3-Clause AND MIT"
+    assert "Leon Sorokin" in shipped["uPlot.LICENSE"]
+    nanobind = distribution("nanobind")
+    assert nanobind.read_text("licenses/LICENSE") == shipped["nanobind.txt"]
+    header = Path(str(nanobind.locate_file("nanobind/ext/robin_map/include/tsl/robin_map.h"))).read_text("utf-8")
+    assert _words(shipped["robin_map.txt"]) in _words(header)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.sub(r"^ *\*", " ", text, flags=re.MULTILINE).split())

@@ -11,6 +11,7 @@ import json
 import random
 import subprocess
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 
@@ -39,6 +40,9 @@ def steelyard(*arguments: str, feed: str | None = None) -> str:
 
 def main() -> None:
     """The main job from end to end; the first thing that is not as promised ends it."""
+    licences = metadata("steelyard").get_all("License-File") or []
+    if len(licences) != 4:
+        sys.exit(f"a wheel must hold our licence and those of uPlot, nanobind and its hash table; got {licences}")
     write_table(Path("loans.csv"), 400, seed=1, labelled=True)
     write_table(Path("new.csv"), 50, seed=2, labelled=False)
 

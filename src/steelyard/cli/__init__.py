@@ -25,7 +25,6 @@ from .tables import compare, demo, predict
 
 app = typer.Typer(
     name="steelyard",
-    help="Classification where mistakes are not equal.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -49,7 +48,8 @@ def _root(
 ) -> None:
     """Classification where mistakes are not equal.
 
-    Exit codes: 0 done, 2 could not be done (one line on standard error says why), 130 interrupted.
+    Exit codes: 0 done, 1 reproduce --check found other numbers, 2 could not be done (one line on standard error says
+    why), 130 interrupted. Those of serve and of service verify stand in their own help.
     """
 
 

@@ -44,7 +44,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two minutes: fewer runs, long ones left out, nothing judged on them.")
     ] = False,
-    hours: Annotated[float | None, typer.Option(min=0, help="Begin no run after this time; say what is left.")] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0, help="Begin no run after this time, of all papers; say what is left.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs side by side.")] = 2,
     to: Annotated[Path | None, typer.Option(help="A new folder for results; else steelyard-reproduce/PAPER.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on in this folder of results.")] = None,

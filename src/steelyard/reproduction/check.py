@@ -97,12 +97,14 @@ def check_kept(
         if (reason := _why_not(recipe, quick)) is not None:
             result.left_out[recipe.name] = reason
             continue
+        if not chosen[recipe.name]:
+            _no_runs(recipe, result)
+            continue
         wanted = [run for run in chosen[recipe.name] if not learners or run.learner in learners]
         some = [run for run in wanted if run.seconds <= limit]
-        long = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in wanted if run not in some}
-        if long:
-            result.left_out[recipe.name] = f"too long for --quick: {', '.join(long.values())}"
-        result.without[recipe.name] = sorted({run.learner for run in chosen[recipe.name]} - {r.learner for r in some})
+        if reason := _left_out(recipe, chosen[recipe.name], [run for run in wanted if run not in some], learners):
+            result.left_out[recipe.name] = reason
+        result.without[recipe.name] = sorted(_names(recipe) - {run.learner for run in some})
         try:
             _check_recipe(recipe, some, Wish(n_jobs=n_jobs, deadline=deadline), result)
         except DataNotFoundError as error:
@@ -121,6 +123,27 @@ def _why_not(recipe: Recipe, quick: bool) -> str | None:
     if recipe.skip is None and quick and isinstance(protocol_of(recipe), ChosenOnce | SearchedCosts):
         return "its search takes too long for --quick"  # of which the time of a run says nothing
     return recipe.skip
+
+
+def _no_runs(recipe: Recipe, result: CheckResult) -> None:
+    """Say of a recipe that it has no kept runs; where those of another one stand in their place, they are wrong."""
+    if Results.committed(recipe).path(recipe).exists():
+        result.cells += 1
+        result.different.append(f"{recipe.name}: the kept runs are those of another recipe")
+    else:
+        result.left_out[recipe.name] = "no runs are kept; --keep makes them"
+
+
+def _names(recipe: Recipe) -> set[str]:
+    return {str(spec["name"]) for spec in recipe.learners}
+
+
+def _left_out(recipe: Recipe, kept: Sequence[Run], long: Sequence[Run], learners: Sequence[str]) -> str:
+    """Name the wanted learners that are not checked: those without kept runs, and those that took long."""
+    absent = sorted((_names(recipe) & set(learners or _names(recipe))) - {run.learner for run in kept})
+    slow = {run.learner: f"{run.learner} ({run.seconds:.0f} s)" for run in long}
+    said = {"no runs are kept of": absent, "too long for --quick:": list(slow.values())}
+    return "; ".join(f"{words} {', '.join(names)}" for words, names in said.items() if names)
 
 
 def _chosen(recipe: Recipe, runs: Sequence[Run], share: float) -> list[Run]:

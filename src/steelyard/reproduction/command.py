@@ -12,13 +12,13 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import DataNotFoundError
-from ..validation.values import invalid
+from ..validation.values import check_number, invalid
 from .check import check_kept, write_checked
 from .claims import Evidence, Verdict, claim_key, judge, read_claims
 from .decide import Decider, about, read_plans
 from .figures import draw_figures
 from .page import write_page, write_verdicts
-from .recipe import Recipe, find_recipes, papers_folder, with_learners
+from .recipe import Recipe, find_recipes, learners_of, papers_folder, with_learners
 from .requirements import check_requirements
 from .results import Results
 from .runs import Done, Wish, data_key, run_recipe
@@ -52,6 +52,8 @@ class Place:
             if self.to is not None or self.resume is not None:
                 raise invalid("--keep", "not be combined with --to or --resume", str(self.to or self.resume))
             return Results.committed(recipes[0])
+        if self.to is not None and self.resume is not None:
+            raise invalid("--to", "not be combined with --resume", str(self.to), "Results stay in the folder resumed.")
         if self.resume is not None:
             if not self.resume.is_dir():
                 raise invalid("--resume", "name a folder of results", str(self.resume), "Start one by --to.")
@@ -190,19 +192,25 @@ def decide(
 
 
 def show_committed(
-    paper: str, *, item: str | None = None, data: str | None = None, console: Console | None = None
+    paper: str,
+    *,
+    item: str | None = None,
+    data: str | None = None,
+    learners: Sequence[str] = (),
+    console: Console | None = None,
 ) -> Reproduction:
     """Print the committed results of a paper; nothing is run and nothing written."""
     console = console or Console()
     console.print("The committed results are shown; nothing is run.")
-    chosen = find_recipes(paper, item=item, data=data)
+    chosen = with_learners(find_recipes(paper, item=item, data=data), learners)
     results = Results.committed(chosen[0])
     evidence = _evidence(paper, results, console)
-    names = {recipe.name for recipe in chosen}
-    lines = [line for each in evidence if each.recipe.name in names for line in each.lines]
+    names, lines = {recipe.name for recipe in chosen}, list[Line]()
     for each in evidence:
-        if each.recipe.name in names and each.lines:
-            console.print(line_table(each.recipe, each.lines))
+        shown = [line for line in each.lines if not learners or line.learner in learners]
+        if each.recipe.name in names and shown:
+            console.print(line_table(each.recipe, shown))
+            lines.extend(shown)
     verdicts = judged(evidence, results)
     console.print(verdict_table(verdicts))
     return Reproduction(lines, verdicts, {r.name: r.skip for r in chosen if r.skip is not None})
@@ -267,13 +275,22 @@ class Mode:
         if self.share is not None and not self.check:
             raise invalid("SHARE", "be given with --check only", self.share)
         place = self.to is not None or self.resume is not None
-        if self.show and (self.check or self.decide or self.keep or place):
-            raise invalid("--show", "stand alone: it runs and writes nothing", "other options")
+        running = wish["runs"] is not None or wish["quick"] or wish["hours"] is not None
+        if self.show and (self.check or self.decide or self.keep or place or running):
+            hint = "Only --table, --figure, --item, --data and --learner go with it."
+            raise invalid("--show", "stand alone: it runs and writes nothing", "other options", hint)
         if self.check and (place or wish["runs"] is not None):
             raise invalid("--check", "not be combined with --to, --resume and --runs", "one of them", "It takes SHARE.")
         narrowed = [*part.values(), wish["learners"], wish["runs"], wish["quick"]]
         if self.decide and (self.check or any(narrowed)):
             raise invalid("--decide", "go with --hours, --jobs, --to, --resume and --keep only", "other options")
+
+    def place(self, paper: str, *, several: bool) -> Place:
+        """Where results of a paper go; of several each has a folder below, that an earlier job may not have reached."""
+        to, resume = (v / paper if v is not None and several else v for v in (self.to, self.resume))
+        if several and self.resume is not None and self.resume.is_dir() and resume is not None and not resume.is_dir():
+            to, resume = resume, None
+        return Place(to, resume, self.keep)
 
 
 def one_item(table: str | None, figure: str | None, item: str | None) -> str | None:
@@ -291,25 +308,30 @@ def run_reproduce(
     """Answer ``steelyard reproduce``: show, check, decide or compute; the exit code: 1 if a check differs."""
     mode = mode or Mode()
     mode.validate(part, wish)
-    several = len(papers) > 1
+    hours = None if wish["hours"] is None else check_number("--hours", wish["hours"], at_least=0)
+    end = None if hours is None else time.monotonic() + hours * 3600  # of all papers together
+    learners = learners_of(papers, part, wish["learners"])
+    places = {paper: mode.place(paper, several=len(papers) > 1) for paper in learners}
+    if not (mode.show or mode.check):
+        for paper, place in places.items():  # before the first run, not hours later
+            recipes = with_learners(find_recipes(paper, **part), learners[paper])
+            check_requirements(recipes)
+            place.results(paper, recipes)
     different = False
-    for paper in papers:
+    for paper, place in places.items():
+        left = None if end is None else max(0.0, end - time.monotonic()) / 3600
+        limits = {"learners": learners[paper], "quick": wish["quick"], "hours": left, "n_jobs": wish["n_jobs"]}
         if mode.show:
-            show_committed(paper, **part)
+            show_committed(paper, **part, learners=learners[paper])
         elif mode.check:
-            limits = {k: wish[k] for k in ("learners", "quick", "hours", "n_jobs")}
             found = check_kept(paper, mode.share, **part, **limits)
             different |= bool(found.different)
             if mode.keep:
                 write_checked(papers_folder(), paper, found)
+        elif mode.decide:
+            decide(paper, hours=left, n_jobs=wish["n_jobs"], place=place)
         else:
-            folder = {"to": mode.to, "resume": mode.resume}
-            names = {k: v / paper if v is not None and several else v for k, v in folder.items()}
-            place = Place(**names, keep=mode.keep)
-            if mode.decide:
-                decide(paper, hours=wish["hours"], n_jobs=wish["n_jobs"], place=place)
-            else:
-                reproduce(paper, **part, **wish, place=place)
+            reproduce(paper, **part, **limits, runs=wish["runs"], place=place)
     return int(different)
 
 

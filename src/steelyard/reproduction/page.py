@@ -5,7 +5,6 @@ Tested in ``tests/unit/reproduction/test_command.py``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,16 +17,19 @@ from .tables import Line, write_rows
 HOLDS = "The word before a claim is about this experiment: would more runs change the sign? A click shows why."
 COLUMNS = ["learner", "measure", "ours", "+-", "runs", "printed", "+- printed", "difference", "equal"]
 
+# Runs that all give one number, as where the costs are searched once, leave no standard error to count in but that of
+# rounding.
+MOST_ERRORS = 1e9
+
 
 def cells(line: Line) -> list[str]:
     """A line as text: ours, its spread, runs, the printed pair, the gap in standard errors, and equality."""
     ours = [f"{line.mean:.4f}" if abs(line.mean) < 10 else f"{line.mean:.3f}", f"{line.std:.3f}", str(line.runs)]
     if line.printed is None:
         return [*ours, "", "", "", ""]
-    spread = "" if line.printed.spread is None else f"{line.printed.spread:g}"
-    # Runs that all give one number, as where the costs are searched once, leave no standard error to count in.
-    gap = f"{line.mean - line.printed.mean:+.4g}" if math.isinf(line.gap or 0.0) else f"{line.gap:+.1f} s.e."
-    return [*ours, f"{line.printed.mean:g}", spread, gap, "yes" if line.equal else ""]
+    spread = "" if line.printed.spread is None else f"{line.printed.spread:.{line.printed.decimals}f}"
+    gap = f"{line.gap:+.1f} s.e." if abs(line.gap or 0.0) < MOST_ERRORS else f"{line.mean - line.printed.mean:+.4g}"
+    return [*ours, f"{line.printed.mean:.{line.printed.decimals}f}", spread, gap, "yes" if line.equal else ""]
 
 
 def write_page(

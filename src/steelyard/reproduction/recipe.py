@@ -173,28 +173,34 @@ def papers_folder() -> Path:
     )
 
 
-def find_recipes(paper: str, *, item: str | None = None, data: str | None = None) -> list[Recipe]:
-    """The recipes of a paper, in the order of its tables and figures; ``item`` like ``Table 2`` or ``Figure 3``.
+def read_recipes(paper: str) -> list[Recipe]:
+    """Every recipe of a paper, in the order of its tables and figures."""
+    folders = {path.name[:3]: path for path in sorted(papers_folder().glob("[0-9][0-9][0-9]-*")) if path.is_dir()}
+    if paper not in folders:
+        raise invalid("paper", f"be one of {', '.join(folders)}", paper)
+    return [read_recipe(path) for path in sorted(folders[paper].glob("*.toml")) if path.name != "claims.toml"]
 
-    ``Table II`` stands for its parts too: ``Table II (sum)`` and ``Table II (cost)``.
-    """
-    folders = sorted(papers_folder().glob(f"{paper}-*"))
-    if not folders:
-        there = sorted(p.name[:3] for p in papers_folder().glob("[0-9]*-*"))
-        raise invalid("paper", f"be one of {', '.join(there)}", paper)
-    everything = [read_recipe(path) for path in sorted(folders[0].glob("*.toml")) if path.name != "claims.toml"]
-    chosen = [
+
+def matching(recipes: Sequence[Recipe], *, item: str | None = None, data: str | None = None) -> list[Recipe]:
+    """The recipes of an item on some data; ``Table II`` stands for its parts too, such as ``Table II (sum)``."""
+    return [
         recipe
-        for recipe in everything
+        for recipe in recipes
         if (item is None or any(each == item or each.startswith(f"{item} (") for each in recipe.items))
         and (data is None or recipe.data_name == data)
     ]
+
+
+def find_recipes(paper: str, *, item: str | None = None, data: str | None = None) -> list[Recipe]:
+    """The recipes of a paper; ``item`` like ``Table 2`` or ``Figure 3``. None at all is an error that lists them."""
+    everything = read_recipes(paper)
+    chosen = matching(everything, item=item, data=data)
     if not chosen:
         items = sorted({each for recipe in everything for each in recipe.items})
         names = sorted({recipe.data_name for recipe in everything})
         raise InvalidInputError(
             f"paper {paper} has no recipe for {item or 'any item'} on {data or 'any data'}; "
-            f"items: {', '.join(items)}; data: {', '.join(names)}."
+            f"items: {', '.join(map(repr, items))}; data: {', '.join(map(repr, names))}."
         )
     return chosen
 
@@ -206,3 +212,22 @@ def with_learners(recipes: Sequence[Recipe], learners: Sequence[str]) -> list[Re
         if name not in known:
             raise invalid("--learner", f"be one of {', '.join(sorted(known))}", name)
     return [r for r in recipes if not learners or any(spec["name"] in learners for spec in r.learners)]
+
+
+def learners_of(papers: Sequence[str], part: Mapping[str, Any], learners: Sequence[str]) -> dict[str, list[str]]:
+    """Which learners are wanted of which paper; of several papers those without the part or any of them are left out.
+
+    Of one paper nothing is left out: what it does not have is an error when its recipes are looked for.
+    """
+    if len(papers) == 1:
+        return {papers[0]: list(learners)}
+    recipes = {paper: matching(read_recipes(paper), **part) for paper in papers}
+    if not any(recipes.values()):
+        raise invalid("--table, --figure, --item and --data", "name something that a paper has", dict(part))
+    known = {paper: [str(s["name"]) for each in some for s in each.learners] for paper, some in recipes.items()}
+    everywhere = {name for names in known.values() for name in names}
+    for name in learners:
+        if name not in everywhere:
+            raise invalid("--learner", f"be one of {', '.join(sorted(everywhere))}", name)
+    wanted = {paper: [name for name in learners if name in names] for paper, names in known.items()}
+    return {paper: some for paper, some in wanted.items() if recipes[paper] and (some or not learners)}

@@ -20,14 +20,17 @@ COLOURS = {"holds": "green", "fails": "red"}  # any other word is yellow
 
 
 def line_table(recipe: Recipe, lines: Sequence[Line]) -> Table:
-    """Ours beside the printed; the gap is in standard errors of the difference."""
-    table = Table(title=f"Paper {recipe.paper}, {recipe.claim}", title_justify="left")
+    """Ours beside the printed; the gap is in standard errors of the difference, in brackets the difference itself."""
+    title = f"Paper {recipe.paper}, {recipe.claim}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in ("learner", "measure"):
-        table.add_column(column)
-    for column in ("ours", "+-", "runs", "printed", "+-", "gap", "equal"):
-        table.add_column(column, justify="right")
+        table.add_column(column, overflow="fold")  # of a name that is cut off nobody knows whose numbers these are
+    for column in ("ours", "+-", "runs", "printed", "+-", "gap", "="):
+        table.add_column(column, justify="right", no_wrap=True)
     for line in lines:
-        table.add_row(line.learner, line.measure, *cells(line))
+        *numbers, gap, same = cells(line)
+        short = gap.removesuffix(" s.e.")
+        table.add_row(line.learner, line.measure, *numbers, f"({gap})" if gap and short == gap else short, same)
     return table
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 import numbers
+import time
 from concurrent.futures import Executor
 from contextlib import closing
 from typing import Any
@@ -67,7 +68,7 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
     n_trials : int
         Vectors judged, those found in ``storage`` included.
     time_limit : float or None
-        Seconds after which none starts.
+        Seconds after which none starts, but the first of each search; the 20 of ``protocol="paper"`` share them.
     protocol : "paper" or None
         The mean of the normalised winners of 20 searches, each on a random 80/20 split, unseeded.
     storage : path, URL, Optuna storage or None
@@ -150,17 +151,18 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         searches = self._searches(X, classes, codes, int(random.randint(2**31 - 1)))
         about = self._about(candidate.estimator, plan)
 
-        studies, winners, fitness = [], [], []
+        studies, winners, fitness, began = [], [], [], time.monotonic()
         with _study.progress_bar(check_flag("progress", self.progress), plan.n_trials * len(searches)) as advance:
             for number, (name, splits) in enumerate(searches):
-                one = plan._replace(seed=plan.seed + number)
+                limit = _time_share(plan.time_limit, time.monotonic() - began, len(searches) - number)
+                one = plan._replace(seed=plan.seed + number, time_limit=limit)
                 study = _study.open_study(one, self.storage, name, about)
                 advance(min(_study.n_judged(study), plan.n_trials))
                 objective = Objective(
                     candidate, measure, rows, classes[codes], splits, jobs, check_executor(self.executor)
                 )
                 with closing(objective):
-                    _study.run(study, one, objective, advance)
+                    _study.run(study, one, objective, advance, objective.at_once)
                 costs, value = _study.best_vector(study, plan.names)
                 studies.append(study)
                 winners.append(normalised(costs))
@@ -303,6 +305,11 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         tags.input_tags = searched.input_tags
         tags.classifier_tags.multi_class = searched.classifier_tags.multi_class
         return tags
+
+
+def _time_share(limit: float | None, gone: float, searches: int) -> float | None:
+    """Seconds of one search: an equal share of what is left for all that are still to be made."""
+    return None if limit is None else max(0.0, limit - gone) / searches
 
 
 def _n_trials(sampler: str | GeneticSampler, given: int) -> int:

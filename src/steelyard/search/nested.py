@@ -36,13 +36,13 @@ class NestedEvaluation:
     costs : list of Costs
         What it chose.
     test_share : float
-        Share of test rows.
+        Test rows per training row of an outer split.
     """
 
     scores: dict[str, Floats]
     validation_fitness: Floats
     costs: list[Costs]
-    test_share: float  # test rows per training row of an outer split
+    test_share: float
 
     def interval(self, name: str = "search", confidence: float = 0.95) -> Interval:
         """Mean over the outer splits; the error allows for splits that share rows (Nadeau and Bengio's correction).
@@ -59,7 +59,7 @@ class NestedEvaluation:
         Interval
             Mean over the outer splits.
         """
-        return self._of(self.scores[name], confidence)
+        return self._of(self._values("name", name), confidence)
 
     def difference(self, baseline: str, confidence: float = 0.95) -> Interval:
         """How much better the search is than a baseline, paired by split.
@@ -76,7 +76,12 @@ class NestedEvaluation:
         Interval
             Mean difference, positive where the search is better.
         """
-        return self._of(self.scores["search"] - self.scores[baseline], confidence)
+        return self._of(self.scores["search"] - self._values("baseline", baseline), confidence)
+
+    def _values(self, argument: str, name: str) -> Floats:
+        if name not in self.scores:
+            raise invalid(argument, f"be one of {', '.join(self.scores)}", name)
+        return self.scores[name]
 
     def _of(self, values: Floats, confidence: float) -> Interval:
         level = check_number("confidence", confidence, above=0, below=1)
@@ -135,6 +140,8 @@ def nested_evaluate(
     >>> sorted(found.scores)
     ['default', 'search']
     """
+    if not isinstance(search, CostSearchCV):
+        raise invalid("search", "be a CostSearchCV", search)
     classes, codes = check_labels(y)
     check_same_length(X=X, y=codes)
     X, labels = (X.tocsr() if hasattr(X, "tocsr") else X), classes[codes]
@@ -145,7 +152,7 @@ def nested_evaluate(
     random = check_random(random_state)
     cutter = StratifiedShuffleSplit(n_splits, test_size=share, random_state=random.randint(2**31 - 1))
     measure = read_measure(search.scoring, labels, classes)
-    contestants: dict[str, Any] = {"search": search, **(baselines or {})}
+    contestants = _contestants(search, baselines or {})
     scores: dict[str, list[float]] = {name: [] for name in contestants}
     fitness, costs = [], []
     for cut in cutter.split(codes, codes):
@@ -159,6 +166,12 @@ def nested_evaluate(
     return NestedEvaluation(
         {name: np.array(values) for name, values in scores.items()}, np.array(fitness), costs, share / (1 - share)
     )
+
+
+def _contestants(search: CostSearchCV, baselines: Mapping[str, Any]) -> dict[str, Any]:
+    if "search" in baselines:
+        raise invalid("baselines", "have other names than the search itself", "search")
+    return {"search": search, **baselines}
 
 
 def _fitted(contestant: Any, seed: int, X: Any, y: NDArray[Any], cut: Split) -> Any:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
@@ -125,6 +125,11 @@ class Objective:
         self.known: dict[bytes, float] = {}
         self._held = ExitStack()
         self._handle: Any = None  # the data, where the executor finds them
+
+    @property
+    def at_once(self) -> int | None:
+        """How many vectors are judged side by side here; None where an executor knows."""
+        return effective_n_jobs(self.n_jobs) if self.executor is None else None
 
     def _population(self) -> Population | None:
         """The quick way to the same answers, where there is one."""

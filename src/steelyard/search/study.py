@@ -5,6 +5,7 @@ Tested in ``tests/unit/search/test_cost_search.py``.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from optuna.trial import TrialState
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..errors import StateError
+from ..validation.values import invalid
 from .plan import SearchPlan, batch_size
 from .reservations import Reservations
 from .samplers import distributions, make_sampler
@@ -54,34 +56,67 @@ def open_storage(storage: Any) -> Any:
 
 
 def run(
-    study: Any, plan: SearchPlan, objective: Callable[[list[Floats]], Floats], advance: Callable[[int], None]
+    study: Any,
+    plan: SearchPlan,
+    objective: Callable[[list[Floats]], Floats],
+    advance: Callable[[int], None],
+    at_once: int | None = None,
 ) -> None:
-    """Go on until the study holds ``n_trials`` judged vectors, whoever judged them, or the time is over."""
+    """Go on until the study holds ``n_trials`` judged vectors, whoever judged them, or the time is over.
+
+    With a time limit ``at_once`` vectors of a batch begin together, and the clock is looked at before the next ones.
+    """
     space = distributions(plan)
     batch = batch_size(plan.sampler, len(plan.names))
-    start = time.monotonic()
+    end = math.inf if plan.time_limit is None else time.monotonic() + plan.time_limit
     reservations = Reservations(study, plan.n_trials)
     with reservations.alive():
         while n_judged(study) < plan.n_trials:
-            if plan.time_limit is not None and time.monotonic() - start >= plan.time_limit and n_judged(study):
+            if time.monotonic() >= end and n_judged(study):
                 return
             trials = reservations.reserve(min(max(reservations.left(), 0), batch), space)
             if trials:
-                _judge_batch(study, plan, trials, objective)
-                advance(len(trials))
+                step = len(trials) if plan.time_limit is None or at_once is None else at_once
+                _judge_batch(study, plan, trials, objective, advance, step=step, end=end)
             else:
                 time.sleep(WAIT)  # others are judging the last ones; whoever has gone is found out
 
 
-def _judge_batch(study: Any, plan: SearchPlan, trials: list[Any], objective: Callable[[list[Floats]], Floats]) -> None:
-    try:
-        values = objective([np.array([t.params[name] for name in plan.names]) for t in trials])
-    except BaseException:
-        for trial in trials:
-            study.tell(trial, state=TrialState.FAIL)
-        raise
-    for trial, value in zip(trials, values.tolist(), strict=True):
-        study.tell(trial, value, skip_if_finished=True)  # if we were silent for long, another may have judged it
+def _judge_batch(
+    study: Any,
+    plan: SearchPlan,
+    trials: list[Any],
+    objective: Callable[[list[Floats]], Floats],
+    advance: Callable[[int], None],
+    *,
+    step: int,
+    end: float,
+) -> None:
+    """Judge trials, ``step`` at a time; those that the time leaves over wait for whoever goes on with the study."""
+    for first in range(0, len(trials), step):
+        if time.monotonic() >= end and n_judged(study):
+            for trial in trials[first:]:
+                study.tell(trial, state=TrialState.FAIL)
+                study.enqueue_trial(trial.params)
+            return
+        some = trials[first : first + step]
+        try:
+            values = _finite(objective([np.array([t.params[name] for name in plan.names]) for t in some]))
+        except BaseException:
+            for trial in trials[first:]:
+                study.tell(trial, state=TrialState.FAIL)
+            raise
+        for trial, value in zip(some, values.tolist(), strict=True):
+            study.tell(trial, value, skip_if_finished=True)  # if we were silent for long, another may have judged it
+        advance(len(some))
+
+
+def _finite(values: Floats) -> Floats:
+    """Values that can be compared: a trial with NaN is never complete, and the search would not end."""
+    if np.isnan(values).any():
+        hint = "A validation part without one of the classes may be why; fewer folds or another measure help."
+        raise invalid("scoring", "give a number for every cost vector on the validation rows", math.nan, hint)
+    return values
 
 
 def n_judged(study: Any) -> int:

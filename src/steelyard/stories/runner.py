@@ -115,11 +115,11 @@ def run_story(name: str, *, quick: bool = False, to: Path | None = None) -> dict
         require(module, why=f"The story {name}", extra=extra)
     if story.quick_needs_data or not quick:
         _check_data(story)
+    folder = story_output(name, to)
+    folder.mkdir(parents=True, exist_ok=True)  # a place that cannot be used is found out before minutes of work
     matplotlib.use("Agg")  # nothing is shown: the picture goes into a file
     returned: tuple[Any, dict[str, Any]] = runpy.run_path(str(story.path), run_name="story")["main"](quick=quick)
     figure, numbers = returned
-    folder = story_output(name, to)
-    folder.mkdir(parents=True, exist_ok=True)
     with write_atomically(folder / f"{name}.png") as file:
         figure.savefig(file, dpi=PICTURE_DPI, format="png", metadata={"Software": None})
     with write_atomically(folder / "numbers.json") as file:

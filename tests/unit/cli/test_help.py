@@ -8,6 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import steelyard
 from steelyard.cli import app
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -36,3 +37,9 @@ def test_help_and_version_wait_for_no_library(option: str) -> None:
     )
     shown = subprocess.run([sys.executable, "-c", program, option], capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("module", ["steelyard", "steelyard.cli"])
+def test_python_m_is_the_command(module: str) -> None:
+    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"steelyard {steelyard.__version__}\n"

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -173,7 +174,7 @@ def test_ours_and_the_printed_stand_in_their_own_columns(kept: Path, console: Co
     assert line["equal"] == "no"
     show_committed("000", console=console)
     text = next(each for each in console.export_text().splitlines() if "asks at random" in each and " PE " in each)
-    shown = [cell.strip() for cell in text.strip("│ ").split("│")]
+    shown = re.split(" {2,}", text.strip())
     assert (shown[2], shown[5]) == (f"{ours:.4f}", "0.9876")
 
 

@@ -103,6 +103,17 @@ def test_hours_left_of_what_was_never_run_here_go_by_the_committed_runs(
 def test_a_difference_without_spread_is_told_as_it_is(recipe: Recipe) -> None:
     [line] = [x for x in lines_of(recipe, [Run("tree", k, 0.0, {"error": 27.5}) for k in (0, 1)]) if x.printed]
     assert cells(line)[-2] == "+2.5"
+    noise = [Run("tree", k, 0.0, {"error": 27.5 + 1e-14 * k}) for k in (0, 1)]
+    [line] = [x for x in lines_of(recipe, noise) if x.printed]
+    assert line.std > 0
+    assert cells(line)[-2] == "+2.5"
+
+
+def test_the_printed_stand_in_the_digits_of_the_paper(recipe: Recipe) -> None:
+    [line] = [x for x in lines_of(recipe, [Run("tree", k, 0.0, {"error": 27.5 + k}) for k in (0, 1)]) if x.printed]
+    assert line.printed is not None
+    large = replace(line, printed=replace(line.printed, mean=94563.58, spread=150.54, decimals=3))
+    assert cells(large)[3:5] == ["94563.580", "150.540"]
 
 
 def test_lines_join_ours_with_the_printed(recipe: Recipe, results: Results) -> None:

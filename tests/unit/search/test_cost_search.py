@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
 from steelyard.errors import ClusterLost, InvalidInputError, MissingDependencyError, StateError
-from steelyard.search.plan import POWERS, power_family
+from steelyard.search import study
+from steelyard.search.plan import POWERS, SearchPlan, power_family
 from steelyard.search.study import history, open_storage
 
 
@@ -70,8 +71,8 @@ def test_the_paper_takes_the_mean_of_twenty_normalised_winners(blobs):
     search = searched(blobs, protocol="paper", n_trials=6)
     assert len(search.studies_) == 20
     winners = []
-    for study in search.studies_:
-        costs = np.array(list(max(study.trials, key=lambda t: (t.value, -t.number)).params.values()))
+    for each in search.studies_:
+        costs = np.array(list(max(each.trials, key=lambda t: (t.value, -t.number)).params.values()))
         winners.append(costs / costs.max())
     mean = np.mean(winners, axis=0)
     np.testing.assert_allclose(search.best_costs_.class_costs() / 2, mean / mean.max())
@@ -236,6 +237,50 @@ def test_answers_are_those_of_the_refitted_estimator(blobs):
 def test_time_can_be_the_limit(blobs):
     search = searched(blobs, sampler="random", n_trials=100_000, time_limit=0.05)
     assert 1 <= len(history(search.study_)) < 100_000
+
+
+def test_no_vector_begins_after_the_time_and_those_left_over_wait(monkeypatch):
+    """A batch of 20 vectors once began as a whole, however long each of them took."""
+    plan = SearchPlan("random", ["a", "b"], np.array([9.0, 3.0]), True, 0, 30, 5.0)
+    found = study.open_study(plan, None, None, {})
+    clock, judged = [0.0], []
+
+    def objective(vectors):
+        judged.append(len(vectors))
+        clock[0] += 2.0
+        return np.array([float(vector[0]) for vector in vectors])
+
+    monkeypatch.setattr(study.time, "monotonic", lambda: clock[0])
+    study.run(found, plan, objective, lambda n: None, at_once=2)
+    assert judged == [2, 2, 2]
+    left_over = [trial.params for trial in found.trials if trial.state.name == "FAIL"]
+    assert len(left_over) == 14
+    study.run(found, plan._replace(time_limit=None), objective, lambda n: None)
+    values = [trial.params for trial in found.trials if trial.state.name == "COMPLETE"]
+    assert len(values) == 30
+    assert [params for params in left_over if params not in values] == []
+
+
+def test_the_searches_of_the_paper_share_the_time(blobs, monkeypatch):
+    """Each of the twenty once had all of it."""
+    limits = []
+    run = study.run
+
+    def short(found, plan, objective, advance, at_once):
+        limits.append(plan.time_limit)
+        run(found, plan._replace(n_trials=1, time_limit=None), objective, advance)
+
+    monkeypatch.setattr(study, "run", short)
+    searched(blobs, protocol="paper", time_limit=40.0)
+    assert len(limits) == 20
+    assert 0 < limits[0] <= 2.0
+    assert all(limit <= 40.0 / (20 - number) for number, limit in enumerate(limits))
+
+
+def test_a_measure_that_is_no_number_ends_the_search(blobs):
+    """A trial that is told NaN is never done: the search went on for ever."""
+    with pytest.raises(InvalidInputError, match=r"scoring must give a number for every cost vector .*; got nan"):
+        searched(blobs, scoring=lambda model, X, y: float("nan"), n_trials=5)
 
 
 def test_a_class_of_one_row_is_trained_on_only(blobs):

@@ -40,6 +40,22 @@ def test_intervals_allow_for_shared_rows():
     assert found.difference("plain").value == pytest.approx(0.85 - 2.2 / 3)
 
 
+def test_names_that_are_not_there_are_named():
+    found = NestedEvaluation({"search": np.ones(3), "plain": np.ones(3)}, np.ones(3), [], 0.25)
+    with pytest.raises(InvalidInputError, match="name must be one of search, plain; got 'default'"):
+        found.interval("default")
+    with pytest.raises(InvalidInputError, match="baseline must be one of search, plain; got 'default'"):
+        found.difference("default")
+
+
+def test_what_is_searched_and_what_it_is_compared_with_have_names_of_their_own():
+    model = AdaC2M1Classifier(n_estimators=2)
+    with pytest.raises(InvalidInputError, match="baselines must have other names than the search itself; got 'search'"):
+        nested_evaluate(CostSearchCV(model), *noise(), baselines={"search": model})
+    with pytest.raises(InvalidInputError, match="search must be a CostSearchCV; got AdaC2M1"):
+        nested_evaluate(model, *noise())
+
+
 def test_a_class_that_cannot_be_cut_is_named():
     X, y = noise()
     y = y.copy()

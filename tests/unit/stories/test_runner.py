@@ -58,6 +58,14 @@ def test_picture_and_numbers_are_written(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert kept == {"story": "credit", "quick": True, "found": 1.5, "short": True}
 
 
+def test_a_place_that_cannot_be_used_is_named_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(runner.runpy, "run_path", lambda *a, **k: pytest.fail("it began"))
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(FileExistsError, match="file"):
+        run_story("credit", to=tmp_path / "file")
+
+
 def test_the_command_lists_and_complains_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
