@@ -178,6 +178,22 @@ def test_no_page_scrolls_sideways_or_speaks_to_anyone(browse: Browse, pages: dic
         assert seen["plots"] >= 2
 
 
+def test_everybody_can_read_the_page(visit_pages: Callable[[Any], Any], pages: dict[str, Path]) -> None:
+    for name in ("two", "three"):
+        folder = {"url": f"file://{pages[name].parent}", "visits": []}
+        for width, scheme in ((1200, "light"), (390, "dark")):
+            steps = [
+                ["goto", f"/{name}.html"],
+                ["axe"],
+                ["eval", "[...document.querySelectorAll('details')].map((d) => d.open = true), null"],
+                ["axe"],
+            ]
+            folder["visits"].append({"width": width, "scheme": scheme, "steps": steps})
+        for seen in visit_pages(folder):
+            assert [result for result in seen["results"] if result] == []
+            assert (seen["said"], seen["violations"]) == ([], [])
+
+
 def test_without_script_all_numbers_and_charts_show(browse: Browse, pages: dict[str, Path]) -> None:
     data = embedded(pages["two"])
     (seen,) = browse([{"file": str(pages["two"]), "script": False}])

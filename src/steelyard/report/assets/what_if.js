@@ -225,7 +225,11 @@ function confuse(mine, abstain) {
   const place = byId("live-confusion"), k = data.classes.length;
   const answers = abstain === null ? data.order : [...data.order, k];
   const head = element("tr"), spread = Math.max(Math.abs(mine.total), 1e-9) / 200;
-  head.append(element("th"), ...answers.map((j) => element("th", j < k ? data.classes[j] : "a person")));
+  head.append(element("td"), ...answers.map((j) => {
+    const title = element("th", j < k ? data.classes[j] : "a person");
+    title.scope = "col";
+    return title;
+  }));
   place.tHead.replaceChildren(head);
   place.tBodies[0].replaceChildren(...data.order.map((i) => {
     const line = element("tr"), title = element("th", data.classes[i]);
