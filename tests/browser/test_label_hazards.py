@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
-from service_place import CLOSED, EMPTY, READY, ROW, SAVED, Place, Visits, served
+from service_place import CLOSED, EMPTY, READY, ROW, SAVED, Place, Visits, seen, served
 
 SAID = "document.getElementById('said').innerText"
 WAITING = "document.querySelector('[data-waiting]').dataset.waiting"
 FIRST = "document.querySelector('#fields dd').textContent"
 LABEL = ["goto", "/p/p/label"]
-
-
-@pytest.fixture
-def place(tmp_path: Path, visit_pages: Visits) -> Iterator[Place]:
-    with served(tmp_path, visit_pages) as made:
-        yield made
-
-
-def seen(found: dict[str, Any]) -> list[Any]:
-    """What the visit's looks have found."""
-    return [result for result in found["results"] if result is not None]
 
 
 def test_two_tabs_of_one_person_ask_nothing_twice(place: Place) -> None:
@@ -76,8 +63,9 @@ def test_the_second_half_of_a_double_press_answers_nothing(place: Place) -> None
       for (const detail of [1, 2]) document.querySelector('#answers .positive').dispatchEvent(
         new MouseEvent('click', { bubbles: true, detail }));
     })()"""
-    later = ["eval", "new Promise((done) => setTimeout(done, 300))"]
-    steps = [LABEL, READY, later, ["eval", twice], ["wait", f"{SAVED} == 1"], ["eval", FIRST], later]
+    clock = "(window.at = performance.now() + 1000, performance.now = () => window.at, null)"
+    later = ["eval", "(window.at += 300, null)"]
+    steps = [LABEL, READY, ["eval", clock], ["eval", twice], ["wait", f"{SAVED} == 1"], ["eval", FIRST], later]
     steps += [["click", "#answers .positive"], ["wait", f"{SAVED} == 2"], ["eval", FIRST]]
     assert seen(place.visit(place.annotator, *steps)) == ["1", "2"]
 

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
-from service_place import ROW, Place, Visits, served
+from service_place import ROW, Place, seen
 from service_server import visit
 
 FORM = ["wait", "!document.getElementById('form').hidden"]
 COSTS = "[...document.querySelectorAll('#costs input')].map((one) => Number(one.value))"
 TEXT = "document.getElementById('%s').textContent"
-
-
-@pytest.fixture
-def place(tmp_path: Path, visit_pages: Visits) -> Iterator[Place]:
-    with served(tmp_path, visit_pages) as made:
-        yield made
-
-
-def seen(found: dict[str, Any]) -> list[Any]:
-    """What the visit's looks have found."""
-    return [result for result in found["results"] if result is not None]
 
 
 def file_of(folder: Path, name: str, *lines: str) -> str:

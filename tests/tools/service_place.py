@@ -56,3 +56,8 @@ def served(folder: Path, run: Visits, **changes: Any) -> Iterator[Place]:
     tokens = make_service(folder, settings=settings_of(**ASKING | changes))
     with ThreadedServer(folder) as server:
         yield Place(folder, server, tokens, run)
+
+
+def seen(found: dict[str, Any]) -> list[Any]:
+    """What a visit's looks have found."""
+    return [result for result in found["results"] if result is not None]

@@ -301,7 +301,8 @@ def _paragraph(text: str) -> str:
 def _cell(value: Any) -> str:
     """A value as text: numbers to four digits, and all of those before the point; everything else as it prints."""
     if isinstance(value, (float, np.floating)):
-        return "–" if np.isnan(value) else f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
+        number = float(value)
+        return "–" if np.isnan(number) else f"{number:,.0f}" if 9999.5 <= abs(number) < 1e15 else f"{number:.4g}"
     return html.escape("–" if value is None else str(value))
 
 
