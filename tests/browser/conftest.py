@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,3 +28,11 @@ def browse() -> Browse:
         return found
 
     return run
+
+
+@pytest.fixture
+def place(tmp_path: Path, visit_pages: Callable[[Any], Any]) -> Iterator[Any]:
+    from service_place import served  # the service's libraries may be missing where only reports are looked at
+
+    with served(tmp_path, visit_pages) as made:
+        yield made

@@ -1,5 +1,5 @@
 // Opens pages in Chromium and says what they show. Reads tasks as JSON from standard input, answers with JSON.
-// A task: {file, width, scheme, script, set: {id: value}, style: [selector], pdf}.
+// A task: {file, hash, then: [hash], width, scheme, script, set: {id: value}, style: [selector], pdf}.
 const { chromium } = require("playwright-core");
 
 const SHOWN = ["out-cost", "out-error", "out-total", "out-alarms", "out-threshold", "out-referred", "out-next", "verdict"];
@@ -17,6 +17,7 @@ async function observe(page, task) {
       body: document.body.innerText,
       wide: document.documentElement.scrollWidth,
       hash: location.hash,
+      levers: document.getElementById("what-if") && Math.round(document.getElementById("what-if").getBoundingClientRect().top),
       plots: document.querySelectorAll(".uplot canvas").length,
       drawings: document.querySelectorAll("svg.chart").length,
       images: document.querySelectorAll("img").length,
@@ -43,6 +44,7 @@ async function run(browser, task) {
   page.on("dialog", (d) => { said.push("dialog " + d.message()); d.dismiss(); });
   page.on("request", (r) => { if (!/^(file|data):/.test(r.url())) asked.push(r.url()); });
   await page.goto("file://" + task.file + (task.hash || ""));
+  for (const hash of task.then || []) await page.evaluate((h) => new Promise((done) => { addEventListener("hashchange", done, { once: true }); location.hash = h; }), hash);
   for (const [id, value] of Object.entries(task.set || {})) {
     if (id === "ratio") await page.$eval("#ratio", (e, v) => { e.value = v; e.dispatchEvent(new Event("input", { bubbles: true })); }, value);
     else await page.fill("#" + id, value);

@@ -1,5 +1,6 @@
 // Visits pages of the service in Chromium, step by step. Reads {url, visits} as JSON from standard input and answers
-// with what each visit saw. A visit: {code, width, height, scheme, script, steps}; a step: [name, ...arguments].
+// with what each visit saw. A visit: {code, width, height, scheme, script, steps}; a step: [name, ...arguments], where
+// "tab" goes on in another tab of the same browser, which is opened if it is new.
 const fs = require("fs");
 const { chromium } = require("playwright-core");
 
@@ -46,12 +47,16 @@ async function run(browser, url, visit) {
     window.violations = [];
     document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
   });
-  const page = await context.newPage();
-  const said = [], foreign = [], results = [];
-  page.on("console", (m) => { if (!/status of (4|5)\d\d|ERR_INTERNET_DISCONNECTED/.test(m.text())) said.push(m.text()); });
-  page.on("pageerror", (e) => said.push(String(e.stack || e.message)));
-  page.on("dialog", (d) => { said.push("dialog " + d.message()); d.dismiss(); });
-  page.on("request", (r) => { if (!r.url().startsWith(url + "/") && !r.url().startsWith("data:")) foreign.push(r.url()); });
+  const said = [], foreign = [], results = [], tabs = [];
+  const open = async () => {
+    const opened = await context.newPage();
+    opened.on("console", (m) => { if (!/status of (4|5)\d\d|ERR_INTERNET_DISCONNECTED/.test(m.text())) said.push(m.text()); });
+    opened.on("pageerror", (e) => said.push(String(e.stack || e.message)));
+    opened.on("dialog", (d) => { said.push("dialog " + d.message()); d.dismiss(); });
+    opened.on("request", (r) => { if (!r.url().startsWith(url + "/") && !r.url().startsWith("data:")) foreign.push(r.url()); });
+    return opened;
+  };
+  let page = tabs[0] = await open();
   const violations = [];
   const note = async () => violations.push(...(await page.evaluate(() => window.violations.splice(0)).catch(() => [])));
   if (visit.code) {
@@ -59,8 +64,13 @@ async function run(browser, url, visit) {
     await page.waitForURL(url + "/");
   }
   for (const [name, ...given] of visit.steps) {
-    if (["goto", "reload"].includes(name)) await note();
+    if (["goto", "reload", "tab"].includes(name)) await note();
     try {
+      if (name === "tab") {
+        page = tabs[given[0]] ||= await open();
+        await page.bringToFront();
+        continue;
+      }
       const found = await STEPS[name](page, url, ...given);
       results.push(["eval", "axe"].includes(name) ? found : null);
     } catch (error) {

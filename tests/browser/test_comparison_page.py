@@ -178,6 +178,22 @@ def test_no_page_scrolls_sideways_or_speaks_to_anyone(browse: Browse, pages: dic
         assert seen["plots"] >= 2
 
 
+def test_everybody_can_read_the_page(visit_pages: Callable[[Any], Any], pages: dict[str, Path]) -> None:
+    for name in ("two", "three"):
+        folder = {"url": f"file://{pages[name].parent}", "visits": []}
+        for width, scheme in ((1200, "light"), (390, "dark")):
+            steps = [
+                ["goto", f"/{name}.html"],
+                ["axe"],
+                ["eval", "[...document.querySelectorAll('details')].map((d) => d.open = true), null"],
+                ["axe"],
+            ]
+            folder["visits"].append({"width": width, "scheme": scheme, "steps": steps})
+        for seen in visit_pages(folder):
+            assert [result for result in seen["results"] if result] == []
+            assert (seen["said"], seen["violations"]) == ([], [])
+
+
 def test_without_script_all_numbers_and_charts_show(browse: Browse, pages: dict[str, Path]) -> None:
     data = embedded(pages["two"])
     (seen,) = browse([{"file": str(pages["two"]), "script": False}])
@@ -210,6 +226,35 @@ def test_the_address_keeps_the_prices_and_a_button_returns_to_the_given_ones(
     costlier = [list(row) for row in data["prices"]]
     costlier[data["positive"]][1 - data["positive"]] = 80.0
     assert slid["texts"]["out-cost"] == expected_texts(data, costlier, None, None)["out-cost"]
+
+
+def test_a_forwarded_link_shows_what_its_sender_saw(browse: Browse, pages: dict[str, Path]) -> None:
+    """Its prices are in sight, alone, and what was cut off on the way does not stop the page."""
+    file, data = str(pages["two"]), embedded(pages["two"])
+    cell = f"price-{data['positive']}-{1 - data['positive']}"
+    other = f"price-{1 - data['positive']}-{data['positive']}"
+    plain, sent, second, cut = browse(
+        [
+            {"file": file, "width": 390},
+            {"file": file, "width": 390, "hash": f"#what-if&{cell}=11"},
+            {"file": file, "width": 390, "hash": f"#what-if&{other}=3&capacity=9", "then": [f"#what-if&{cell}=11"]},
+            {"file": file, "width": 390, "hash": f"#what-if&{cell}=11&capacity=%E2%8"},
+        ]
+    )
+    assert plain["levers"] > 300
+    assert abs(sent["levers"]) <= 1
+    assert sent["texts"] == second["texts"] == cut["texts"]
+    assert sent["texts"] != plain["texts"]
+    assert second["hash"] == f"#what-if&{cell}=11"
+    assert (second["said"], cut["said"]) == ([], [])
+
+
+def test_prices_of_millions_stand_in_their_fields_whole(tmp_path: Path, browse: Browse) -> None:
+    page = made(tmp_path / "dear.html", Costs.binary(fn=1234567.25, fp=1, classes=["good", "bad"], positive="bad"))
+    data = embedded(page)
+    (seen,) = browse([{"file": str(page)}])
+    assert seen["texts"]["out-cost"] == expected_texts(data, data["prices"], None, None)["out-cost"]
+    assert 'value="1234567.25"' in page.read_text()
 
 
 def test_print_is_short_and_begins_with_the_decision(browse: Browse, pages: dict[str, Path]) -> None:

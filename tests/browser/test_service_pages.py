@@ -7,7 +7,7 @@ import csv
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +17,8 @@ import pytest
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
 from service_bench import settings_of
-from service_server import ThreadedServer, call, code_for, make_person, make_service, visit
+from service_place import ASKING, CLOSED, CUT, EMPTY, LETTER, LOG_OUT, READY, ROW, SAVED, Place, Visits, served
+from service_server import call, code_for, make_person, visit
 
 from steelyard.client import Client
 from steelyard.service.database.sqlite import SQLiteStore
@@ -26,50 +27,13 @@ from steelyard.service.people.accounts import add_person
 from steelyard.service.writer.clock import Clock
 from steelyard.service.writer.projects import create_project
 
-Visits = Callable[[Any], list[dict[str, Any]]]
 STRINGS: list[str] = json.loads((Path(__file__).parent / "hostile_strings.json").read_text(encoding="utf-8"))
-COLUMNS = {"amount": "number", "merchant": "category", "hour": "number", "message": "text", "note": "shown"}
-LETTER = "\n".join(f"line {i} of a long letter" for i in range(80))
-ROW = {"amount": 249.0, "merchant": "Cardhaus", "hour": 3, "message": "your parcel is held\npay fee", "note": "kept"}
-READY = ["wait", "!document.getElementById('fields').hidden"]
-EMPTY = ["wait", "document.getElementById('empty-said').textContent.startsWith('No question waits')"]
-CLOSED = ["wait", "!document.querySelector('dialog[open]')"]  # the browser closes it a moment after Escape
-SAVED = "document.querySelector('[data-saved]').dataset.saved"
-ASKING = {"columns": COLUMNS, "hash_bits": 8, "query": "AskAll()", "pace": False, "question": "Is this fraud?"}
-LOG_OUT = """fetch('/logout', {method: 'POST', headers:
-  {'X-CSRF-Token': document.querySelector('meta[name=csrf]').content}}).then((answer) => answer.status)"""
-CUT = """window.fetch = ((real) => (url, options) => String(url).endsWith('/answers')
-  ? Promise.reject(new TypeError('cut')) : real(url, options))(fetch)"""
-
-
-class Place:
-    """A server with a project, its owner and an annotator."""
-
-    def __init__(self, folder: Path, server: ThreadedServer, tokens: dict[str, str], run: Visits) -> None:
-        self.folder, self.server, self.tokens, self.run = folder, server, tokens, run
-        self.owner = make_person(folder, "ann", {"_service": "owner"})
-        self.annotator = make_person(folder, "bob", {"p": "annotator"})
-
-    def push(self, *rows: dict[str, Any], project: str = "p", token: str | None = None) -> None:
-        with Client(self.server.url, token or self.tokens["producer"], project) as client:
-            for row in rows:
-                assert client.decide(row)["ask"]
-
-    def visit(self, person: int | None, *steps: list[Any], **more: Any) -> dict[str, Any]:
-        """One visit, without a word on the console, a violated policy or a request to elsewhere."""
-        code = None if person is None else code_for(self.folder, person)
-        (found,) = self.run({"url": self.server.url, "visits": [{"code": code, "steps": steps, **more}]})
-        assert found["said"] == []
-        assert found["foreign"] == []
-        assert found["violations"] == []
-        return found
 
 
 @pytest.fixture
 def place(tmp_path: Path, visit_pages: Visits) -> Iterator[Place]:
-    tokens = make_service(tmp_path, settings=settings_of(**ASKING, guide="Gift cards\n  at night"))
-    with ThreadedServer(tmp_path) as server:
-        yield Place(tmp_path, server, tokens, visit_pages)
+    with served(tmp_path, visit_pages, guide="Gift cards\n  at night") as made:
+        yield made
 
 
 def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
@@ -114,11 +78,9 @@ def test_everybody_can_use_every_page(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_spent_budget_is_said_and_short_rows_have_their_buttons_near(tmp_path: Path, visit_pages: Visits) -> None:
-    tokens = make_service(tmp_path, settings=settings_of(**ASKING | {"budget": 1}))
     gap = """(() => { const low = document.getElementById('fields').getBoundingClientRect().bottom;
       return document.getElementById('answers').getBoundingClientRect().top - low; })()"""
-    with ThreadedServer(tmp_path) as server:
-        place = Place(tmp_path, server, tokens, visit_pages)
+    with served(tmp_path, visit_pages, budget=1) as place:
         place.push(ROW)
         steps = [["goto", "/p/p/label"], READY, ["eval", gap], ["press", "x"]]
         steps += [["wait", "document.getElementById('empty-said').textContent.includes('all labels are spent')"]]
@@ -144,13 +106,12 @@ def test_long_text_scrolls_while_the_buttons_stay_in_sight(place: Place) -> None
 
 def test_many_classes_leave_the_question_whole_and_skip_and_undo_in_sight(tmp_path: Path, visit_pages: Visits) -> None:
     names = [
-        *(f"class {n}" for n in range(9)),
+        *(f"class {n}" for n in range(10)),
         "complaint about a delivery",
         "another department, please forward",
         "none",
     ]
     told = {"classes": names, "positive": None, "costs": None, "update": None, "question": "Which desk?\nOne only."}
-    tokens = make_service(tmp_path, settings=settings_of(**ASKING | told))
     seen = """(() => {
       const question = document.getElementById('question'), low = [...document.querySelectorAll('#skip, #undo')];
       const words = [...document.querySelectorAll('#answers bdi')].map((one) => {
@@ -160,16 +121,16 @@ def test_many_classes_leave_the_question_whole_and_skip_and_undo_in_sight(tmp_pa
         return range.getClientRects().length;
       });
       return { cut: question.scrollHeight - question.clientHeight, pieces: Math.max(...words),
+        ordered: low[0].getBoundingClientRect().x < low[1].getBoundingClientRect().x,
         seen: low.every((one) => one.contains(document.elementFromPoint(one.getBoundingClientRect().x + 9,
           one.getBoundingClientRect().y + 9))) };
     })()"""
-    with ThreadedServer(tmp_path) as server:
-        place = Place(tmp_path, server, tokens, visit_pages)
+    with served(tmp_path, visit_pages, **told) as place:
         place.push(ROW | {"message": LETTER})
         for width, height in ((1200, 700), (390, 844)):
             steps = [["goto", "/p/p/label"], READY, ["eval", seen], ["axe"]]
             found = place.visit(place.annotator, *steps, width=width, height=height)["results"]
-            assert found[-2:] == [{"cut": 0, "pieces": 1, "seen": True}, []], width
+            assert found[-2:] == [{"cut": 0, "pieces": 1, "ordered": True, "seen": True}, []], width
 
 
 def test_the_whole_way_without_a_mouse(place: Place) -> None:

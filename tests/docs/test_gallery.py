@@ -6,6 +6,8 @@ import runpy
 from pathlib import Path
 
 import pytest
+from site_pages.gallery import configuration
+from sphinx_gallery.gen_gallery import DEFAULT_GALLERY_CONF
 
 from steelyard import DataNotFoundError
 from steelyard.stories import STORIES
@@ -38,3 +40,9 @@ def test_every_story_has_its_kept_picture_and_numbers_of_the_whole_form() -> Non
         numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
         assert numbers["story"] == name
         assert numbers["quick"] is False
+
+
+def test_the_gallery_has_no_page_that_fetches_its_scripts_from_elsewhere() -> None:
+    """The list of computation times does; a key that sphinx-gallery does not know would be ignored with a warning."""
+    assert configuration(GALLERY.parent / "docs")["write_computation_times"] is False
+    assert "write_computation_times" in DEFAULT_GALLERY_CONF

@@ -123,10 +123,12 @@ def test_the_band_of_what_is_saved_is_that_of_the_cost_turned_round():
 
 
 def test_the_latest_rows_are_a_glance():
-    assert [_short(cell) for cell in (0.9270981339663527, 1303.0, 12, "a" * 30)] == [
+    assert [_short(cell) for cell in (0.9270981339663527, 1303.0, 12, 20231104.0, -1234567.891, "a" * 30)] == [
         "0.927098",
         "1303",
         "12",
+        "20231104",
+        "-1234568",
         "a" * 23 + "…",
     ]
 

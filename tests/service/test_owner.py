@@ -11,7 +11,7 @@ from service_server import ThreadedServer, make_person, make_service, visit
 
 from steelyard.active import draw
 from steelyard.service.log.events import Decide
-from steelyard.service.pages.owner import moment, why_asked
+from steelyard.service.pages.owner import _three_digits, moment, why_asked
 from steelyard.service.pages.page import static_files
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -62,6 +62,10 @@ def test_owner_page_decision_and_settings(served):
     status, _, reply = owner.send("PATCH", "/v1/p/settings", {"budget": 30}, {"If-Match": "1"})
     assert (status, reply["settings"]["budget"]) == (200, 30)
     assert "budget = 30" in owner.page("/p/p/settings")[2].decode()
+
+
+def test_expected_costs_are_written_out():
+    assert [_three_digits(cost) for cost in (0.44, 1234.5, 0.0, 51234.0)] == ["0.440", "1,230", "0.00", "51,200"]
 
 
 def test_fields_hold_every_digit(folder):

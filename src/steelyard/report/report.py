@@ -229,9 +229,8 @@ class Section:
             for i, row in enumerate(cells)
         )
         title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-        return self._add(
-            f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        )
+        table = f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return self._add(f"<div {_scroll(caption or 'table')}>{table}</div>")
 
     def figure(self, picture: Any, *, caption: str = "", alt: str = "") -> Self:
         """A matplotlib figure, axes or display, PNG bytes, or the text of an SVG file.
@@ -282,12 +281,17 @@ class Section:
             The section.
         """
         if hasattr(value, "_repr_html_"):
-            return self._add(f'<div class="scroll">{value._repr_html_()}</div>')
-        return self._add(f"<pre>{html.escape(str(value))}</pre>")
+            return self._add(f"<div {_scroll(type(value).__name__)}>{value._repr_html_()}</div>")
+        return self._add(f'<pre tabindex="0">{html.escape(str(value))}</pre>')
 
     def _add(self, part: str) -> Self:
         self._parts.append(part)
         return self
+
+
+def _scroll(name: str) -> str:
+    """What may be wider than the page is moved sideways, by keyboard too."""
+    return f'class="scroll" tabindex="0" role="region" aria-label="{html.escape(name)}"'
 
 
 def _paragraph(text: str) -> str:
@@ -295,9 +299,10 @@ def _paragraph(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A value as text: numbers to four digits, everything else as it prints."""
+    """A value as text: numbers to four digits, and all of those before the point; everything else as it prints."""
     if isinstance(value, (float, np.floating)):
-        return "–" if np.isnan(value) else f"{value:.4g}"
+        number = float(value)
+        return "–" if np.isnan(number) else f"{number:,.0f}" if 9999.5 <= abs(number) < 1e15 else f"{number:.4g}"
     return html.escape("–" if value is None else str(value))
 
 

@@ -66,6 +66,16 @@ def test_long_texts_of_a_table_are_broken_and_heads_stand_above_their_cells() ->
     assert '<th scope="col" class="words">why</th><th scope="col">runs</th>' in shown
 
 
+def test_large_numbers_are_written_out_and_wide_things_are_reached_by_keyboard() -> None:
+    section = section_of(sy.Report("R")).table(
+        [{"a": "x", "b": value} for value in (51234.4, -9999.7, 1234.56, 2e17, np.inf)]
+    )
+    page = section.show("text").html("s1")
+    assert re.findall(r"<td>(.*?)</td>", page) == ["51,234", "-10,000", "1235", "2e+17", "inf"]
+    assert page.count('class="scroll" tabindex="0" role="region" aria-label=') == 1
+    assert '<pre tabindex="0">' in page
+
+
 def test_everything_is_escaped() -> None:
     report = sy.Report(EVIL, subtitle=EVIL, footer=EVIL)
     section = report.section(EVIL, EVIL).note(EVIL).numbers({EVIL: EVIL}).show(EVIL)

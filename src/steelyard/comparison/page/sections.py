@@ -111,7 +111,7 @@ def importance_part(of: PageSource, again: Refits) -> dict[str, Any] | None:
         for line in found
     ]
     clear = [line["name"] for line in lines if line["matters"]]
-    said = f"Cost rises most without {clear[0]}." if clear else "No single column matters beyond chance."
+    said = f"Beyond chance, cost rises most without {clear[0]}." if clear else "No single column matters beyond chance."
     folds = len(next(iter(again.rises.values())))
     return {
         "said": said,

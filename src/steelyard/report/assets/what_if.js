@@ -225,7 +225,11 @@ function confuse(mine, abstain) {
   const place = byId("live-confusion"), k = data.classes.length;
   const answers = abstain === null ? data.order : [...data.order, k];
   const head = element("tr"), spread = Math.max(Math.abs(mine.total), 1e-9) / 200;
-  head.append(element("th"), ...answers.map((j) => element("th", j < k ? data.classes[j] : "a person")));
+  head.append(element("td"), ...answers.map((j) => {
+    const title = element("th", j < k ? data.classes[j] : "a person");
+    title.scope = "col";
+    return title;
+  }));
   place.tHead.replaceChildren(head);
   place.tBodies[0].replaceChildren(...data.order.map((i) => {
     const line = element("tr"), title = element("th", data.classes[i]);
@@ -292,12 +296,23 @@ function remember() {
   if (changed.length || location.hash.startsWith("#what-if&")) history.replaceState(null, "", wanted);
 }
 
+// Whether the address holds prices; they then stand in the fields, and nothing else does.
 function recall() {
-  if (!location.hash.startsWith("#what-if&")) return;
+  if (!location.hash.startsWith("#what-if&")) return false;
+  byId("levers").reset();
   for (const part of location.hash.slice(1).split("&").slice(1)) {
-    const [id, value] = part.split("=");
+    const [id, text] = part.split("="), value = decoded(text);
     const field = /^(price-\d+-\d+|abstain|capacity)$/.test(id) ? byId(id) : null;
-    if (field && Number.isFinite(Number(decodeURIComponent(value)))) field.value = decodeURIComponent(value);
+    if (field && Number.isFinite(Number(value))) field.value = value;
+  }
+  return true;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "?"; // cut off on its way: no number
   }
 }
 
@@ -412,13 +427,14 @@ byId("print").hidden = false;
 byId("print").addEventListener("click", () => window.print());
 if (data) {
   for (const id of ["levers", "ranking", "live-confusion"]) byId(id).hidden = false;
-  recall();
+  const sent = recall();
   byId("levers").addEventListener("submit", (event) => event.preventDefault());
   byId("levers").addEventListener("input", (event) => (event.target.id === "ratio" ? moved() : show()));
   byId("levers").addEventListener("reset", () => setTimeout(show, 0));
   byId("levers").addEventListener("keydown", (event) => { if (event.key === "Escape") byId("levers").reset(); });
-  window.addEventListener("hashchange", () => { recall(); show(); });
+  window.addEventListener("hashchange", () => { if (recall()) byId("what-if").scrollIntoView(); show(); });
   show();
+  if (sent) byId("what-if").scrollIntoView(); // the first screen is of the given prices
 }
 let waiting = 0;
 window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 100); });

@@ -200,7 +200,9 @@ def _latest(store: SQLiteStore, project: int, snapshot: Snapshot) -> list[Latest
 
 
 def _short(cell: Any) -> str:
-    text = cell_text(float(f"{cell:.6g}") if isinstance(cell, float) else cell)
+    if isinstance(cell, float):  # six digits, but all of those before the point: dates and numbers of cards have more
+        cell = float(f"{cell:.6g}") if abs(cell) < 1e5 else float(round(cell))
+    text = cell_text(cell)
     return text if len(text) <= 24 else text[:23] + "…"
 
 

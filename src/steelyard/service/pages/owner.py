@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...active import draw
+from ...report.amounts import money
 from ..http.runtime import Runtime
 from ..log.events import (
     Access,
@@ -31,8 +32,7 @@ from ..log.events import (
     unpack,
 )
 from ..log.records import cell_text
-from ..log.settings import FIXED, RELEARNED, ProjectSettings
-from ..numbers.overview import costliest_kind
+from ..log.settings import FIXED, ProjectSettings
 from ..people.access import Grant
 from ..replay.expected import expected_costs
 from ..writer.jobs import RefusedError
@@ -128,14 +128,18 @@ async def decision_page(request: Request) -> Response:
 def _expected(made: Decide, item: int, snapshot: Snapshot) -> str:
     """What the decision was expected to cost, and what the others were."""
     if made.expected is not None:
-        return f"Expected cost {made.expected:.3g}, by the champion."
+        return f"Expected cost {_three_digits(made.expected)}, by the champion."
     costs = expected_costs(snapshot.fits, item, made.score)
     if costs is None:
         return ""
     labels = snapshot.settings.labels
-    return (
-        f"Expected cost {costs[made.answer]:.3g}, against {costs[1 - made.answer]:.3g} for {labels[1 - made.answer]}."
-    )
+    mine, other = (_three_digits(cost) for cost in (costs[made.answer], costs[1 - made.answer]))
+    return f"Expected cost {mine}, against {other} for {labels[1 - made.answer]}."
+
+
+def _three_digits(cost: float) -> str:
+    """A cost in three digits, never as a power of ten."""
+    return money(cost, abs(cost) / 100)
 
 
 def why_asked(made: Decide, settings: ProjectSettings) -> str:
@@ -202,10 +206,8 @@ async def settings_page(request: Request) -> Response:
         seq=snapshot.settings_seq,
         used=snapshot.spent + snapshot.reserved,
         matrix=None if isinstance(settings.costs, dict) else _costs_by_class(settings),
-        costliest=costliest_kind(settings),
         update=settings.update or str(settings.update_rule()),
         fixed=fixed,
-        relearned=RELEARNED,
         changes=_changes(runtime, grant),
     )
 

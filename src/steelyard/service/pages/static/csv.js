@@ -31,6 +31,6 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 // A cell as the kind of its column wants it; what is no number stays a text, and the service says so.
 export function value(cell, kind) {
   if (cell === "") return null;
-  if (kind === "number" && NUMBER.test(cell.trim())) return Number(cell);
+  if (kind === "number" && NUMBER.test(cell.trim()) && Math.abs(Number(cell)) < 1e100) return Number(cell);
   return cell;
 }

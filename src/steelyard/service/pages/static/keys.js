@@ -53,9 +53,9 @@ export class Keys {
     const at = event.target;
     if (at.closest("input, textarea, select, dialog, [contenteditable]")) return null;
     if ([" ", "Enter"].includes(event.key) && at.closest("button, a, summary")) return null; // they press what has the focus
-    if (event.key === "Backspace") return "undo";
     const pressed = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    return Object.keys(this.map).find((action) => this.map[action] === pressed) || null;
+    const mine = Object.keys(this.map).find((action) => this.map[action] === pressed);
+    return mine || (event.key === "Backspace" ? "undo" : null);
   }
 
   // The dialog in which keys are changed.

@@ -1,12 +1,12 @@
 // One question after the other. A press answers and moves on; "saved" is said only after the service's 200.
 import { Keys } from "./keys.js";
-import { Outbox } from "./outbox.js";
+import { Outbox, PATIENCE } from "./outbox.js";
 import { make, Refused, send } from "./session.js";
 
 const $ = (id) => document.getElementById(id);
 const given = JSON.parse($("label").dataset.given);
 const path = `/v1/${given.project}`;
-const FETCH = 20, LOW = 5, LOOK_AGAIN = 4000, RENEW = 45000, FEW = 12, LONG = 80, IDLE = 300000;
+const FETCH = 20, LOW = 5, LOOK_AGAIN = 4000, RENEW = 45000, FEW = 12, LONG = 80, IDLE = 300000, UNREAD = 250;
 const keys = new Keys(given);
 const outbox = new Outbox(given);
 
@@ -48,6 +48,9 @@ function drawItem() {
   $("why").textContent = `Why asked: ${why}. At stake: ${given.stake}.`;
 }
 
+// Whether the service would refuse to take an answer back.
+const tooLate = ({ saved: at }) => at !== undefined && performance.now() - at >= 1000 * given.undo;
+
 const key = (action) => make("kbd", { "aria-hidden": "true" }, keys.label(action));
 
 function drawAnswers() {
@@ -55,25 +58,29 @@ function drawAnswers() {
     const kind = label === given.positive ? "class positive" : "class";
     const was = redo && current && redo.item === current.item && redo.label === label;
     const made = make("button", { type: "button", class: was ? `${kind} was` : kind }, key(`class ${index}`), make("bdi", {}, label));
-    made.addEventListener("click", () => pressed(`class ${index}`));
+    made.addEventListener("click", (event) => pressed(`class ${index}`, event));
     made.disabled = current === null;
     return made;
   });
   const skip = make("button", { type: "button", id: "skip" }, key("skip"), "skip");
   skip.disabled = current === null;
-  skip.addEventListener("click", () => pressed("skip"));
-  const last = history[history.length - 1];
-  const undo = make("button", { type: "button", id: "undo" }, key("undo"));
-  const was = last && `${last.question.item} was ${last.label === null ? "skipped" : last.label}`;
-  if (last) undo.append(make("span", {}, "undo: ", make("bdi", {}, was))); // one piece, which breaks between words
-  else undo.append("undo");
-  undo.disabled = !last;
+  skip.addEventListener("click", (event) => pressed("skip", event));
+  const undo = make("button", { type: "button", id: "undo" });
+  fillUndo(undo);
   undo.addEventListener("click", () => act("undo"));
   const all = [...buttons, skip, undo];
   const focused = [...$("answers").children].indexOf(document.activeElement);
   if (given.positive !== null) all.sort((one, other) => other.classList.contains("positive") - one.classList.contains("positive"));
   $("answers").replaceChildren(...all);
   if (focused >= 0) (all[focused] && !all[focused].disabled ? all[focused] : $("item")).focus({ preventScroll: true });
+}
+
+function fillUndo(button) {
+  const last = history[history.length - 1];
+  button.disabled = !last || tooLate(last);
+  if (button.disabled) return button.replaceChildren(key("undo"), "undo");
+  const was = `${last.question.item} was ${last.label === null ? "skipped" : last.label}`;
+  button.replaceChildren(key("undo"), make("span", {}, "undo: ", make("bdi", {}, was))); // one piece, which breaks between words
 }
 
 function drawCounts() {
@@ -132,7 +139,7 @@ async function fetchQuestions() {
   clearTimeout(timer);
   let reached = true;
   try {
-    const said = await send("POST", `${path}/questions/next`, { count: FETCH });
+    const said = await send("POST", `${path}/questions/next`, { count: FETCH }, {}, PATIENCE);
     if (said) {
       counts = said;
       if (said.question !== given.question || said.guide !== given.guide) settle(said);
@@ -172,7 +179,8 @@ function failed(error) {
 function stop(error) {
   stopped = true;
   const words = { 401: "You are logged out.", 403: "You may not label here any more, or somebody else has logged in.", 404: "This project is not yours to see." };
-  say(`${words[error.status] || error.message} Nothing is lost: ${outbox.waiting.length} answers wait in this browser.`, true);
+  const n = outbox.waiting.length, kept = n ? ` Nothing is lost: ${n} ${n === 1 ? "answer waits" : "answers wait"} in this browser.` : "";
+  say(`${words[error.status] || error.message}${kept}`, true);
   draw();
 }
 
@@ -207,8 +215,13 @@ function forget(item) {
 }
 
 function undo() {
+  if (!history.length || stopped) return;
   const last = history.pop();
-  if (!last || stopped) return;
+  if (tooLate(last)) {
+    history.length = 0; // what came before is older still
+    drawAnswers();
+    return say(`Answer ${last.question.item} was saved too long ago to be undone.`, true);
+  }
   answered.delete(last.question.item);
   if (current) queue.unshift(current);
   redo = { item: last.question.item, label: last.label };
@@ -234,9 +247,10 @@ function show(dialog) {
   dialog.showModal();
 }
 
-// After a press by mouse or thumb the focus goes back to the row, where single keys work.
-function pressed(action) {
-  act(action);
+// After a press by mouse or thumb the focus goes back to the row, where single keys work. The second half of a double
+// one meets a question that nobody can have read.
+function pressed(action, event) {
+  if (event.detail === 0 || performance.now() - began >= UNREAD) act(action);
   if (keys.on) $("item").focus({ preventScroll: true });
 }
 
@@ -260,10 +274,16 @@ outbox.addEventListener("saved", ({ detail: { entry, said } }) => {
   saved += 1;
   if (said.learned) counts = { ...counts, spent: counts.spent + 1, waiting: Math.max(0, counts.waiting - 1) };
   const known = history.find((one) => one.question.item === entry.item);
-  if (known) known.answer = said.answer;
+  if (known) Object.assign(known, { answer: said.answer, saved: performance.now() });
+  fillUndo($("undo"));
   drawCounts();
-  if (said.decision) say(`decided before: ${said.decision}`);
+  if (known && said.decision) say(`decided before: ${said.decision}`);
   drawSaid();
+});
+outbox.addEventListener("elsewhere", ({ detail: { item } }) => {
+  answered.add(item);
+  queue = queue.filter((one) => one.item !== item);
+  if (current && current.item === item) next(), say("Answered in another tab.");
 });
 outbox.addEventListener("retracted", ({ detail: { entry } }) => {
   saved = Math.max(0, saved - 1); // the answer may have been saved before this page was loaded

@@ -5,12 +5,14 @@ import { make, send, wordsOf } from "./session.js";
 const $ = (id) => document.getElementById(id);
 const KINDS = ["number", "category", "text", "url", "shown", "ignored"];
 const SAMPLE = 4_000_000, BATCH = 500, MOST_FILE = 200_000_000;
-let text = "", guessed = [], digest = "", name = "", made = null;
+let text = "", guessed = [], seen = 0, digest = "", name = "", made = null, priced = []; // the classes whose costs are shown
 
 function say(place, words, bad = false) {
   $(place).textContent = words;
   $(place).classList.toggle("bad", bad);
 }
+
+const many = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
 
 // -- the file ----------------------------------------------------------------------------------------------------
 
@@ -26,18 +28,28 @@ async function take(file) {
   try {
     const bytes = await file.arrayBuffer();
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    const other = separator(text);
+    if (other) return say("file-said", `${file.name} has ${other} between its cells. Save it with commas.`, true);
     const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     digest = [...hash.slice(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
     const said = await send("POST", "/v1/projects/guess", sample(text, SAMPLE), { "Content-Type": "text/csv" });
     guessed = said.columns;
+    seen = said.rows;
     name = file.name;
     fill(said);
-    say("file-said", `${file.name}: ${guessed.length} columns, ${said.rows.toLocaleString("en")} rows looked at.`);
+    say("file-said", `${file.name}: ${many(guessed.length, "column")}, ${many(said.rows, "row")} looked at.`);
     $("form").hidden = false;
     $("target").focus();
   } catch (error) {
     say("file-said", error.name === "TypeError" && !error.status ? "The file must be UTF-8 text, and the service within reach." : wordsOf(error), true);
   }
+}
+
+// What stands between the names of a header that has no comma; spreadsheets of some countries write semicolons.
+function separator(raw) {
+  const { value: head } = records(raw).next();
+  if (!head || head.cells.length > 1) return null;
+  return { ";": "semicolons", "\t": "tabs" }[[...head.cells[0]].find((c) => ";\t".includes(c))] || null;
 }
 
 function fill(said) {
@@ -74,23 +86,25 @@ function aim() {
     if (taken && choice.value !== "ignored") choice.dataset.before = choice.value, choice.value = "ignored";
     else if (!taken && choice.dataset.before) choice.value = choice.dataset.before, delete choice.dataset.before;
   }
-  classes();
+  classes(Boolean(column));
 }
 
 // -- classes and costs -------------------------------------------------------------------------------------------
 
 const labels = () => $("classes").value.split("\n").map((one) => one.trim()).filter(Boolean);
 
-function classes() {
-  const all = labels();
+// As many classes as before have been renamed; else, or where they come from another column, costs go by the name.
+function classes(others = false) {
+  const all = labels(), renamed = !others && all.length === priced.length;
   const before = $("positive").value;
   options($("positive"), all.map((one) => [one, one]), all.includes(before) ? before : all[all.length - 1]);
   $("positive-field").hidden = all.length !== 2;
-  const old = costs();
+  const old = costs(), places = all.map((one, i) => (renamed ? i : priced.indexOf(one)));
+  priced = all;
   const head = make("tr", {}, make("td", {}), ...all.map((one) => make("th", { scope: "col", dir: "auto" }, `decided ${one}`)));
   const lines = all.slice(0, 50).map((truth, i) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, `is ${truth}`), ...all.map((said, k) => {
-    const kept = old[i] && Number.isFinite(old[i][k]) ? old[i][k] : Number(i !== k);
-    return make("td", {}, make("input", { type: "number", min: "0", max: "1000000000000", step: "any", required: true, value: kept, "aria-label": `is ${truth}, decided ${said}` }));
+    const kept = (old[places[i]] || [])[places[k]];
+    return make("td", {}, make("input", { type: "number", min: "0", max: "1000000000000", step: "any", required: true, value: kept ?? Number(i !== k), "aria-label": `is ${truth}, decided ${said}` }));
   })));
   $("costs").replaceChildren(make("thead", {}, head), make("tbody", {}, ...lines));
 }
@@ -98,8 +112,10 @@ function classes() {
 const costs = () => [...$("costs").querySelectorAll("tbody tr")].map((line) => [...line.querySelectorAll("input")].map((one) => Number(one.value)));
 
 function pace() {
-  const share = Number($("budget").value) / Number($("expected").value);
-  $("pace").textContent = share > 0 && Number.isFinite(share) ? `About one row in ${Math.max(1, Math.round(1 / share)).toLocaleString("en")} is asked about.` : "";
+  const budget = Number($("budget").value), share = budget / Number($("expected").value), number = (n) => n.toLocaleString("en");
+  $("pace").textContent = share > 0 && Number.isFinite(share) ? `As soon as there are answers to learn from, about one row in ${number(Math.max(1, Math.round(1 / share)))} is asked about.` : "";
+  const early = $("send-rows").checked && 0 < budget && budget < seen;
+  $("at-once").textContent = early ? `Before the first answers every row is asked about: of a file that is sent at once the first ${number(budget)} rows take all labels. To spread them over the file, send it with steelyard service push while people answer.` : "";
 }
 
 // -- making it ---------------------------------------------------------------------------------------------------
@@ -138,16 +154,19 @@ async function create(project, chosen) {
 // Batches under keys of the file's own digest: sent twice, they count once.
 async function push(project, columns) {
   const [head, ...rows] = [...records(text)].map((one) => one.cells);
+  const whole = (cells) => cells.length === head.length;
   const named = $("id").value ? head.indexOf($("id").value) : -1;
   const kept = head.map((one, index) => [one, index]).filter(([one]) => columns[one] !== "ignored");
   let refused = 0, first = "";
   $("sending").hidden = false;
   for (let at = 0; at < rows.length; at += BATCH) {
-    const sent = rows.slice(at, at + BATCH).map((cells) => {
+    const batch = rows.slice(at, at + BATCH);
+    for (const cells of batch) if (!whole(cells)) refused += 1, first ||= `row ${(at + batch.indexOf(cells) + 1).toLocaleString("en")} has ${cells.length} cells, the header ${head.length}`;
+    const sent = batch.filter(whole).map((cells) => {
       const row = Object.fromEntries(kept.map(([one, index]) => [one, value(cells[index] ?? "", columns[one])]));
       return named < 0 ? { row } : { row, id: cells[named] };
     });
-    const said = await retried(() => send("POST", `/v1/${project}/decide/batch`, { rows: sent }, { "Idempotency-Key": `${digest}-${at}` }));
+    const said = sent.length ? await retried(() => send("POST", `/v1/${project}/decide/batch`, { rows: sent }, { "Idempotency-Key": `${digest}-${at}` })) : [];
     for (const one of said) if (one.error) refused += 1, first ||= one.message;
     $("sending").value = Math.min(1, (at + BATCH) / rows.length);
   }
@@ -172,9 +191,10 @@ for (const kind of ["dragleave", "drop"]) addEventListener(kind, (event) => { ev
 addEventListener("drop", (event) => take(event.dataTransfer.files[0]));
 $("target").addEventListener("change", aim);
 $("id").addEventListener("change", aim);
-$("classes").addEventListener("input", classes);
+$("classes").addEventListener("input", () => classes());
 $("budget").addEventListener("input", pace);
 $("expected").addEventListener("input", pace);
+$("send-rows").addEventListener("change", pace);
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   begin();

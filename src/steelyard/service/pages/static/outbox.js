@@ -4,6 +4,7 @@ import { Refused, send } from "./session.js";
 
 const STORE = "entries";
 const LONGEST_WAIT = 30000;
+export const PATIENCE = 20000; // for one answer of the service; it is asked again under the same key
 
 const done = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result);
@@ -19,6 +20,13 @@ export class Outbox extends EventTarget {
     super();
     Object.assign(this, { path: `/v1/${project}`, log, person, waiting: [], trouble: "", failures: 0, numbers: new Map() });
     addEventListener("online", () => this.flush());
+    // Other tabs of the same person, which may send what was pressed here, and must not ask it again.
+    this.others = new BroadcastChannel(`steelyard-outbox ${this.log} ${this.person}`);
+    this.others.addEventListener("message", ({ data: { kind, detail } }) => {
+      if (kind === "saved") this.numbers.set(detail.entry.item, detail.said.answer);
+      if (this.database) this.read();
+      this.say(kind, detail);
+    });
   }
 
   async open() {
@@ -45,6 +53,12 @@ export class Outbox extends EventTarget {
     this.dispatchEvent(new CustomEvent(kind, { detail }));
   }
 
+  // The same in every tab of this person.
+  tell(kind, detail) {
+    this.others.postMessage({ kind, detail });
+    this.say(kind, detail);
+  }
+
   // What is waiting to be answered must not be asked again.
   holds(item) {
     return this.waiting.some((entry) => entry.item === item && entry.kind === "answer");
@@ -60,6 +74,7 @@ export class Outbox extends EventTarget {
   }
 
   answer(item, label, seconds) {
+    this.others.postMessage({ kind: "elsewhere", detail: { item } });
     return this.add({ kind: "answer", item, label, seconds });
   }
 
@@ -142,10 +157,10 @@ export class Outbox extends EventTarget {
     if (entry.kind === "retract") {
       const answer = entry.answer || this.numbers.get(entry.item);
       if (!answer) throw new Refused(409, { message: "the answer it takes back was not saved." });
-      return send("POST", `${this.path}/answers/${answer}/retract`, undefined, key);
+      return send("POST", `${this.path}/answers/${answer}/retract`, undefined, key, PATIENCE);
     }
     const { item, label, seconds } = entry;
-    return send("POST", `${this.path}/answers`, [{ item, label, seconds }], key);
+    return send("POST", `${this.path}/answers`, [{ item, label, seconds }], key, PATIENCE);
   }
 
   // Confirmed: it may go. What takes it back learns the number of the answer in the same step.
@@ -160,7 +175,7 @@ export class Outbox extends EventTarget {
     }
     await done(store.delete(entry.n));
     this.waiting = this.waiting.filter((other) => other.n !== entry.n);
-    this.say(entry.kind === "answer" ? "saved" : "retracted", { entry, said });
+    this.tell(entry.kind === "answer" ? "saved" : "retracted", { entry, said });
   }
 
   // Refused for good: said, then gone, with what waited to take it back or to answer again.
@@ -168,6 +183,7 @@ export class Outbox extends EventTarget {
     const store = this.store();
     const all = await done(store.index("owner").getAll([this.log, this.person]));
     for (const other of all) if (other.item === entry.item && other.n >= entry.n) await done(store.delete(other.n));
+    this.others.postMessage({ kind: "changed", detail: {} });
     this.say("refused", { entry, error });
   }
 }

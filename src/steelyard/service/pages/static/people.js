@@ -38,8 +38,8 @@ listen($("add"), "submit", async () => {
   location.reload();
 }, said);
 listen($("copy"), "click", async () => {
-  await navigator.clipboard.writeText($("link").textContent);
-  said.textContent = "Copied.";
+  const copied = async () => navigator.clipboard.writeText($("link").textContent);
+  said.textContent = await copied().then(() => "Copied.", () => "This browser does not let a page copy; mark the link instead.");
 }, said);
 
 for (const card of document.querySelectorAll("[data-person]")) {

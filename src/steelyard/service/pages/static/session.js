@@ -11,9 +11,11 @@ export class Refused extends Error {
   }
 }
 
-// One request; the parsed answer (null if there is none), or Refused. A failing network is a TypeError, as of fetch.
-export async function send(method, path, body, headers = {}) {
+// One request; the parsed answer (null if there is none), or Refused. A failing network is a TypeError, as of fetch; so
+// many milliseconds (``most``) without an answer are a failure too.
+export async function send(method, path, body, headers = {}, most = 0) {
   const options = { method, headers: { ...headers }, credentials: "same-origin", cache: "no-store", redirect: "error" };
+  if (most && AbortSignal.timeout) options.signal = AbortSignal.timeout(most);
   if (method !== "GET") options.headers["X-CSRF-Token"] = csrf;
   if (body !== undefined) {
     options.headers["Content-Type"] ||= "application/json";
