@@ -248,6 +248,15 @@ def test_pages_have_their_headers_and_files_are_kept(served):
     assert status in (303, 404)
 
 
+@pytest.mark.parametrize("path", ["/login/", "/p/p//", "//evil.example/", "/\\evil.example/"])
+def test_a_slash_too_many_leads_to_a_path_of_this_server(served, path):
+    status, headers, _ = call(served.url, "GET", path, headers={"Accept": "text/html"})
+    assert (status, headers["cache-control"]) == (303, "no-store")
+    assert headers["location"].startswith("/")
+    assert headers["location"][1] not in "/\\"
+    assert not headers["location"].endswith("/")
+
+
 def test_an_owner_adds_people_and_gives_roles(served, folder):
     ann = visit(served, folder, served.owner)
     status, _, made = ann.send("POST", "/v1/people", {"name": "bob"})

@@ -138,6 +138,7 @@ def test_a_database_of_an_earlier_schema_is_brought_up(postgres):
     bench.decide({"x": 1, "y": 2})
     bench.store.connection.execute("DROP TABLE shadow_answer")
     bench.store.connection.execute("DROP TABLE model")
+    bench.store.connection.execute("DROP INDEX event_change")
     bench.store.connection.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
     bench.store.close()
     assert run_verify(url, None, None) == 0

@@ -15,6 +15,8 @@ from service_server import ThreadedServer, call, make_service
 from steelyard.service.api import application
 from steelyard.service.commands.log import run_export
 from steelyard.service.database.decisions import decisions_behind
+from steelyard.service.database.store import CHANGES
+from steelyard.service.log.events import Kind
 from steelyard.service.numbers import overview as overviews
 from steelyard.service.numbers.live import labelled
 from steelyard.service.numbers.overview import overview
@@ -54,6 +56,15 @@ def test_open_questions_are_found_without_a_look_at_those_that_have_ended(traced
     of_questions = [plan for plan in plans if "SEARCH q " in plan and "item=?" not in plan]
     assert len(of_questions) == 4
     assert all("USING INDEX question_open" in plan for plan in of_questions)
+
+
+def test_what_was_changed_is_found_without_a_look_at_all_events(traced):
+    bench, plans = traced
+    found = bench.store.connection.execute(
+        f"SELECT seq, kind {CHANGES} ORDER BY seq DESC LIMIT 50", (bench.project.id,)
+    )
+    assert found.fetchall() == [(1, Kind.BEGIN)]
+    assert plans == ["SEARCH event USING INDEX event_change (project=?)"]
 
 
 def test_labelled_decisions_are_found_without_a_look_at_all_decisions(traced):

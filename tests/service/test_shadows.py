@@ -416,7 +416,9 @@ def test_logs_and_checkpoints_of_an_earlier_version_go_on(folder):
     head["plain"]["questions"] = [values[:-1] for values in head["plain"]["questions"]]
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
     bench.store.save_checkpoint(1, bench.state.seq, NUMERICS, save(arrays))
-    bench.store.connection.execute("DROP TABLE shadow_answer; DROP TABLE model; DROP INDEX event_change; PRAGMA user_version = 2")
+    bench.store.connection.execute(
+        "DROP TABLE shadow_answer; DROP TABLE model; DROP INDEX event_change; PRAGMA user_version = 2"
+    )
     verify_project(bench.store, bench.store.project("p"))  # which writes nothing, so it reads the earlier schema
     bench.store.close()
     bench.store = SQLiteStore(folder)

@@ -122,7 +122,9 @@ class Api:
         hot = ("/decide", "/decide/batch", "/answers")  # which the entrance answers itself
         routes += [Route(r.path, self._wrong_method, methods=["POST"]) for r in ROUTES if r.path.endswith(hot)]
         self._page_refused = refused
-        return Starlette(routes=[*routes, *pages], exception_handlers={HTTPException: self._refused})
+        made = Starlette(routes=[*routes, *pages], exception_handlers={HTTPException: self._refused})
+        made.router.redirect_slashes = False  # it names scheme and host, which behind a proxy are others
+        return made
 
     def _guarded(self, route: RouteInfo, handler: Callable[..., Awaitable[Response]]) -> Any:
         async def endpoint(request: Request) -> Response:

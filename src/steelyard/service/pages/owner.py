@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from ...active import draw
 from ...report.amounts import money
+from ..database.store import CHANGES
 from ..http.runtime import Runtime
 from ..log.events import (
     Access,
@@ -42,7 +43,8 @@ from .page import member, page, page_route, runtime_of
 OWNER = ("owner",)
 READER = ("reader", "owner")
 SHOWN_CHANGES = 50
-_EVENT = "SELECT seq, kind, at, item, actor, body, chain FROM event"
+_COLUMNS = "SELECT seq, kind, at, item, actor, body, chain"
+_EVENT = f"{_COLUMNS} FROM event"
 _SPLIT = 19  # digits of the largest number of an item
 
 
@@ -220,7 +222,7 @@ def _costs_by_class(settings: ProjectSettings) -> list[list[float]]:
 
 def _changes(runtime: Runtime, grant: Grant) -> list[tuple[int, str, str, str]]:
     """Event, when, who, what; the newest first."""
-    sql = f"{_EVENT} WHERE project = ? AND kind IN (1, 2, 10, 11, 12) ORDER BY seq DESC LIMIT ?"
+    sql = f"{_COLUMNS} {CHANGES} ORDER BY seq DESC LIMIT ?"
     found = []
     rows: list[Any] = runtime.store.connection.execute(sql, (grant.project, SHOWN_CHANGES)).fetchall()
     for row in rows:

@@ -161,7 +161,10 @@ def error_page(request: Request, status: int, message: str) -> Response:
 
 
 async def page_refused(request: Request, error: Exception) -> Response:
-    """For an address that is not there, or a method it has not."""
+    """For an address that is not there, or a method it has not; one that ends in a slash leads to that without it."""
+    path = request.url.path
+    if path.endswith("/") and path.strip("/") and request.method in ("GET", "HEAD"):
+        return RedirectResponse(f"/{path.strip('/')}", 303, HEADERS)  # a path alone: a proxy may speak https
     status = 405 if isinstance(error, HTTPException) and error.status_code == 405 else 404
     words = "This address takes another method." if status == 405 else "There is nothing at this address."
     return error_page(request, status, words)
