@@ -74,7 +74,7 @@ def parse_date(cell: Any, *, month_first: bool = False) -> datetime.datetime | N
         return cell.replace(tzinfo=None)
     if isinstance(cell, datetime.date):
         return datetime.datetime(cell.year, cell.month, cell.day)
-    text = str(cell).strip()
+    text = (_level_text(cell) or "").strip()
     if match := _ISO.fullmatch(text):
         year, month, day, hour, minute = (int(part or 0) for part in match.groups())
     elif match := _EUROPEAN.fullmatch(text):

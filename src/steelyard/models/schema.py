@@ -62,6 +62,11 @@ class Columns:
         return coded_encoder(self.numeric, self.nominal, dates=self.dates, sparse=self.sparse, dense=dense)
 
     @property
+    def as_written(self) -> tuple[str, ...]:
+        """Names of the columns whose cells are texts, digits too: 007 and 20241231 are no numbers."""
+        return tuple(name for name in (*self.nominal, *self.dates, *self.texts) if isinstance(name, str))
+
+    @property
     def too_wide_for_trees(self) -> str | None:
         """Why a learner that needs an array of all cells cannot use a sparse matrix; None where it can."""
         if not self.sparse or len(self.numeric) <= MOST_DENSE:
