@@ -29,7 +29,8 @@ from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
 from .explanation import explain_rows, is_linear
-from .rows import as_table, frame_library, known_columns
+from .frames import as_table, frame_library
+from .rows import known_columns
 from .schema import Columns
 from .training import TrainingSummary
 
