@@ -32,7 +32,7 @@ from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate, last_steps_seconds
 from .fold import FoldRunner, InProcess, Judged
-from .given import given_candidates
+from .given import check_portable, given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
 from .page import PageSource, comparison_page
@@ -288,6 +288,8 @@ def compare(
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
     everyone = [*everyone, *given_candidates(estimators, {each.name for each in everyone})]
+    if executor is None and (n_jobs > 1 or isolate):
+        check_portable(estimators)
     data = read_data(X, y, costs, drop=drop, roles=roles, groups=groups, weights=sample_weight, seed=random_state)
     everyone = in_turn(everyone, data)
     n_folds, folds = read_folds(cv, data)

@@ -318,6 +318,36 @@ def test_today_is_named_once(page_with_todays_rule: str) -> None:
     assert board.count("today&#39;s rule") == 1
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said", "heading"),
+    [
+        (0.02, "Keep today's rule: it cost", "Keep today's rule: it is cheaper than logistic regression, C=1."),
+        (0.5, "more than the", "Use logistic regression, C=1."),
+    ],
+)
+def test_a_rule_that_is_better_is_kept(wrong: float, said: str, heading: str) -> None:
+    _, y = loans()
+    rng = np.random.default_rng(1)
+    rule = np.where(rng.random(160) < wrong, np.where(y == "bad", "good", "bad"), y)
+    result = compared(current=rule, candidates=["logistic regression, C=1"])
+    line = next(line for line in result.lines if line.family == "current")
+    assert said in result.recommendation[0]
+    assert line.beats_the_best is (wrong < 0.1)
+    assert not line.tied_with_best
+    html = result._repr_html_()
+    assert f"<h1>{heading}</h1>".replace("'", "&#39;") in html
+    assert ("which is less by more than chance" in html) is (wrong < 0.1)
+
+
+def test_a_rule_that_does_as_well_is_no_model_to_put_in_place_of_the_blend() -> None:
+    blend = compared(candidates=["logistic", "LightGBM, 4 leaves"])
+    assert blend.winner == "blend"
+    rule = blend.predictions.sort_values("row")["decision"].to_numpy()
+    said = compared(candidates=["logistic", "LightGBM, 4 leaves"], current=rule).recommendation
+    assert said[0].endswith("that differs within chance.")
+    assert not any("today's rule alone" in sentence or "best on these data: today's" in sentence for sentence in said)
+
+
 def test_the_learning_curve_has_one_point_a_size_though_folds_differ_by_a_row() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(401, 2))
