@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from loan_model import COSTS, FRAME, MODEL, fitted
+from loan_model import COSTS, FRAME, MODEL, Y, fitted
 from typer.testing import CliRunner
 
 from steelyard import Costs, InvalidInputError, SteelyardError, compare, load_model
 from steelyard.cli import app
 from steelyard.costs.spec import CostSpec
 from steelyard.data.digest import NO_ROWS
+from steelyard.models.notices import Notices
 from steelyard.models.outputs import output_format, row_writer
 from steelyard.models.prediction import PredictOptions, run_predict
 
@@ -303,10 +305,22 @@ def test_dates_and_texts_of_digits_are_read_as_they_are_written(place: Path, for
     {"csv": frame.to_csv, "jsonl": frame.to_json, "parquet": frame.to_parquet}[form](
         new, **({"orient": "records", "lines": True} if form == "jsonl" else {"index": False})
     )
-    found = predict(new, model="dated.steelyard")
+    found = predict(new, model="dated.steelyard", explain=1)
+    assert found["reasons"].str.startswith("when ").mean() > 0.9
     assert found["decision"].tolist() == model.predict(frame).tolist()
     assert found["decision"].tolist() == model.predict(frame.astype(float)).tolist()  # as a missing cell makes it
     assert (found["decision"] == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_dates_that_cannot_be_read_are_counted(place: Path, library: Any) -> None:
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(60)]
+    frame = pd.DataFrame({"when": days, "x": np.arange(60) % 7})
+    model = compare(frame, Y[:60], costs=COSTS, candidates="logistic regression, C=1", cv=2).model()
+    notices = Notices(model)
+    notices.look(library({"when": ["March 3, 2024", "03.04.2024", None, "soon"], "x": [1, 2, 3, 4]}))
+    assert notices.as_dict() == {"imputed": {"when": 1}, "out of range": {}, "unseen": {}, "unread": {"when": 2}}
+    assert "column 'when': 2 of 4 rows that are no dates, and count as missing" in notices.lines()
 
 
 def test_a_missing_category_is_a_missing_column(place: Path) -> None:
