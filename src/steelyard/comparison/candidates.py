@@ -48,7 +48,7 @@ class Candidate:
     kind: Kind
     params: dict[str, Any] = field(default_factory=dict)
     weighted: bool = False
-    asked: bool = False  # for by the user: it is tried however few of the portfolio are
+    requested: bool = False  # by the user: it is tried however few of the portfolio are
 
     @property
     def family(self) -> str:

@@ -99,5 +99,5 @@ def given_candidates(estimators: Mapping[str, Any] | None, known: Collection[str
         priced = "costs" in inspect.signature(estimator.fit).parameters
         savable = is_known(type(estimator))
         kind = Kind(_Fit(estimator), "scaled", savable=savable, takes_weights=weighs, sees_costs=priced)
-        found.append(Candidate(name, kind, {"estimator": repr(estimator)}, asked=True))
+        found.append(Candidate(name, kind, {"estimator": repr(estimator)}, requested=True))
     return found

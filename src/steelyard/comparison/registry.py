@@ -63,17 +63,17 @@ def candidates(wanted: Sequence[str] | str | None = None) -> list[Candidate]:
     for kind in KINDS:
         named.setdefault(kind, [c for c in [*core, *extra] if c.kind is KINDS[kind]])
     chosen = core if all(name.startswith("+") for name in wanted) else []
-    asked: set[str] = set()
+    requested: set[str] = set()
     for name in wanted:
         found = named.get(name.removeprefix("+").lower())
         if not found:
             raise invalid("candidates", f"be among {'; '.join(sorted(named))}", name)
         chosen = [*chosen, *(c for c in found if c not in chosen)]
-        asked |= {c.name for c in found}
+        requested |= {c.name for c in found}
     for each in chosen:
         if each.kind.requires is not None and not _installed(each.kind):
             require(each.kind.requires, why=f"the candidate {each.name}")
-    return [replace(each, asked=each.name in asked) for each in chosen]
+    return [replace(each, requested=each.name in requested) for each in chosen]
 
 
 def in_turn(everyone: Sequence[Candidate], data: ComparisonData) -> list[Candidate]:
