@@ -85,14 +85,14 @@ def significant(value: float, digits: int | None = None) -> str:
     Parameters
     ----------
     value : float
-        The number.
+        Any number; what is not finite is a dash.
     digits : int or None
         That count, from the first that is not zero; None for as few as tell it from any other number.
 
     Returns
     -------
     str
-        The number as text.
+        Its digits, without commas.
 
     Examples
     --------
