@@ -32,7 +32,7 @@ from .data import ComparisonData, read_data, read_folds
 from .data_checks import data_warnings, leaking_columns
 from .evaluation import CandidateRun, Evaluation, Work, blend_runs, evaluate, last_steps_seconds
 from .fold import FoldRunner, InProcess, Judged
-from .given import given_candidates
+from .given import check_portable, given_candidates
 from .leaderboard import LeaderboardRow, leaderboard
 from .output import comparison_json, question_of
 from .page import PageSource, comparison_page
@@ -193,7 +193,7 @@ def compare(
     costs: Any = None,
     effort: str | int | None = None,
     time_limit: float | None = None,
-    candidates: Sequence[str] | None = None,
+    candidates: Sequence[str] | str | None = None,
     estimators: Mapping[str, Any] | None = None,
     blend: bool = True,
     promise_rows: int | None = None,
@@ -204,7 +204,7 @@ def compare(
     n_jobs: int = 1,
     executor: Executor | None = None,
     random_state: int = 0,
-    drop: Sequence[Any] = (),
+    drop: Sequence[Any] | str = (),
     roles: dict[Any, str] | None = None,
     segments: Mapping[str, Any] | Sequence[str] | None = None,
     current: Any = None,
@@ -221,13 +221,13 @@ def compare(
 
     Parameters
     ----------
-    X : array, CSR matrix, pandas or polars frame
+    X : array, CSR matrix, pandas, polars or pyarrow frame, or list of rows
         Rows.
     effort : {"quick", "normal", "thorough"} or a number of work units (one setting, one fold)
         By default "normal", or with a ``time_limit`` as much as it allows.
     time_limit : float or None
         Ceiling in seconds of CPU time of all workers; the evaluation is cut between units.
-    candidates : sequence of str or None
+    candidates : sequence of str, str or None
         Names of the candidates to try; "+catboost" and "+xgboost" join the others when installed.
     estimators : dict or None
         {name: classifier of yours}, candidates like the others: a copy is fitted on rows that are imputed, scaled and
@@ -254,7 +254,7 @@ def compare(
         worker's unit is run again, and the result is the same.
     random_state : int
         Seed of folds and learners.
-    drop : sequence
+    drop : sequence or str
         Columns to leave out.
     roles : dict or None
         {column: "category", "date" or "text"}, where the reader should not decide.
@@ -284,12 +284,13 @@ def compare(
         check_number("time_limit", time_limit, above=0)
     check_count("n_jobs", n_jobs)
     check_number("confidence", confidence, above=0, below=1)
+    random_state = check_count("random_state", random_state, at_least=0)
     plan = read_effort(("normal" if time_limit is None else "thorough") if effort is None else effort)
     everyone = registered(candidates)
     everyone = [*everyone, *given_candidates(estimators, {each.name for each in everyone})]
-    data = read_data(
-        X, y, costs, drop=tuple(drop), roles=roles, groups=groups, weights=sample_weight, seed=random_state
-    )
+    if executor is None and (n_jobs > 1 or isolate):
+        check_portable(estimators)
+    data = read_data(X, y, costs, drop=drop, roles=roles, groups=groups, weights=sample_weight, seed=random_state)
     everyone = in_turn(everyone, data)
     n_folds, folds = read_folds(cv, data)
     if folds is not None:

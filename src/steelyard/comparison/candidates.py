@@ -48,6 +48,7 @@ class Candidate:
     kind: Kind
     params: dict[str, Any] = field(default_factory=dict)
     weighted: bool = False
+    requested: bool = False  # by the user: it is tried however few of the portfolio are
 
     @property
     def family(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..costs import Costs, ExampleCosts, as_costs
 from ..models.cells import as_levels
-from ..models.schema import Columns, by_name, read_columns
+from ..models.frames import as_table
+from ..models.schema import Columns, read_columns
 from ..validation.arrays import check_labels, len_rows, take_rows
 from ..validation.values import check_count, invalid
 
@@ -160,14 +162,14 @@ def read_data(
     y: Any,
     costs: Any,
     *,
-    drop: tuple[Any, ...] = (),
+    drop: Sequence[Any] | str = (),
     roles: dict[Any, str] | None = None,
     groups: Any = None,
     weights: Any = None,
     seed: int = 0,
 ) -> ComparisonData:
     """Check what the user gave and encode labels and groups; what cannot be compared is an error of one sentence."""
-    X, labels = by_name(X), np.asarray(y)
+    X, labels = as_table(X), np.asarray(y)
     if len_rows(X) != len(labels):
         raise invalid("y", f"have {len_rows(X)} labels like the rows of X", f"{len(labels)} labels")
     if len(labels) == 0:
@@ -195,7 +197,8 @@ def read_data(
             f"{len(classes)} different values",
             "Group them first.",
         )
-    bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=drop, roles=roles)
+    unused = (drop,) if isinstance(drop, str) else tuple(drop)
+    bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=unused, roles=roles)
     abstain = None if bound.abstain is None else (float(np.mean(bound.abstain)), bound.abstain_label)
     bound = replace(bound, abstain=None)
     X = _used_columns(X, columns)

@@ -278,8 +278,9 @@ def evaluate(
     data: ComparisonData, everyone: Sequence[Candidate], work: Work, judged: Folds, plan: Effort
 ) -> Evaluation:
     """Run the plan and gather what came of it; Ctrl-C keeps what is done."""
-    able = [c for c in everyone if c.unable(data) is None][: plan.settings]
-    work.everyone = list(able)
+    able = [c for c in everyone if c.unable(data) is None]
+    few = [c for c in able if not c.requested][: plan.settings]
+    work.everyone = [c for c in able if c.requested or c in few]
     interrupted = False
     try:
         _run_plan(data, work, judged, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from ..models.kinds import is_known
 from ..validation.values import invalid
 from .candidates import Candidate, Kind, TrainingRows
 
-__all__ = ["given_candidates"]
+__all__ = ["check_portable", "given_candidates"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,18 @@ def weight_argument(estimator: Any) -> str | None:
         inner = weight_argument(estimator[-1])
         return None if inner is None else f"{estimator.steps[-1][0]}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def check_portable(estimators: Mapping[str, Any] | None) -> None:
+    """Estimators that other processes can be given: a class of a notebook or script is known there alone."""
+    for name, estimator in (estimators or {}).items():
+        hint = "Move what it needs into a module that can be imported, or use n_jobs=1 without isolate."
+        try:
+            content = pickle.dumps(estimator)
+        except Exception as error:  # other people's objects may raise anything at all
+            raise invalid(f"estimator {name!r}", "go to other processes", str(error), hint) from error
+        if b"__main__" in content:
+            raise invalid(f"estimator {name!r}", "go to other processes", "something of __main__", hint)
 
 
 def _with_scores(model: Any, rows: TrainingRows, given: dict[str, Any]) -> tuple[Any, int | None]:
@@ -86,5 +99,5 @@ def given_candidates(estimators: Mapping[str, Any] | None, known: Collection[str
         priced = "costs" in inspect.signature(estimator.fit).parameters
         savable = is_known(type(estimator))
         kind = Kind(_Fit(estimator), "scaled", savable=savable, takes_weights=weighs, sees_costs=priced)
-        found.append(Candidate(name, kind, {"estimator": repr(estimator)}))
+        found.append(Candidate(name, kind, {"estimator": repr(estimator)}, requested=True))
     return found

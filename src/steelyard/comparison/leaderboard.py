@@ -41,11 +41,12 @@ class LeaderboardRow:
     p_value: float | None  # one-tailed, of "not cheaper" for the winner against this one; None for the winner
     weight: float | None  # in the blend
     stopped: str | None = None
+    beats_the_best: bool = False  # today's rule, cheaper than the winner by more than chance
 
     @property
     def tied_with_best(self) -> bool:
-        """Whether chance alone could put it behind the winner."""
-        return self.p_value is None or self.p_value > SAME
+        """Whether chance alone could put it behind the winner; today's rule, which is never named, also before it."""
+        return self.p_value is None or (self.p_value > SAME and not self.beats_the_best)
 
 
 def leaderboard(evaluation: Evaluation, runs: Sequence[CandidateRun], winner: CandidateRun) -> list[LeaderboardRow]:
@@ -86,6 +87,7 @@ def _row(data: ComparisonData, run: CandidateRun, winner: CandidateRun, weight: 
         rows=run.rows,
         p_value=None if run is winner else lead_by_chance(run, winner),
         weight=weight,
+        beats_the_best=run.family == "current" and lead_by_chance(winner, run) <= SAME,
     )
 
 

@@ -12,10 +12,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..report.amounts import significant
 from ..validation.text import printable
 from .evaluation import Work
 from .leaderboard import LeaderboardRow
 from .schedule import Unit
+
+_WIDTH = 80  # of a terminal
+_SHORTEST_NAME, _LONGEST_NAME = 12, 36
+_DIGITS, _DIGITS_OF_ENDS = 4, 3
 
 
 class ProgressBar:
@@ -40,7 +45,8 @@ class ProgressBar:
         if self._progress is None:
             return
         name, best = work.everyone[unit.candidate].name, work.best_cost
-        shown = f"{name:34.34s} {'' if best is None else f'best cost {best:.4g}':18.18s} {work.cpu_used:6.1f} s CPU"
+        cost = "" if best is None else f"best cost {significant(best, _DIGITS)}"
+        shown = f"{name:34.34s} {cost:18.18s} {work.cpu_used:6.1f} s CPU"
         self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
 
 
@@ -55,24 +61,29 @@ def leaderboard_table(lines: list[LeaderboardRow], currency: str | None = None) 
     unit = "" if currency is None else f" in {escape(printable(currency))}"
     title = f"Mean cost per example{unit}, out of fold; * not distinguishable from the best"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("candidate", no_wrap=True, max_width=36)
-    heads = ["cost", "95% interval", "saved", "sens", "spec"] if two else ["cost", "95% interval", "saved", "G-mean"]
-    for head in [*heads, "fit s"]:
-        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
-    for line in lines:
-        table.add_row(*_cells(line, lines[0], two), style="dim" if line.stopped is not None else None)
+    heads = ["cost", "95% interval", "saved", *(("sens", "spec") if two else ("G-mean",)), "fit s"]
+    rows = [_cells(line, two) for line in lines]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    widths[0] += 1  # for the mark
+    left = _WIDTH - sum(widths) - len(widths)  # names are cut before numbers are
+    table.add_column("candidate", no_wrap=True, max_width=max(_SHORTEST_NAME, min(_LONGEST_NAME, left)))
+    for head, width in zip(heads, widths, strict=True):
+        table.add_column(head, justify="right", no_wrap=True, min_width=width)
+    for line, row in zip(lines, rows, strict=True):
+        name = escape(printable(line.name))
+        shown = f"[bold]{name}[/]" if line is lines[0] else name
+        mark = "*" if line.tied_with_best and line is not lines[0] else " "
+        table.add_row(shown, row[0] + mark, *row[1:], style="dim" if line.stopped is not None else None)
     return table
 
 
-def _cells(line: LeaderboardRow, best: LeaderboardRow, two: bool) -> list[str]:
-    mark = "*" if line.tied_with_best and line is not best else " "
-    name = escape(printable(line.name))
-    name = f"[bold]{name}[/]" if line is best else name
+def _cells(line: LeaderboardRow, two: bool) -> list[str]:
+    """The numbers of a line."""
     cost = line.mean_cost
+    low, high = (significant(v, _DIGITS_OF_ENDS) for v in (cost.low, cost.high))
     cells = [
-        name,
-        f"{cost.value:.4g}{mark}",
-        f"{cost.low:.3g}{'-' if cost.low >= 0 else ' to '}{cost.high:.3g}",
+        significant(cost.value, _DIGITS),
+        f"{low}{'-' if cost.low >= 0 else ' to '}{high}",
         _percent(line.savings.value),
     ]
     shown = (line.sensitivity, line.specificity) if two else (line.g_mean,)

@@ -29,7 +29,12 @@ def recommend(
     def amount(value: float) -> str:
         return costs.format(float(f"{value:.4g}"))
 
-    said = [_what_to_use(best, lines, winner, amount), _what_it_costs(best, lines, promised, amount)]
+    rule = next((line for line in lines if line.family == "current"), None)
+    said = _beside_today(best, rule, _fewest(evaluation.data), amount)
+    to_use = _what_to_use(best, lines, winner, amount)
+    if rule is not None and rule.beats_the_best:
+        to_use = f"Of the candidates: {to_use[0].lower()}{to_use[1:]}"
+    said += [to_use, _what_it_costs(best, lines, promised, amount)]
     said += _abstaining(best, evaluation.problem, amount)
     said += _rare_classes(evaluation.problem, rare)
     said += _how_sure(best, lines, len(winner.members), size, amount, fewest=_fewest(evaluation.data))
@@ -37,10 +42,24 @@ def recommend(
     return said
 
 
+def _beside_today(best: LeaderboardRow, rule: LeaderboardRow | None, fewest: int, amount: Amount) -> list[str]:
+    """Whether to keep what is done today, before all that would change it."""
+    if rule is None:
+        return []
+    ours, theirs = f"{amount(best.mean_cost.value)} of {best.name}", amount(rule.mean_cost.value)
+    if fewest < RARE:
+        return [f"Today's rule cost {theirs}, against the {ours}; {fewest} rows of a class are too few to say more."]
+    if rule.beats_the_best:
+        return [f"Keep today's rule: it cost {theirs}, less than the {ours} by more than chance."]
+    if rule.tied_with_best:
+        return [f"Today's rule cost {theirs}, against the {ours}; that differs within chance."]
+    return [f"Today's rule cost {theirs}, more than the {ours} by more than chance."]
+
+
 def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: CandidateRun, amount: Amount) -> str:
     if best.family == "constant":
         label = best.name.removeprefix("always ")
-        if all(line.family == "constant" for line in lines):
+        if all(line.family in ("constant", "current") for line in lines):
             return f"Answer {label!r} whatever the example looks like: no candidate has finished."
         return f"Answer {label!r} whatever the example looks like: at these costs no candidate was cheaper."
     constant = next((s for s in lines if s.family == "constant" and s.tied_with_best), None)
@@ -54,7 +73,7 @@ def _what_to_use(best: LeaderboardRow, lines: Sequence[LeaderboardRow], winner: 
         shown = "; ".join(f"{weight:.0%} {run.name}" for run, weight in parts[:4])
         more = f"; and {len(parts) - 4} more" if len(parts) > 4 else ""
         return f"Use the blend: a weighted mean of the probabilities of {len(parts)} candidates ({shown}{more})."
-    singles = [s for s in lines if s.family not in ("constant", "blend")]
+    singles = [s for s in lines if s.family not in ("constant", "blend", "current")]
     cheapest = min(singles, key=lambda s: (s.mean_cost.value, s.name))
     if cheapest.mean_cost.value < best.mean_cost.value:
         return (
@@ -120,7 +139,7 @@ def _how_sure(
     *,
     fewest: int = RARE,
 ) -> list[str]:
-    alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend")]
+    alike = [s for s in lines[1:] if s.tied_with_best and s.family not in ("constant", "blend", "current")]
     if best.family == "constant" or len(lines) == 1:
         return []
     said = _beside_the_blend(best, alike, members, size, amount) + _instead_of_the_blend(best, lines, amount)

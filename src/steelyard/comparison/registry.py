@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -46,14 +47,15 @@ def _installed(kind: Kind) -> bool:
     return kind.requires is None or importlib.util.find_spec(kind.requires) is not None
 
 
-def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
+def candidates(wanted: Sequence[str] | str | None = None) -> list[Candidate]:
     """The portfolio, or those asked for.
 
     Parameters
     ----------
-    wanted : names, optional
+    wanted : name or names, optional
         Names of candidates or of kinds; ``+catboost`` and ``+xgboost`` join the portfolio when installed.
     """
+    wanted = [wanted] if isinstance(wanted, str) else wanted
     core, extra = portfolio(), [_candidate(setting) for setting in _portfolio()["optional"]]
     if not wanted:
         return core
@@ -61,15 +63,17 @@ def candidates(wanted: Sequence[str] | None = None) -> list[Candidate]:
     for kind in KINDS:
         named.setdefault(kind, [c for c in [*core, *extra] if c.kind is KINDS[kind]])
     chosen = core if all(name.startswith("+") for name in wanted) else []
+    requested: set[str] = set()
     for name in wanted:
         found = named.get(name.removeprefix("+").lower())
         if not found:
             raise invalid("candidates", f"be among {'; '.join(sorted(named))}", name)
         chosen = [*chosen, *(c for c in found if c not in chosen)]
+        requested |= {c.name for c in found}
     for each in chosen:
         if each.kind.requires is not None and not _installed(each.kind):
             require(each.kind.requires, why=f"the candidate {each.name}")
-    return chosen
+    return [replace(each, requested=each.name in requested) for each in chosen]
 
 
 def in_turn(everyone: Sequence[Candidate], data: ComparisonData) -> list[Candidate]:

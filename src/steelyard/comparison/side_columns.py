@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs._reading import as_text
+from ..validation.arrays import is_missing
 from ..validation.values import invalid
 from .data import ComparisonData
 
@@ -40,11 +41,13 @@ def _column(X: Any, name: str) -> Any:
 
 
 def _cells(values: Any) -> NDArray[Any]:
-    """Numbers as numbers, anything else as it is."""
-    cells = list(values)
+    """Numbers as numbers, anything else as it is; a missing cell of any kind is NaN or None."""
+    cells = [None if is_missing(cell) else cell for cell in values]
     if all(cell is None or isinstance(cell, (int, float, np.number)) for cell in cells):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    return np.array(cells, dtype=object)
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found
 
 
 def read_current(current: Any, data: ComparisonData) -> NDArray[np.intp] | None:

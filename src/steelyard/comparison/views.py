@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from ..models.frames import frame_library
 from ..models.model import Model
-from ..models.rows import frame_library, known_columns
+from ..models.rows import known_columns
 from ..report.amounts import interval_error, money
 from ..validation.values import invalid, require
 from .card import model_card

@@ -421,7 +421,10 @@ class Costs(CostsConstructors):
     def __repr__(self) -> str:
         assert self.matrix is not None
         names = self._names()
-        lines = [f"{name}: {', '.join(f'{v:g}' for v in row)}" for name, row in zip(names, self.matrix, strict=True)]
+        lines = [
+            f"{name}: {', '.join(map(format_amount, row.tolist()))}"
+            for name, row in zip(names, self.matrix, strict=True)
+        ]
         return f"Costs(C[true, predicted] over {', '.join(names)}; " + "; ".join(lines) + self._extras() + ")"
 
     def _repr_html_(self) -> str:

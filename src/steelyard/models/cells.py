@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from ..validation.arrays import is_missing
+
 __all__ = ["DATE_PARTS", "DateParts", "TargetMeans", "TextWords", "as_levels", "parse_date"]
 
 Floats = NDArray[np.float64]
@@ -37,11 +39,7 @@ def columns_of(X: Any) -> list[list[Any]]:
         found = [frame[name].to_list() for name in frame.columns]
     else:
         found = np.asarray(X, dtype=object).T.tolist()
-    return [[None if _is_missing(cell) else cell for cell in column] for column in found]
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or bool(cell != cell)  # NaN and NaT differ from themselves
+    return [[None if is_missing(cell) else cell for cell in column] for column in found]
 
 
 def as_levels(column: Any) -> Any:
@@ -60,7 +58,7 @@ def as_levels(column: Any) -> Any:
 
 
 def _level_text(cell: Any) -> str | None:
-    if _is_missing(cell):
+    if is_missing(cell):
         return None
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else str(cell)
 
@@ -74,7 +72,7 @@ def parse_date(cell: Any, *, month_first: bool = False) -> datetime.datetime | N
         return cell.replace(tzinfo=None)
     if isinstance(cell, datetime.date):
         return datetime.datetime(cell.year, cell.month, cell.day)
-    text = str(cell).strip()
+    text = (_level_text(cell) or "").strip()
     if match := _ISO.fullmatch(text):
         year, month, day, hour, minute = (int(part or 0) for part in match.groups())
     elif match := _EUROPEAN.fullmatch(text):

@@ -91,14 +91,19 @@ def is_linear(estimator: Any) -> bool:
 
 
 def _usual(columns: Columns, training: TrainingSummary) -> list[tuple[Any, Any]]:
+    """Columns with their usual cells; of dates, texts and levels too many to count a missing one is."""
     numbers = list(zip(columns.numeric, training.medians.tolist(), strict=True))
     levels = zip(columns.nominal, training.levels, strict=False)
-    return numbers + [(name, seen[0]) for name, seen in levels if seen]
+    usual = [(name, seen[0] if seen else None) for name, seen in levels]
+    return [*numbers, *usual, *((name, None) for name in (*columns.dates, *columns.texts))]
 
 
 def _with(rows: Any, name: Any, value: Any) -> Any:
     frame = nw.from_native(rows, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
+        if value is None:
+            gone = nw.new_series(name, [None] * len(frame), nw.String, backend=frame.implementation)
+            return frame.with_columns(gone).to_native()
         return frame.with_columns(nw.lit(value).alias(name)).to_native()
     changed = rows.copy()
     changed[:, name] = value

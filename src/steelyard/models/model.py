@@ -29,7 +29,8 @@ from ..validation.types import Floats
 from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
 from .explanation import explain_rows, is_linear
-from .rows import as_table, frame_library, known_columns
+from .frames import as_table, frame_library
+from .rows import known_columns
 from .schema import Columns
 from .training import TrainingSummary
 
@@ -301,7 +302,8 @@ class Model:
     def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.
 
-        Each column in turn is set to its usual value in training (the median, or the most frequent level); ``change``
+        Each column in turn is set to its usual value in training (the median, or the most frequent level; a date or
+        text is left out, its ``usual`` being None); ``change``
         is the probability of the positive class, or of the likeliest one of many, less what it then is, and
         ``log_odds`` the same of its log-odds. For a linear model of two classes these add up to the whole distance
         from a usual row and ``method`` is "exact"; else it is "one column at a time", and effects of columns together

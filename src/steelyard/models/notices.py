@@ -11,18 +11,26 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .cells import as_levels
+from ..validation.arrays import is_missing
+from .cells import as_levels, parse_date
 from .model import Model
 from .rows import as_number
 
+_SAID = {
+    "imputed": "missing",
+    "out of range": "outside the range of training",
+    "unseen": "never seen in training",
+    "unread": "that are no dates, and count as missing",
+}
+
 
 class Notices:
-    """Missing cells, numbers outside the range of training and texts never seen in training, per column."""
+    """Missing cells, what is no date, numbers outside the range of training and texts never seen there, per column."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.rows = 0
-        self.counts: dict[str, Counter[str]] = {kind: Counter() for kind in ("imputed", "out of range", "unseen")}
+        self.counts: dict[str, Counter[str]] = {kind: Counter() for kind in _SAID}
 
     def look(self, table: Any) -> None:
         """Count what one chunk of rows has."""
@@ -38,6 +46,12 @@ class Notices:
             with np.errstate(invalid="ignore"):
                 outside = (values < training.lows[j]) | (values > training.highs[j])
             self.counts["out of range"][name] += int(outside.sum())
+        for name in columns.dates:
+            cells = frame[name].to_list()
+            missing = [is_missing(cell) for cell in cells]
+            self.counts["imputed"][name] += sum(missing)
+            strange = (cell for cell, gone in zip(cells, missing, strict=True) if not gone and parse_date(cell) is None)
+            self.counts["unread"][name] += sum(1 for _ in strange)
         for name, seen in zip(columns.nominal, training.levels, strict=False):
             if seen is not None:
                 known = set(seen)
@@ -46,13 +60,8 @@ class Notices:
 
     def lines(self) -> list[str]:
         """One sentence for each column that has something."""
-        said = {
-            "imputed": "missing",
-            "out of range": "outside the range of training",
-            "unseen": "never seen in training",
-        }
         return [
-            f"column {name!r}: {count:,} of {self.rows:,} rows {said[kind]}"
+            f"column {name!r}: {count:,} of {self.rows:,} rows {_SAID[kind]}"
             for kind, found in self.counts.items()
             for name, count in found.items()
             if count

@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -29,6 +30,20 @@ SUFFIXES = {
 
 
 _LONGEST_HEAD = 1 << 16  # bytes of a first line that are looked at
+DECISION, EXPECTED, REASONS = "decision", "expected_cost", "reasons"  # columns that are written for every row
+
+
+def proba_names(labels: Iterable[Any]) -> list[str]:
+    """Names of the columns of probabilities."""
+    return [f"probability {label}" for label in labels]
+
+
+def check_carried(option: str, names: Iterable[str], written: Collection[str]) -> None:
+    """Columns of the input that go along have other names than those that are written beside them."""
+    for name in names:
+        if name in written:
+            rule = f"name no column that is written anyway ({', '.join(written)})"
+            raise invalid(option, rule, name, "Rename it in the input first.")
 
 
 class RowWriter(Protocol):
@@ -97,7 +112,8 @@ class TextRows:
             writer = csv.writer(text, lineterminator="\n", delimiter="\t" if self.kind == "tsv" else ",")
             if not self.started:
                 writer.writerow(columns)
-            writer.writerows([self.cell(_shown(value)) for value in row] for row in rows)
+            own = list(columns).index(DECISION) if DECISION in columns else 0  # before it stand columns of the user's
+            writer.writerows([self.cell(_shown(value, exact=j < own)) for j, value in enumerate(row)] for row in rows)
         self.started = True
         lines = text.getvalue()
         if self.terminal:
@@ -108,8 +124,13 @@ class TextRows:
         """Nothing is held back."""
 
 
-def _shown(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _shown(value: Any, *, exact: bool) -> Any:
+    """Six digits of what was computed; a number of the user's with all of them, whole ones without a point."""
+    if not isinstance(value, float):
+        return value
+    if not exact:
+        return f"{value:.6g}"
+    return int(value) if value.is_integer() else "" if math.isnan(value) else value
 
 
 class ArrowRows:

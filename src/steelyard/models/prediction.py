@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..costs import Costs
+from ..costs._showing import format_amount
 from ..costs.spec import ROLES, CostCellError, CostSpec
 from ..data.chunks import iter_chunks
 from ..data.columns import UnknownColumnError
@@ -37,7 +38,17 @@ from ..validation.values import check_count, check_number, invalid
 from .cost_interval import ExpectedCostMean
 from .model import Decisions, Model
 from .notices import Notices
-from .outputs import RowWriter, holds_decisions, output_format, row_writer
+from .outputs import (
+    DECISION,
+    EXPECTED,
+    REASONS,
+    RowWriter,
+    check_carried,
+    holds_decisions,
+    output_format,
+    proba_names,
+    row_writer,
+)
 from .parsing import costs_option, plain_costs
 from .rows import BadCellError, missing_column
 from .storage import load_model
@@ -74,6 +85,7 @@ def run_predict(path: Path, file: str, options: PredictOptions) -> None:
     kind = output_format(options.out)
     check_new("--out", options.out, overwrite=options.overwrite, earlier=lambda path: holds_decisions(path, kind))
     model = load_model(path)
+    check_carried("--id and --keep", _carried(options), _written(model, options))
     job: _Job | _StreamJob
     if isinstance(model, StreamState):
         job = _StreamJob(model, file, options)
@@ -183,7 +195,8 @@ class _Job:
         if not found:
             return np.empty(0, dtype=np.intp)
         limited = at_most(np.concatenate(found), limit, action=plus)
-        self.said.append(f"One more place would save {self.model.costs.format(round(limited.next_place, 4))}.")
+        saved = format_amount(round(limited.next_place, 4), self._currency)
+        self.said.append(f"One more place would save {saved}.")
         return limited.decisions
 
     def _tables(self) -> Iterator[Any]:
@@ -194,18 +207,25 @@ class _Job:
         columns = self.model.columns
         if columns.sparse is not (kind == "libsvm"):
             raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", self.file)
-        numbers = {*columns.numeric, *self.model.cost_columns.values(), *self._cost_columns()}
-        carried = [c for c in _carried(self.options) if c not in numbers]  # as they are written: 007 stays 007
-        nominal = [c for c in (*columns.nominal, *carried) if isinstance(c, str)]
-        wanted = {"nominal": list(dict.fromkeys(nominal)), "n_features": len(columns.numeric)}
+        carried = _carried(self.options)  # as they are written: 007 stays 007, also where the model takes it for 7
+        wanted = {
+            "nominal": list(dict.fromkeys([*columns.as_written, *carried])),
+            "n_features": len(columns.numeric),
+        }
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
         if kind in ("parquet", "arrow") and Path(self.file).is_file():  # what nobody looks at need not be readable
-            needed = {*columns.used, *numbers, *carried}
+            needed = {*columns.used, *self.model.cost_columns.values(), *self._cost_columns(), *carried}
             wanted["drop"] = [name for name in arrow_names(source) if name not in needed]
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
         self.digest = NO_ROWS
         return (chunk.X if columns.sparse else named_rows(chunk) for chunk in self._noted(chunks))
+
+    @property
+    def _currency(self) -> str | None:
+        """What the prices are in: as stated here, else as in training."""
+        stated = None if self.spec is None else self.spec.currency
+        return self.model.costs.currency if stated is None else stated
 
     def _cost_columns(self) -> list[str]:
         return list(self.spec.columns.values()) if isinstance(self.spec, CostSpec) else []
@@ -258,17 +278,17 @@ class _Job:
     def _columns(self, table: Any, weighed: Decisions | None) -> dict[str, Sequence[Any]]:
         found = _kept(table, self.options)
         decisions = self._decisions if weighed is None else weighed.decisions
-        found["decision"] = decisions.tolist()
+        found[DECISION] = decisions.tolist()
         self.decided.update(map(str, decisions.tolist()))
         if weighed is not None:
-            found["expected_cost"] = weighed.expected_cost.tolist()
+            found[EXPECTED] = weighed.expected_cost.tolist()
             self.expected_mean.add(weighed)
             if self.options.proba:
-                labels = self.model.classes_.tolist()
-                found |= {f"probability {label}": weighed.proba[:, k].tolist() for k, label in enumerate(labels)}
+                names = proba_names(self.model.classes_.tolist())
+                found |= {name: weighed.proba[:, k].tolist() for k, name in enumerate(names)}
         if self.options.explain is not None:
             reasons = self.model.explain(table, self.options.explain)
-            found["reasons"] = ["; ".join(f"{r['column']} {r['change']:+.3f}" for r in row) for row in reasons]
+            found[REASONS] = ["; ".join(f"{r['column']} {r['change']:+.3f}" for r in row) for row in reasons]
         return found
 
     def close(self) -> None:
@@ -280,10 +300,7 @@ class _Job:
         if self.options.as_json:
             expected = self.expected_mean.interval() if self.expected_mean.rows else None
             body = {"schema": 1, "model": self.model.name, "rows": self.notices.rows, "decisions": dict(self.decided)}
-            body |= {
-                "expected_cost": None if expected is None else expected.value,
-                "currency": self.model.costs.currency,
-            }
+            body |= {"expected_cost": None if expected is None else expected.value, "currency": self._currency}
             ends = None if expected is None or not np.isfinite(expected.high) else [expected.low, expected.high]
             stated = self.spec or (None if self.model.training is None else self.model.training.cost_spec)
             body |= {"data": self.digest, "costs": plain_costs(stated or self.model.costs)}
@@ -329,7 +346,7 @@ class _StreamJob:
             table = named_rows(chunk)
             decisions = self.state.predict(table)
             self.decided.update(map(str, decisions.tolist()))
-            writer.write(_kept(table, self.options) | {"decision": decisions.tolist()})
+            writer.write(_kept(table, self.options) | {DECISION: decisions.tolist()})
         if not self.decided:
             raise invalid("the file", "have rows", self.file)
 
@@ -342,6 +359,14 @@ class _StreamJob:
             body = {"schema": 1, "rows": self.decided.total(), "decisions": dict(self.decided), "data": self.digest}
             body["costs"] = plain_costs(self.state.costs)
             sys.stderr.write(json.dumps(body) + "\n")
+
+
+def _written(model: Any, options: PredictOptions) -> list[str]:
+    """Names of the columns beside those that go along."""
+    if not isinstance(model, Model):
+        return [DECISION]
+    proba = proba_names(model.classes_.tolist()) if options.proba else []
+    return [DECISION, EXPECTED, *proba, *([] if options.explain is None else [REASONS])]
 
 
 def _carried(options: PredictOptions) -> list[str]:

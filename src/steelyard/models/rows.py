@@ -6,8 +6,6 @@ Tested in ``tests/unit/models/test_prediction.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
@@ -17,9 +15,8 @@ from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
 from ..validation.values import invalid
 from .cells import as_levels
-from .schema import Columns, by_name
+from .schema import Columns
 
-FRAMES = ("pandas", "polars")
 _TRUTH = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}  # as files hold a column of truth values
 
 
@@ -34,30 +31,6 @@ class BadCellError(InvalidInputError):
 def missing_column(name: Any) -> InvalidInputError:
     """The error about rows without a column that the model needs."""
     return invalid("data", "have every column the model was fitted on", f"no column {name!r}")
-
-
-def frame_library() -> Any:
-    """The frame library at hand."""
-    return next(name for name in FRAMES if find_spec(name))
-
-
-def as_table(X: Any, wanted: Sequence[Any]) -> Any:
-    """The rows as a pandas or polars frame, an array or a sparse matrix.
-
-    ``X`` may be a frame (pyarrow's too), an array, one row as a dict, or a list of dicts; of dicts only the columns in
-    ``wanted`` are taken, and a key that a row has not is a missing cell.
-    """
-    if isinstance(X, Mapping):
-        X = [X]
-    if isinstance(X, (list, tuple)) and all(isinstance(row, Mapping) for row in X) and (len(X) or wanted):
-        known = [name for name in wanted if not X or any(name in row for row in X)]
-        return nw.from_dict({n: [row.get(n) for row in X] for n in known}, backend=frame_library()).to_native()
-    if isinstance(X, (list, tuple)):
-        return np.asarray(X)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
-        return frame.to_pandas() if frame_library() == "pandas" else frame.to_polars()
-    return by_name(X)
 
 
 def known_columns(rows: Any, columns: Columns) -> Any:

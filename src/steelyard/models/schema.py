@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..data.columns import is_number
 from ..errors import InvalidInputError
 from ..validation.arrays import is_sparse
-from ..validation.values import invalid
+from ..validation.values import check_choice, invalid
 from .cells import parse_date
 from .encoders import DATE_PARTS, MOST_ONE_HOT, coded_encoder, scaled_encoder
+from .frames import check_names_differ
 
 MOST_DENSE = 2_000  # columns of a sparse matrix that is made an array for trees
 ROLES = ("category", "date", "text")
@@ -25,6 +26,9 @@ _FEW = 10  # values make a category, whether they repeat or not
 _WORDS = 2.0  # on average in a cell that is a text; unique single words are identifiers
 _LOOKED_AT = 1_000  # cells are enough to see dates and words
 _COMMA = re.compile(r"[+-]?(?:[\d.]++,\d++|\d{1,3}(?:,\d{3})++(?:\.\d++)?)")  # 1,5 or 1.234,5; and 1,234,567.8
+
+
+_SIGNS = re.compile(r"[€$£¥%]")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,11 @@ class Columns:
         return coded_encoder(self.numeric, self.nominal, dates=self.dates, sparse=self.sparse, dense=dense)
 
     @property
+    def as_written(self) -> tuple[str, ...]:
+        """Names of the columns whose cells are texts, digits too: 007 and 20241231 are no numbers."""
+        return tuple(name for name in (*self.nominal, *self.dates, *self.texts) if isinstance(name, str))
+
+    @property
     def too_wide_for_trees(self) -> str | None:
         """Why a learner that needs an array of all cells cannot use a sparse matrix; None where it can."""
         if not self.sparse or len(self.numeric) <= MOST_DENSE:
@@ -80,17 +89,6 @@ class Columns:
         return list(range(first, first + len(self.nominal)))
 
 
-def by_name(X: Any) -> Any:
-    """The same rows; a frame whose columns are only numbered is an array, since a number is no name."""
-    names = list(getattr(X, "columns", ()))
-    if all(isinstance(name, str) for name in names):
-        return X
-    if names != list(range(len(names))):
-        odd = next(name for name in names if not isinstance(name, str))
-        raise invalid("columns", "have text as names", odd, "Rename them: X.columns = X.columns.astype(str).")
-    return np.asarray(X)
-
-
 def read_columns(X: Any, *, drop: Sequence[Any] = (), roles: dict[Any, str] | None = None) -> Columns:
     """Sort the columns of an array, sparse matrix or frame by what they hold.
 
@@ -100,16 +98,13 @@ def read_columns(X: Any, *, drop: Sequence[Any] = (), roles: dict[Any, str] | No
     drop : columns to leave out
     roles : {column: "category", "date" or "text"}, where the reader should not decide
     """
-    given = roles or {}
+    given = {name: check_choice(f"the role of {name!r}", role, ROLES) for name, role in (roles or {}).items()}
     if is_sparse(X):
         if drop or given:
             asked = [*drop, *given]
             raise invalid("drop", "be left out for sparse rows", asked, "Take the columns out of X first.")
         return Columns(range(X.shape[1]), (), sparse=True)  # never named one by one: there may be 2^31
-    names = list(getattr(X, "columns", ()))
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise invalid("columns", "have different names", f"{twice} twice", "Rename one of them.")
+    check_names_differ(X)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         if given:
@@ -142,8 +137,12 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
     is_numeric = column.dtype.is_numeric() or column.dtype == nw.Boolean
     if given is None and is_numeric:
         return _numeric_role(column)
+    if column.dtype in (nw.Duration, nw.Time) and given != "category":
+        return None, "durations or times of day; turn them into numbers, such as hours"
     if column.dtype.is_temporal() and given in (None, "date"):
         return "dates", ""
+    if column.dtype.is_nested() or (column.dtype == nw.Object and _is_nested(column)):
+        return None, "lists or records in its cells; give each of their parts a column of its own"
     cells = column.cast(nw.String).drop_nulls()
     levels = cells.n_unique()
     if levels == 1 and column.null_count() == 0:
@@ -166,9 +165,19 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
     strange = [cell for cell in head if not is_number(cell)]
     if 0 < len(strange) < 0.5 * len(head):
         return None, f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
+    if not strange:
+        return None, f"numbers written as text, such as {head[0]!r}; convert them, or name it as a category"
+    if all(is_number(_SIGNS.sub("", cell)) or _COMMA.fullmatch(_SIGNS.sub("", cell).strip()) for cell in head):
+        return None, f"numbers with a sign, such as {strange[0]!r}; write the number alone, or name it as a category"
     if np.mean([len(cell.split()) for cell in head]) >= _WORDS:
         return "texts", ""
     return None, f"{levels} different values in {len(cells)} rows: an identifier"
+
+
+def _is_nested(column: Any) -> bool:
+    """Whether the first cell that is there holds other cells."""
+    first = next((cell for cell in column.to_list() if cell is not None), None)
+    return isinstance(first, (list, tuple, set, frozenset, dict, np.ndarray))
 
 
 def _repeats(cells: Any) -> bool:

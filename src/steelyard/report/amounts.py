@@ -79,6 +79,33 @@ def rounded(value: float, decimals: int) -> str:
     return text.removeprefix("-") if not found else text
 
 
+def significant(value: float, digits: int | None = None) -> str:
+    """A number of so many digits, never with an exponent: all places before the point are there.
+
+    Parameters
+    ----------
+    value : float
+        Any number; what is not finite is a dash.
+    digits : int or None
+        That count, from the first that is not zero; None for as few as tell it from any other number.
+
+    Returns
+    -------
+    str
+        Its digits, without commas.
+
+    Examples
+    --------
+    >>> significant(1234567.8, 3), significant(0.000012345, 3), significant(36700.0, 4), significant(1234567.8)
+    ('1230000', '0.0000123', '36700', '1234567.8')
+    """
+    if not math.isfinite(value):
+        return "–"
+    value += 0.0  # which takes the sign of -0
+    text = f"{Decimal(repr(value) if digits is None else f'{value:.{digits - 1}e}'):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def money(value: float, spread: float, currency: str | None = None, *, extra: int = 0) -> str:
     """An amount with its currency and the digits its doubt allows, and ``extra`` ones.
 

@@ -21,7 +21,7 @@ from ..errors import SteelyardError
 from ..executors import workers_of
 from ..files import write_atomically
 from ..models.model import Model
-from ..models.outputs import row_writer
+from ..models.outputs import DECISION, EXPECTED, check_carried, row_writer
 from ..models.records import RecordEncoder
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
@@ -84,12 +84,13 @@ def predict_parts(
         The manifest.
     """
     check_choice("format", format, FORMATS)
+    check_carried("columns", columns, (DECISION, EXPECTED, "score"))
     listed, folder = as_parts(parts), WorkFolder(Path(out).absolute())
     _check_ours(folder, listed, format)
     with folder.held():
         path = model_file(model, folder)
         loaded = load_model(path)
-        reading_options = options | reader_options(loaded, listed)
+        reading_options = options | reader_options(loaded, listed, columns)
         spec = about_its_positive(read_spec(costs), loaded)
         prices = costs if spec is None else spec.costs(classes=loaded.classes_) if not spec.columns else None
         if costs is not None and not isinstance(loaded, Model):
@@ -172,16 +173,17 @@ def as_state(fitted: Any, encoder: RecordEncoder, labels: list[Any]) -> StreamSt
     return StreamState(type(fitted).from_state(state), encoder, tuple(labels), np.zeros((len(labels),) * 2, dtype=int))
 
 
-def reader_options(model: Any, parts: Parts) -> dict[str, Any]:
-    """What the reader must know for a model with columns of its own."""
+def reader_options(model: Any, parts: Parts, carried: Sequence[str] = ()) -> dict[str, Any]:
+    """What the reader must know for a model with columns of its own; cells that go along are kept as written."""
     if not isinstance(model, (Model, StreamState)):
         return {}
     if model.columns.sparse is not (parts.format == "libsvm"):
         raise invalid("parts", "be LIBSVM, or not, like the data the model was fitted on", parts)
     if model.columns.sparse:
         return {"n_features": len(model.columns.numeric)}
-    nominal = model.encoder.nominal if isinstance(model, StreamState) else model.columns.nominal
-    return {"nominal": [name for name in nominal if isinstance(name, str)]}
+    if isinstance(model, StreamState):
+        return {"nominal": list(model.encoder.nominal)}
+    return {"nominal": list(dict.fromkeys([*model.columns.as_written, *carried]))}
 
 
 def predict_part(folder: str, position: int) -> dict[str, Any]:
@@ -259,9 +261,9 @@ def _no_rows(model: Any, columns: Sequence[str], texts: Sequence[str]) -> dict[s
     """The columns of an output part for an input part without rows."""
     labels = model.labels if isinstance(model, StreamState) else model.classes_
     kinds = {name: np.dtype(str) if name in texts else np.dtype(np.float64) for name in columns}
-    kinds["decision"] = np.asarray(labels).dtype
+    kinds[DECISION] = np.asarray(labels).dtype
     if isinstance(model, Model) and model.has_probabilities:
-        kinds["expected_cost"] = np.dtype(np.float64)
+        kinds[EXPECTED] = np.dtype(np.float64)
     if not isinstance(model, (Model, StreamState)) and len(labels) == 2:
         kinds["score"] = np.dtype(np.float64)
     return {name: np.empty(0, dtype=str if kind.kind == "O" else kind) for name, kind in kinds.items()}
@@ -275,9 +277,9 @@ def _output(found: Decided, chunk: Dataset, columns: Sequence[str], *, raw: bool
         if name not in chunk.features:
             raise invalid("columns", f"name columns of the parts ({', '.join(chunk.features[:20])})", name)
         shown[name] = list(table[name])
-    shown["decision"] = found.decisions
+    shown[DECISION] = found.decisions
     if found.expected_cost is not None:
-        shown["expected_cost"] = found.expected_cost
+        shown[EXPECTED] = found.expected_cost
     if raw and found.scores is not None:
         shown["score"] = found.scores.tolist()
     return shown

@@ -216,7 +216,7 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
     if labels.dtype.kind == "f":
         check_finite(name, labels)
     elif labels.dtype.kind == "O":
-        missing = [i for i, v in enumerate(labels) if v is None or v != v]
+        missing = [i for i, v in enumerate(labels) if is_missing(v)]
         if missing:
             raise invalid(name, "have a label on every row", labels[missing[0]], f"Row {missing[0]} has none.")
     if labels.dtype.kind in "iu" and labels.size > 0:
@@ -239,6 +239,16 @@ def check_labels(y: Any, name: str = "y") -> tuple[NDArray[Any], NDArray[np.intp
         kinds = sorted({type(v).__name__ for v in labels})
         raise invalid(name, "hold labels of one type", kinds, "Convert them, e.g. to str.") from None
     return classes, codes.astype(np.intp, copy=False)
+
+
+def is_missing(cell: Any) -> bool:
+    """None, NaN, NaT, or the missing value of pandas, which neither equals itself nor differs from itself."""
+    if cell is None:
+        return True
+    unequal = cell != cell
+    if isinstance(unequal, (bool, np.bool_)):
+        return bool(unequal)
+    return not hasattr(unequal, "__len__")  # lists of numpy are compared cell by cell
 
 
 def check_classes(classes: Any) -> NDArray[Any]:

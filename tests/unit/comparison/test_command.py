@@ -20,6 +20,7 @@ from rich.console import Console
 from steelyard import Costs
 from steelyard.cli import main
 from steelyard.comparison import Comparison, command, compare, load_model
+from steelyard.comparison.progress import leaderboard_table
 
 SETTINGS = ("--candidates", "logistic", "--folds", "2", "--jobs", "1", "--out", "out")
 
@@ -484,3 +485,17 @@ def test_columns_that_are_dropped_or_unknown_need_not_be_readable(steelyard, tmp
     code, _, errors = steelyard(*given, "--drop", "y")
     assert code == 2
     assert "leave the column of labels in" in errors
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 12_345.6, 4e8])
+def test_no_number_of_the_leaderboard_is_cut_or_has_an_exponent(scale: float) -> None:
+    X = table()[["a"]]
+    costs = Costs.binary(fn=5 * scale, fp=scale, classes=["good", "bad"], positive="bad")
+    result = compare(X, table()["y"], costs=costs, candidates=["LightGBM, ordered categories, 31 leaves"], cv=2)
+    text = io.StringIO()
+    Console(file=text, width=80).print(leaderboard_table(result.lines, "EUR"))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not re.search("e[+-]", text.getvalue())
+    costs_shown = [float(re.findall(r"(-?[\d.]+)\*? +[\d.]+(?:-| to )[\d.]+ ", line)[0]) for line in lines[2:]]
+    assert costs_shown == [float(f"{line.mean_cost.value:.4g}") for line in result.lines]

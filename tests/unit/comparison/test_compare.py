@@ -328,6 +328,35 @@ def test_bad_input_is_one_sentence(X: Any, y: Any, message: str) -> None:
         quick(X, np.asarray(y))
 
 
+@pytest.mark.parametrize("seed", [None, -1, np.random.default_rng(0), 1.5, True])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(InvalidInputError, match="random_state must be a whole number >= 0"):
+        quick(*mixed(), random_state=seed)
+
+
+def test_a_seed_of_numpy_and_names_alone_are_taken(tmp_path: Path) -> None:
+    X, y = mixed()
+    plain = quick(X, y, candidates=["logistic regression, C=1"], drop=["kind"], random_state=3)
+    other = quick(X, y, candidates="logistic regression, C=1", drop="kind", random_state=np.int64(3), out=tmp_path)
+    assert other.to_json() == plain.to_json()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"candidates": ["+AROW, one pass"]},
+        {"candidates": None, "estimators": {"AROW, one pass": LogisticRegression()}},
+        {"candidates": ["logistic", "LightGBM, 4 leaves", "AROW, one pass"]},
+    ],
+)
+def test_what_is_asked_for_is_tried_however_small_the_effort(asked: dict[str, Any]) -> None:
+    X, y = mixed(60)
+    result = quick(X[["size"]], y, effort="quick", cv=2, **asked)
+    names = {run.name for run in result.runs.entries if run.candidate is not None and run.complete}
+    assert "AROW, one pass" in names
+    assert len(names) == (7 if asked["candidates"] is None or len(asked["candidates"]) == 1 else len(names))
+
+
 @pytest.mark.parametrize("jobs", [0, -1])
 def test_jobs_are_counted_from_one(jobs: int) -> None:
     with pytest.raises(InvalidInputError, match="n_jobs must be a whole number >= 1"):

@@ -1,5 +1,7 @@
 """Estimators that a user brings to a comparison."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError
@@ -66,3 +70,17 @@ def test_one_that_can_be_saved_can_win(tmp_path: Any) -> None:
 def test_what_is_no_estimator_is_said(estimators: Any, words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         given_candidates(estimators, ["taken"])
+
+
+def test_what_only_this_process_knows_is_an_error_before_others_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Notebooks define classes in __main__; a worker would end, and the advice say that nothing could be learned."""
+    monkeypatch.setattr(Careful, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "Careful", Careful, raising=False)
+    unknown = FunctionTransformer(lambda rows: rows)
+    for estimator in (Careful(), make_pipeline(unknown, LogisticRegression())):
+        for settings in ({"n_jobs": 2}, {"isolate": True}):
+            with pytest.raises(InvalidInputError, match="estimator 'mine' must go to other processes"):
+                steelyard.compare(X, Y, estimators={"mine": estimator}, out=tmp_path / "out", **settings)
+    assert not (tmp_path / "out").exists()

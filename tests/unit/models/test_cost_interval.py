@@ -81,6 +81,22 @@ def test_explanations_of_a_linear_model_add_up(compared: steelyard.comparison.Co
     assert [sum(r["log_odds"] for r in row) for row in found] == pytest.approx(log_odds(X) - log_odds(plain), abs=1e-6)
 
 
+def test_explanations_of_a_linear_model_hold_its_dates_and_texts_too() -> None:
+    X, y = rows(300, 6)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.round(60 * (X["a"] + 4)), unit="D")
+    note = np.where(X["b"] > 0, "all is well again", "nothing came of it")
+    mixed = pd.DataFrame({"b": X["b"], "when": days, "note": [f"{text} {i}" for i, text in enumerate(note)]})
+    model = steelyard.compare(mixed, y, candidates="logistic regression, C=1", cv=2).model()
+    assert (model.columns.dates, model.columns.texts) == (("when",), ("note",))
+    found = model.explain(mixed[:20], n=3)
+    assert {reason["column"] for row in found for reason in row} == {"b", "when", "note"}
+    usual = mixed[:20].assign(b=model.training.medians[0], when=None, note=None)
+    proba, plain = (model.predict_proba(frame)[:, 1] for frame in (mixed[:20], usual))
+    distance = np.log(proba / (1 - proba)) - np.log(plain / (1 - plain))
+    plus = 1 if model.costs.positive_index() == 1 else -1
+    assert [plus * sum(r["log_odds"] for r in row) for row in found] == pytest.approx(distance, abs=1e-6)
+
+
 def test_other_models_say_that_columns_are_looked_at_one_at_a_time() -> None:
     X, y = rows(200, 5)
     costs = Costs.binary(fn=5, fp=1, classes=["good", "bad"], positive="bad")

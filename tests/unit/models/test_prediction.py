@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
-from loan_model import COSTS, FRAME, MODEL, fitted
+from loan_model import COSTS, FRAME, MODEL, Y, fitted
 from typer.testing import CliRunner
 
-from steelyard import Costs, InvalidInputError, SteelyardError, load_model
+from steelyard import Costs, InvalidInputError, SteelyardError, compare, load_model
 from steelyard.cli import app
 from steelyard.costs.spec import CostSpec
 from steelyard.data.digest import NO_ROWS
+from steelyard.models.notices import Notices
 from steelyard.models.outputs import output_format, row_writer
 from steelyard.models.prediction import PredictOptions, run_predict
 
@@ -256,6 +258,69 @@ def test_keys_of_rows_are_written_as_they_were(place: Path, form: str) -> None:
         run_predict(Path("model.steelyard"), str(new), PredictOptions(out=Path(out), id="key", chunk=50, quiet=True))
     assert [line.split(",")[0] for line in Path("out.csv").read_text().splitlines()[1:]] == keys
     assert [json.loads(line)["key"] for line in Path("out.jsonl").read_text().splitlines()] == keys
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_kept_column_that_the_model_learned_from_keeps_its_digits(place: Path, form: str) -> None:
+    frame = FRAME.assign(amount=12345678 + np.arange(len(FRAME)), age=0.1234567891 + np.arange(len(FRAME)))
+    frame.to_csv("wide.csv", index=False) if form == "csv" else frame.to_parquet("wide.parquet")
+    found = predict(f"wide.{form}", id="amount", keep=["age"])
+    assert found["amount"].tolist() == frame["amount"].tolist()
+    assert found["age"].tolist() == frame["age"].tolist()
+    assert found["decision"].tolist() == MODEL.predict(frame).tolist()
+
+
+def test_a_kept_column_does_not_vanish_below_one_that_is_written(place: Path) -> None:
+    FRAME.assign(decision="yesterday's").to_csv("new.csv", index=False)
+    with pytest.raises(InvalidInputError, match="--id and --keep must name no column that is written anyway"):
+        predict(keep=["decision"])
+    named = {"probability bad": {"proba": True}, "reasons": {"explain": 2}, "expected_cost": {}}
+    for name, options in named.items():
+        FRAME.assign(**{name: 1}).to_csv("new.csv", index=False)
+        with pytest.raises(InvalidInputError, match=f"got '{name}'"):
+            predict(keep=[name], **options)
+    FRAME.assign(reasons=1).to_csv("new.csv", index=False)
+    assert predict(keep=["reasons"])["reasons"].tolist() == [1] * len(FRAME)
+
+
+def test_the_currency_is_that_of_the_prices(place: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["predict", "model.steelyard", "new.csv", "--costs", "fn=8,fp=1,currency=USD", "--json", "--capacity", "3"]
+    )
+    said = json.loads(done.stderr)
+    assert said["currency"] == "USD"
+    assert any(note.startswith("One more place would save") and note.endswith(" USD.") for note in said["notes"])
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_dates_and_texts_of_digits_are_read_as_they_are_written(place: Path, form: str) -> None:
+    rng = np.random.default_rng(0)
+    days = pd.Series(pd.date_range("2020-01-01", periods=300, freq="3D")[rng.permutation(300)])
+    y = np.where(days.dt.month < 7, "bad", "good")
+    frame = pd.DataFrame({"when": days.dt.strftime("%Y%m%d").astype(int), "code": rng.integers(100, 104, 300)})
+    roles = {"when": "date", "code": "text"}
+    model = compare(frame, y, costs=COSTS, roles=roles, candidates=["LightGBM, 4 leaves", "logistic"], cv=2).model()
+    model.save("dated.steelyard")
+    new = f"dated.{form}"
+    {"csv": frame.to_csv, "jsonl": frame.to_json, "parquet": frame.to_parquet}[form](
+        new, **({"orient": "records", "lines": True} if form == "jsonl" else {"index": False})
+    )
+    found = predict(new, model="dated.steelyard", explain=1)
+    assert found["reasons"].str.startswith("when ").mean() > 0.9
+    assert found["decision"].tolist() == model.predict(frame).tolist()
+    assert found["decision"].tolist() == model.predict(frame.astype(float)).tolist()  # as a missing cell makes it
+    assert (found["decision"] == y).mean() > 0.9
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_dates_that_cannot_be_read_are_counted(place: Path, library: Any) -> None:
+    days = [f"2024-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(60)]
+    frame = pd.DataFrame({"when": days, "x": np.arange(60) % 7})
+    model = compare(frame, Y[:60], costs=COSTS, candidates="logistic regression, C=1", cv=2).model()
+    notices = Notices(model)
+    notices.look(library({"when": ["March 3, 2024", "03.04.2024", None, "soon"], "x": [1, 2, 3, 4]}))
+    assert notices.as_dict() == {"imputed": {"when": 1}, "out of range": {}, "unseen": {}, "unread": {"when": 2}}
+    assert "column 'when': 2 of 4 rows that are no dates, and count as missing" in notices.lines()
 
 
 def test_a_missing_category_is_a_missing_column(place: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from loan_model import FRAME
+from loan_model import MODEL as LOANS
 
 from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier, StateError
 from steelyard.data import Parts
@@ -46,6 +48,20 @@ def test_one_output_part_for_each_input_part(parts: Path, tmp_path: Path) -> Non
         assert table["decision"] == MODEL.predict(mine).tolist()
         assert table["b"] == mine[:, 1].tolist()
         assert table["score"] == MODEL.decision_function(mine).tolist()
+
+
+def test_columns_that_go_along_keep_their_digits_and_take_no_name_that_is_written(tmp_path: Path) -> None:
+    frame = FRAME.assign(amount=12345678 + np.arange(len(FRAME)))
+    (tmp_path / "in").mkdir()
+    frame.to_csv(tmp_path / "in" / "a.csv", index=False)
+    with ThreadPoolExecutor(2) as pool:
+        made: dict[str, Any] = {"format": "csv", "executor": pool, "columns": ["amount"]}
+        predict_parts(LOANS, tmp_path / "in", tmp_path / "out", **made)
+    lines = (tmp_path / "out" / "a.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["amount", *map(str, frame["amount"])]
+    with pytest.raises(InvalidInputError, match="columns must name no column that is written anyway"):
+        predict_parts(LOANS, tmp_path / "in", tmp_path / "other", columns=["decision"])
+    assert not (tmp_path / "other").exists()
 
 
 def test_parts_that_would_be_written_to_one_file_are_refused(parts: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluate.weighted import effective_rows, weighted_mean
+from ...report.amounts import significant
 from ..data import ComparisonData
 from ..evaluation import CandidateRun, Evaluation
 
@@ -22,6 +24,7 @@ _QUANTILES = 4  # parts of a segment of numbers
 _FEW_VALUES = 8  # different numbers up to which each is a segment of its own
 FEWEST_OF_A_SEGMENT = 5  # rows, for an interval of their cost
 _BINS = 10
+_DIGITS, _ALL_DIGITS = 6, 17  # of a number that names a segment, and of any number at all
 _Z = 1.96
 
 
@@ -85,7 +88,7 @@ def _cells(problem: ComparisonData, row: int) -> dict[str, str]:
     names = problem.columns.used[:MOST_CELLS]
     if isinstance(frame, nw.DataFrame):
         return {str(name): _cell(frame[name][row]) for name in names}
-    return {f"column {name}": f"{problem.X[row, name]:g}" for name in names}
+    return {f"column {name}": _cell(problem.X[row, name].item()) for name in names}
 
 
 def _cell(value: Any) -> str:
@@ -136,13 +139,25 @@ def _levels(cells: NDArray[Any]) -> NDArray[Any]:
     if cells.dtype.kind in "OUSb":
         return np.array(["(missing)" if c is None or c != c or c == "" else str(c) for c in cells.tolist()])
     numbers = cells.astype(np.float64)
-    known = numbers[np.isfinite(numbers)]
-    if len(np.unique(known)) <= _FEW_VALUES:
-        return np.array([f"{v:g}" if math.isfinite(v) else "(missing)" for v in numbers.tolist()])
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, _QUANTILES + 1)))
+    known = np.unique(numbers[np.isfinite(numbers)])
+    if len(known) <= _FEW_VALUES:
+        name_of = dict(zip(known.tolist(), _apart(known), strict=True))
+        return np.array([name_of.get(v, "(missing)") for v in numbers.tolist()])
+    edges = np.unique(np.quantile(numbers[np.isfinite(numbers)], np.linspace(0, 1, _QUANTILES + 1)))
     part = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-    names = np.array([f"{edges[k]:g} to {edges[k + 1]:g}" for k in range(len(edges) - 1)])
+    ends = _apart(edges)
+    names = np.array([f"{low} to {high}" for low, high in itertools.pairwise(ends)])
     return np.where(np.isfinite(numbers), names[part], "(missing)")
+
+
+def _apart(values: Floats) -> list[str]:
+    """Different numbers as different texts, with no more digits than that takes and all before the point."""
+    before = len(f"{np.abs(values).max(initial=0.0):.0f}")
+    for digits in range(max(_DIGITS, min(before, _ALL_DIGITS)), _ALL_DIGITS):
+        texts = [significant(v, digits) for v in values.tolist()]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [significant(v, _ALL_DIGITS) for v in values.tolist()]
 
 
 class Reliability(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...report.amounts import decimals_for, money, rounded
+from ...report.amounts import decimals_for, money, rounded, significant
 from ...report.charts import LineChart, Series
 from ..evaluation import CandidateRun
 from .bins import MOST_CLASSES, binned, likeness, units_of
@@ -52,15 +52,12 @@ def levers(embedded: dict[str, Any]) -> dict[str, Any] | None:
     """Fields of the what-if part with their given values; None where prices cannot be changed."""
     if not embedded["entries"]:
         return None
-    classes, prices, positive = embedded["classes"], embedded["prices"], embedded["positive"]
+    prices, positive = embedded["prices"], embedded["positive"]
     given = what_if(embedded)
     winner = given.entries[0]
     currency = embedded["currency"]
-    cells = [
-        {"i": i, "j": j, "truth": classes[i], "answer": classes[j], "value": prices[i][j], "fixed": i == j}
-        for i in range(len(classes))
-        for j in range(len(classes))
-    ]
+    texts = [[significant(price) for price in row] for row in prices]
+    cells: list[dict[str, Any]] = []
     if positive is not None:
         other = 1 - positive
         roles = (
@@ -70,13 +67,14 @@ def levers(embedded: dict[str, Any]) -> dict[str, Any] | None:
             ("a correct pass costs", other, other),
         )
         cells = [
-            {"i": i, "j": j, "label": said, "value": prices[i][j], "disabled": _no_unit(embedded, i, j)}
+            {"i": i, "j": j, "label": said, "value": texts[i][j], "disabled": _no_unit(embedded, i, j)}
             for label, i, j in roles
             for said in [label.replace(" costs", ", times its cost") if embedded["row_costs"] else label]
         ]
     at = None if positive is None or embedded["row_costs"] else threshold(prices, positive)
     return {
         "cells": cells,
+        "texts": texts,
         "many": positive is None,
         "row_costs": embedded["row_costs"],
         "chosen": embedded["entries"][0]["name"],
@@ -138,5 +136,5 @@ def ratio_chart(embedded: dict[str, Any]) -> dict[str, Any] | None:
     chart = price_curve(embedded)
     if chart is None:
         return None
-    table = [[f"{x:.3g}", *(rounded(s.y[k], 3) for s in chart.series)] for k, x in enumerate(chart.x)]
+    table = [[significant(x, 3), *(rounded(s.y[k], 3) for s in chart.series)] for k, x in enumerate(chart.x)]
     return chart_with_table(chart, [chart.x_name, *(s.name for s in chart.series)], table)

@@ -72,14 +72,23 @@ def first_screen(data: ComparisonData, lines: list[LeaderboardRow], promised: Pr
     }
     sure = how_sure(best, cheapest, fewest)
     return {
-        "heading": _heading(best, members),
+        "heading": _heading(best, members, _cheaper_rule(data, lines)),
         "sentences": _sentences(data, lines, promised, cheapest, figures),
         "figures": figures,
         "cards": _cards(data, best, promised, cheapest, sure),
     }
 
 
-def _heading(best: LeaderboardRow, members: int) -> str:
+def _cheaper_rule(data: ComparisonData, lines: list[LeaderboardRow]) -> LeaderboardRow | None:
+    """Today's rule, where it is cheaper than what was chosen by more than chance."""
+    if np.bincount(data.codes, minlength=len(data.classes)).min() < FEW:
+        return None
+    return next((line for line in lines if line.beats_the_best), None)
+
+
+def _heading(best: LeaderboardRow, members: int, rule: LeaderboardRow | None) -> str:
+    if rule is not None:
+        return f"Keep today's rule: it is cheaper than {_chosen(best)}."
     if best.family == "constant":
         return f"Answer {best.name.removeprefix('always ')!r} whatever the row looks like."
     return f"Use the blend of {members} models." if members else f"Use {best.name}."
@@ -92,12 +101,16 @@ def _sentences(
     cheapest: LeaderboardRow | None,
     figures: dict[str, str],
 ) -> list[str]:
-    best, rows = lines[0], len(data.codes)
+    best, rows, rule = lines[0], len(data.codes), _cheaper_rule(data, lines)
+    subject = "It" if rule is None else _capital(_chosen(best))
     said = [
-        f"It costs {figures['cost']} a row, {figures['total']} on the next {figures['rows']} rows "
+        f"{subject} costs {figures['cost']} a row, {figures['total']} on the next {figures['rows']} rows "
         f"({figures['confidence']} of the time between {figures['total_low']} and {figures['total_high']}"
         f"{'; below 0 is a gain' if promised.low < 0 else ''})."
     ]
+    if rule is not None:
+        paid = money(rule.mean_cost.value, interval_error(rule.mean_cost.low, rule.mean_cost.high), data.costs.currency)
+        return [*said, f"Today's rule costs {paid} a row, which is less by more than chance."]
     if best.family == "constant" or cheapest is None:
         return [*said, "At these costs no candidate was cheaper than that."]
 
@@ -131,6 +144,10 @@ def _sentences(
     more = {1: " is", 2: ", and one other, are"}.get(len(alike), f", and {len(alike) - 1} others, are")
     simpler = ", and one model is simpler to keep than a blend" if best.family == "blend" else ""
     return [*said, f"{_capital(alike[0].name)}{more} not distinguishable from it{simpler}."]
+
+
+def _chosen(best: LeaderboardRow) -> str:
+    return "the blend" if best.family == "blend" else best.name
 
 
 def _capital(text: str) -> str:

@@ -97,7 +97,7 @@ class Champion:
                 columns[name] = (
                     np.array(cells, dtype=np.float64) if kind == "number" else [_text(cell) for cell in cells]
                 )
-        from ...models.rows import frame_library
+        from ...models.frames import frame_library
 
         frame = nw.from_dict({name: columns[name] for name in self._used}, backend=frame_library()).to_native()
         try:

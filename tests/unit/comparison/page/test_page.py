@@ -16,10 +16,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError
+from steelyard.comparison.page.evidence import segment_costs
 from steelyard.comparison.page.levers import embed, price_curve
 from steelyard.comparison.page.refits import importances, refits
 from steelyard.comparison.page.what_if import what_if
 from steelyard.comparison.page.words import costs_in_words
+from steelyard.comparison.side_columns import read_segments
 
 
 def loans(n: int = 160) -> tuple[pd.DataFrame, Any]:
@@ -199,6 +201,43 @@ def test_a_segment_of_few_rows_has_no_interval(tmp_path: Path) -> None:
     assert re.search(r"<td>3</td><td>[\d.]+ EUR</td><td>–</td>", shown)
 
 
+@pytest.mark.parametrize(
+    ("cells", "levels"),
+    [
+        (np.resize([1012345, 1012346, 1012347], 160), ["1012345", "1012346", "1012347"]),
+        (np.resize([0.12345671, 0.12345672], 160), ["0.12345671", "0.12345672"]),
+        (202_300_000 + np.arange(160) % 80, 4),
+        (pd.array(np.resize([1, 2, None], 160), dtype="Int64"), ["(missing)", "1", "2"]),
+        (pd.array(np.resize(["a", None], 160), dtype="string"), ["(missing)", "a"]),
+    ],
+)
+def test_different_segments_have_different_names(plain: Any, cells: Any, levels: Any) -> None:
+    found = segment_costs(plain.runs, plain.best, read_segments(None, {"part": cells}, 160))[0]["lines"]
+    assert sum(line["rows"] for line in found) == 160
+    if isinstance(levels, int):
+        assert len(found) == levels
+    else:
+        assert sorted(line["level"] for line in found) == levels
+
+
+def test_prices_stand_in_their_fields_with_all_their_digits(tmp_path: Path) -> None:
+    two = Costs.binary(fn=1234567.25, fp=0.123456789, classes=["bad", "good"], positive="bad")
+    assert re.findall(
+        r'id="price-\d-\d"[^>]*value="([^"]*)"', compared(costs=two).report(tmp_path / "a.html").read_text()
+    ) == [
+        "1234567.25",
+        "0.123456789",
+        "0",
+        "0",
+    ]
+    X, _ = loans()
+    y = np.where(X["size"] > 0.5, "c", np.where(X["size"] > -0.5, "b", "a"))
+    three = Costs.from_classes({"a": 1000000, "b": 2345678, "c": 1 / 3})
+    html = steelyard.compare(X, y, costs=three, candidates=["logistic"], cv=2).report(tmp_path / "b.html").read_text()
+    found = re.findall(r'id="price-\d-\d"[^>]*value="([^"]*)"', html)
+    assert set(found) == {"0", "1000000", "2345678", "0.3333333333333333"}
+
+
 def test_segments_and_current_are_checked() -> None:
     with pytest.raises(InvalidInputError, match="segments must name columns of the data"):
         compared(segments=["nothing"])
@@ -277,6 +316,36 @@ def test_today_is_named_once(page_with_todays_rule: str) -> None:
     html = page_with_todays_rule
     board = html[html.index('class="board"') : html.index('class="boardaxis"')]
     assert board.count("today&#39;s rule") == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "heading"),
+    [
+        (0.02, "Keep today's rule: it cost", "Keep today's rule: it is cheaper than logistic regression, C=1."),
+        (0.5, "more than the", "Use logistic regression, C=1."),
+    ],
+)
+def test_a_rule_that_is_better_is_kept(wrong: float, said: str, heading: str) -> None:
+    _, y = loans()
+    rng = np.random.default_rng(1)
+    rule = np.where(rng.random(160) < wrong, np.where(y == "bad", "good", "bad"), y)
+    result = compared(current=rule, candidates=["logistic regression, C=1"])
+    line = next(line for line in result.lines if line.family == "current")
+    assert said in result.recommendation[0]
+    assert line.beats_the_best is (wrong < 0.1)
+    assert not line.tied_with_best
+    html = result._repr_html_()
+    assert f"<h1>{heading}</h1>".replace("'", "&#39;") in html
+    assert ("which is less by more than chance" in html) is (wrong < 0.1)
+
+
+def test_a_rule_that_does_as_well_is_no_model_to_put_in_place_of_the_blend() -> None:
+    blend = compared(candidates=["logistic", "LightGBM, 4 leaves"])
+    assert blend.winner == "blend"
+    rule = blend.predictions.sort_values("row")["decision"].to_numpy()
+    said = compared(candidates=["logistic", "LightGBM, 4 leaves"], current=rule).recommendation
+    assert said[0].endswith("that differs within chance.")
+    assert not any("today's rule alone" in sentence or "best on these data: today's" in sentence for sentence in said)
 
 
 def test_the_learning_curve_has_one_point_a_size_though_folds_differ_by_a_row() -> None:
