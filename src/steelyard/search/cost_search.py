@@ -277,6 +277,12 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return int(self.best_estimator_.n_features_in_)
 
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of X, where they have any."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.feature_names_in_)
+
     @documented()
     def plot_convergence(self, ax: Axes | None = None) -> Any:
         """The best validation fitness so far over the vectors judged, one line a study; returns the axes.

@@ -301,3 +301,12 @@ def test_quick_and_general_path_judge_alike(blobs):
     quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     np.testing.assert_array_equal(history(quick.study_), history(general.study_))
+
+
+def test_names_of_columns_are_those_of_the_frame(blobs):
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    search = searched((pd.DataFrame(X, columns=["a", "b", "c"]), y), sampler="power_grid")
+    assert search.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(searched(blobs, sampler="power_grid"), "feature_names_in_")
+    assert not hasattr(CostSearchCV(), "feature_names_in_")
