@@ -59,7 +59,7 @@ class CostScorer:
         value = MEASURES[self.name](y, answers, costs=known, sample_weight=sample_weight, **params)
         return self._sign * float(value)
 
-    # What scikit-learn reads off its own scorers: to tune a threshold by them, and to hand them the weights of a search.
+    # What scikit-learn reads off its own scorers to tune a threshold by them, and to hand them the weights of a search.
 
     @property
     def _score_func(self) -> Measure:
