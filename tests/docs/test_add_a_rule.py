@@ -1,4 +1,4 @@
-"""The page on rules of one's own: its example keeps the laws that it names, and its struct says what kernels ask of it."""
+"""The page on rules of one's own: its example keeps the laws it names, and its struct says what kernels ask of it."""
 
 import re
 from pathlib import Path
