@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidTypeError
 from ..validation.arrays import check_finite, check_rows, check_shape, note_columns
-from ..validation.values import invalid
+from ..validation.values import invalid, is_missing
 
 UNSEEN = -1.0  # stands for a category that training did not show; no branch bears it
 
@@ -115,24 +115,18 @@ def _listed(nominal: Sequence[int | str] | None, names: tuple[str, ...]) -> NDAr
     return flags
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")  # pandas' own marks; pandas need not be installed
-
-
 def _holds_names(column: NDArray[Any]) -> bool:
     """True if the column holds anything but numbers and missing values."""
     if column.dtype.kind in "USTb":
         return True
     if column.dtype.kind != "O":
         return False
-    return any(not isinstance(v, numbers.Real) or isinstance(v, bool) for v in column if not _is_missing(v))
+    return any(not isinstance(v, numbers.Real) or isinstance(v, bool) for v in column if not is_missing(v))
 
 
 def _categories(column: NDArray[Any], name: str) -> tuple[Any, ...]:
     try:
-        found = {v for v in column.tolist() if not _is_missing(v)}
+        found = {v for v in column.tolist() if not is_missing(v)}
     except (TypeError, ValueError):  # lists and arrays have no hash, and no truth value
         rule = "hold numbers, texts or other values that compare as a whole"
         raise invalid(f"column {name!r} of X", rule, column[0], error=InvalidTypeError) from None
@@ -145,7 +139,7 @@ def _categories(column: NDArray[Any], name: str) -> tuple[Any, ...]:
 def _positions(column: NDArray[Any], categories: tuple[Any, ...]) -> NDArray[np.float64]:
     position = {c: float(k) for k, c in enumerate(categories)}
     values = column.tolist()
-    return np.fromiter((np.nan if _is_missing(v) else position.get(v, UNSEEN) for v in values), float, len(values))
+    return np.fromiter((np.nan if is_missing(v) else position.get(v, UNSEEN) for v in values), float, len(values))
 
 
 def _floats(column: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -154,7 +148,7 @@ def _floats(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     if column.dtype.kind != "O":
         values = column
     else:
-        values = np.array([np.nan if _is_missing(v) else v for v in column], dtype=object)
+        values = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:
         floats = values.astype(np.float64)
     except (TypeError, ValueError):
