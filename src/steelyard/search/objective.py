@@ -73,12 +73,12 @@ def score_of(
         assert measure.of_model is not None
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(measure.of_model(model, X, y, **weights))
-    told: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
+    given: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
     if not isinstance(scoring, str):
-        return -mean_cost(y, model.predict(X), costs=as_costs(scoring, y, classes), **told)
+        return -mean_cost(y, model.predict(X), costs=as_costs(scoring, y, classes), **given)
     if scoring == "g_mean":
-        return g_mean_score(y, model.predict(X), **told)
-    return f_score(y, model.predict(X), positive=classes[_class_named(scoring[2:], classes)], **told)
+        return g_mean_score(y, model.predict(X), **given)
+    return f_score(y, model.predict(X), positive=classes[_class_named(scoring[2:], classes)], **given)
 
 
 # Functions of this module, not closures: a measure goes to other processes.

@@ -332,7 +332,7 @@ def test_its_score_is_what_it_searched_for(blobs):
     for scoring, measure in (
         ("g_mean", g_mean_score),
         ("f:rare", partial(f_score, positive="rare")),
-        (costs, lambda *told, **more: -mean_cost(*told, costs=costs, **more)),
+        (costs, lambda *pair, **more: -mean_cost(*pair, costs=costs, **more)),
         ("balanced_accuracy", balanced_accuracy_score),
         (get_scorer("savings_score", costs=costs), partial(savings_score, costs=costs)),
     ):
