@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..validation.types import ArrayLike, CVLike, Estimator, LabelsLike, MatrixLike, RandomState
+from ..validation.types import CVLike, Estimator, LabelsLike, MatrixLike, RandomState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
-from ..costs.rules import CostsLike
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..executors import check_executor
 from ..validation.arrays import check_column, check_labels, check_random, check_same_length
@@ -273,27 +272,10 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
-    @documented()
-    def score(
-        self, X: MatrixLike, y: LabelsLike, *, costs: CostsLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """What ``scoring`` says of the decisions, as of every search of scikit-learn; higher is better.
-
-        Parameters
-        ----------
-        costs : Costs, cost rule, mapping, array-like or None
-            Of these rows: the score is then minus the mean cost of the decisions, as of other classifiers.
-
-        Returns
-        -------
-        float
-            The measure that the search maximised, or minus the mean cost.
-        """
-        if costs is not None:
-            return super().score(X, y, costs=costs, sample_weight=sample_weight)
+    def _score_without_costs(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """What ``scoring`` says of the decisions, as of every search of scikit-learn."""
         check_is_fitted(self)
-        labels = check_column("y", y)
-        return score_of(self.scoring, self.best_estimator_, X, labels, self.classes_, sample_weight)
+        return score_of(self.scoring, self.best_estimator_, X, check_column("y", y), self.classes_, sample_weight)
 
     @property
     def n_features_in_(self) -> int:
