@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Protocol, Self, TypeVar, dataclass_transform
 
@@ -205,7 +205,7 @@ class Rule:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; ``outer__inner`` reaches into a rule inside this one.
+        """Set parameters by name; ``outer__inner`` reaches into a rule inside this one. All of them, or none.
 
         Parameters
         ----------
@@ -217,16 +217,25 @@ class Rule:
         Rule
             The rule itself.
         """
-        known = self.get_params(deep=False)
-        for key, value in params.items():
+        self._check_names(params)
+        for key in sorted(params, key=lambda key: "__" in key):  # a rule that comes anew is the one reached into
             name, _, inner = key.partition("__")
-            if name not in known:
+            if inner:
+                getattr(self, name).set_params(**{inner: params[key]})
+            else:
+                setattr(self, name, params[key])
+        return self
+
+    def _check_names(self, params: Mapping[str, Any]) -> None:
+        """Raise for a name that is no parameter, of this rule or of the one inside it."""
+        known = self.get_params(deep=False)
+        for key in params:
+            name, _, inner = key.partition("__")
+            within = params.get(name, known.get(name))
+            if name not in known or (inner and not isinstance(within, Rule)):
                 raise invalid("parameter", f"be one of {', '.join(known) or 'none'} for {type(self).__name__}", key)
             if inner:
-                getattr(self, name).set_params(**{inner: value})
-            else:
-                setattr(self, name, value)
-        return self
+                within._check_names({inner: None})
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.get_params(deep=False) == self.get_params(deep=False)

@@ -109,6 +109,10 @@ class ExampleCosts(Costs):
         bound = self.bind(y)
         codes = bound.encode(y)
         table = bound.cost_rows(codes)
+        absent = np.flatnonzero(np.bincount(codes, minlength=self.n_classes) == 0)
+        if len(absent):
+            missing = np.asarray(bound.classes).tolist()[absent[0]]
+            raise invalid("y", "have a row of every class of the costs", f"none of {missing!r}", error=CostsError)
         weight = check_sample_weight(sample_weight, len(codes)) + np.finfo(float).tiny
         means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(self.n_classes)]
         abstain = None if self.abstain is None else float(np.mean(self.abstain))

@@ -33,19 +33,25 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         ----------
         costs : Costs, cost rule, mapping, array-like or None
             Of these rows, by class or one for each; handed to ``predict`` where that takes costs. If None, the
-            constructor's ``costs`` count; where there are none either, the score is the accuracy.
+            constructor's ``costs`` count; where there are none either, the score is the accuracy, of a search of costs
+            its ``scoring``.
 
         Returns
         -------
         float
-            Minus the mean cost, or the accuracy.
+            Minus the mean cost, or the accuracy or ``scoring``.
         """
         predict: Any = self.predict
-        answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
-            return float(metrics.accuracy_score(y, answers, sample_weight=sample_weight))
+            return self._score_without_costs(X, y, sample_weight)
+        answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
         return -mean_cost(y, answers, costs=known, classes=own_classes(self, y, known), sample_weight=sample_weight)
+
+    def _score_without_costs(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """The accuracy; a search has a measure of its own."""
+        predict: Any = self.predict
+        return float(metrics.accuracy_score(y, predict(X), sample_weight=sample_weight))
 
     def _stated(self, costs: CostsLike) -> CostsLike:
         """The costs of a call: a table with a row per example and a square matrix differ by their shape."""

@@ -9,9 +9,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from ..validation.values import check_count, invalid
+from ..validation.values import check_count, invalid, is_missing
 
 BINS = 10
+_FAR = 1e300  # where infinities stand, so that quantiles between them and other numbers are numbers
 _LEAST = 0.5  # added to each count, so that an empty bin does not make it infinite
 
 
@@ -43,7 +44,7 @@ def stability_index(reference: Sequence[object], recent: Sequence[object], *, bi
     if not len(reference) or not len(recent):
         raise invalid("reference and recent", "hold a value each", (len(reference), len(recent)))
     check_count("bins", bins, at_least=2)
-    reference, recent = ([None if value != value else value for value in part] for part in (reference, recent))
+    reference, recent = ([None if is_missing(value) else value for value in part] for part in (reference, recent))
     values = [value for value in (*reference, *recent) if value is not None]
     if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
         before, now = _numbers(reference, recent, bins)
@@ -58,7 +59,7 @@ Counts = NDArray[np.float64]
 
 def _numbers(reference: Sequence[object], recent: Sequence[object], bins: int) -> tuple[Counts, Counts]:
     before, now = (
-        np.array([np.nan if value is None else value for value in part], dtype=np.float64)
+        np.clip(np.array([np.nan if value is None else value for value in part], dtype=np.float64), -_FAR, _FAR)
         for part in (reference, recent)
     )
     known = before[~np.isnan(before)]

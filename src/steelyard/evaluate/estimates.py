@@ -99,7 +99,11 @@ class Estimate:
             hint = "Ask for more labels first."
             raise NotEstimableError(f"an interval must rest on more than one label; got {self.queried}. {hint}")
         if costliest is not None:
-            return self._gamma_interval(level, check_number("costliest", costliest, at_least=0))
+            worst = check_number("costliest", costliest, at_least=0)
+            if self.value < 0:
+                hint = "That interval is for costs, which are never negative."
+                raise invalid("costliest", f"be None for an estimate below 0, {self.value:.4g}", costliest, hint)
+            return self._gamma_interval(level, worst)
         reach = float(stdtrit(freedom, (1 + level) / 2)) * self.standard_error
         if log_odds and 0 < self.value < 1:
             scale = self.value * (1 - self.value)
@@ -217,15 +221,16 @@ def estimate(
     extra = 1.0 / pi - 1.0  # how many unasked rounds an asked one stands for
     if method == "hajek":
         extra *= ratio(rounds - len(pi), extra.sum())
-    rows = form.statistics(stand_ins)
-    sums = form.statistics(seen).sum(axis=0) + extra @ rows
+    rows, own = form.statistics(stand_ins), form.statistics(seen)
+    sums = own.sum(axis=0) + extra @ rows
+    amounts = np.abs(own).sum(axis=0) + extra @ np.abs(rows)  # a sum of costs and gains may be below 0, or 0
     if method == "horvitz_thompson" and form.statistics in (cost_sums, constant_costs):
         sums[1] = rounds  # known, so not estimated
 
     def value_at(at: Floats) -> Floats:
         return form.finalize(at, seen.positive, **params)
 
-    residuals = rows @ _gradient(value_at, sums)
+    residuals = rows @ _gradient(value_at, sums, amounts)
     if method == "hajek":
         residuals -= ratio(extra @ residuals, extra.sum())
     weight = 1.0 + extra
@@ -304,8 +309,8 @@ def _asked_answers(trace: Trace, queried: NDArray[np.bool_], shown: str, *, cost
     return trace_answers(known, shown, costs=stated[queried] if isinstance(stated, ExampleCosts) else stated, **given)
 
 
-def _gradient(value_at: Callable[[Floats], Floats], sums: Floats) -> Floats:
-    """Central differences where a sum is positive; the others belong to no asked round and do not matter."""
-    steps = _STEP * sums
+def _gradient(value_at: Callable[[Floats], Floats], sums: Floats, amounts: Floats) -> Floats:
+    """Central differences, by a share of each sum or of what it is made of; where that is 0 nothing can move it."""
+    steps = _STEP * np.where(sums > 0, sums, amounts)
     moves = np.diag(steps)
     return ratio(value_at(sums + moves) - value_at(sums - moves), 2 * steps)

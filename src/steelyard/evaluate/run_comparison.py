@@ -60,15 +60,17 @@ class RunComparison:
         Parameters
         ----------
         power : float
-            Wanted probability of finding it.
+            Wanted probability of finding it, between 0 and 1.
         level : float
-            Level of the test.
+            Level of the test, between 0 and 1.
 
         Returns
         -------
         runs : int or None
             None if there is no difference worth a run.
         """
+        check_number("power", power, above=0, below=1)
+        check_number("level", level, above=0, below=1)
         effect = abs(self.effect)
         if effect < 1e-4:  # a hundred million runs and more
             return None

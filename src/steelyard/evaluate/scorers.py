@@ -16,7 +16,7 @@ from ..costs.rules import CostsLike, stated_costs
 from ..validation.types import LabelsLike, MatrixLike
 from ..validation.values import invalid
 from . import measures  # noqa: F401 - fills MEASURES
-from ._measure_forms import MEASURES
+from ._measure_forms import MEASURES, Measure
 
 
 class CostScorer:
@@ -57,7 +57,24 @@ class CostScorer:
         known = self.costs if costs is None else costs
         params = {"classes": own_classes(estimator, y, known)} | self.params
         value = MEASURES[self.name](y, answers, costs=known, sample_weight=sample_weight, **params)
-        return float(value) if self.name.endswith("_score") else -float(value)
+        return self._sign * float(value)
+
+    # What scikit-learn reads off its own scorers to tune a threshold by them, and to hand them the weights of a search.
+
+    @property
+    def _score_func(self) -> Measure:
+        return MEASURES[self.name]
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.name.endswith("_score") else -1
+
+    @property
+    def _kwargs(self) -> dict[str, Any]:
+        return self.params if self.costs is None else {"costs": self.costs} | self.params
+
+    def _accept_sample_weight(self) -> bool:
+        return True
 
     def set_score_request(self, *, costs: bool | str | None = None, sample_weight: bool | str | None = None) -> Self:
         """What to be given by scikit-learn's metadata routing, as for its own scorers.

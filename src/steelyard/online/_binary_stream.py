@@ -71,9 +71,38 @@ def check_query(query: Any) -> None:
     query.validate()
 
 
+def check_update(update: Any) -> None:
+    """Raise for what is no update rule for two classes, or one whose parameters cannot be used."""
+    if not isinstance(update, UpdateRule):
+        raise invalid("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
+    second = (
+        isinstance(update, SecondOrderRule) and type(update).second_order_step is not SecondOrderRule.second_order_step
+    )
+    if not second and type(update).step is UpdateRule.step:
+        hint = "A class_step() is for OnlineCostClassifier."
+        raise invalid("update", "be a rule for two classes, one with a step()", update, hint)
+    update.validate()
+
+
+def step_of(update: UpdateRule, inputs: UpdateInput) -> Step:
+    """What an update rule answers, if that is a step."""
+    answer = update.step(inputs)
+    if not isinstance(answer, tuple) or len(answer) > len(Step._fields):
+        raise invalid(f"{type(update).__name__}.step()", "answer a Step", answer, "Return Step(add=...).")
+    return Step(*map(float, answer))
+
+
+def number_of(what: str, answer: Any) -> float:
+    """What a method of a rule answers, if that is a number."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError):
+        raise invalid(what, "answer a number", answer) from None
+
+
 def query_probability_of(query: QueryRule, inputs: QueryInput) -> float:
     """What a query rule answers, if that is a chance."""
-    query_probability = float(query.query_probability(inputs))
+    query_probability = number_of(f"{type(query).__name__}.query_probability()", query.query_probability(inputs))
     if not 0.0 <= query_probability <= 1.0:
         raise invalid(f"{type(query).__name__}.query_probability()", "answer a number in [0, 1]", query_probability)
     return query_probability
@@ -162,7 +191,7 @@ class BinaryStream:
             state = SecondOrderInput(inputs.score, inputs.y, inputs.cost, self.stream.variance(*arrays, i))
             add, gain, after = self.update.second_order_step(state) if inputs.cost > 0 else SecondOrderStep()
             return bool(self.stream.second_order_step(*arrays, i, positive, float(add), float(gain), bool(after)))
-        step = Step(*map(float, self.update.step(inputs))) if inputs.cost > 0 else Step()
+        step = step_of(self.update, inputs) if inputs.cost > 0 else Step()
         return bool(self.stream.apply(*arrays, i, positive, *step))
 
     def scores(self, rows: Rows) -> Floats:

@@ -16,7 +16,7 @@ from .._native import CostStream
 from ..active import Budget, QueryInput, QueryRule
 from ..validation.arrays import Rows
 from ..validation.values import invalid
-from ._binary_stream import StreamConfig, arrays_of, native_stream, query_probability_of, stream_error
+from ._binary_stream import StreamConfig, arrays_of, native_stream, number_of, query_probability_of, stream_error
 from .adaptive import ClassCosts
 from .updates import ClassInput, UpdateRule
 
@@ -138,13 +138,14 @@ class MulticlassStream:
         low, high = min(price), max(price)
         if not math.isfinite(high - low):
             return False
-        steps = np.zeros(len(price))
+        steps, answers = np.zeros(len(price)), f"{type(self.update).__name__}.class_step()"
         for k in range(len(price)) if low < high else ():
             side = 1.0 if price[k] == low else -1.0
             target = price[k] - (low + high) / 2
             margin = 2.0 * side * (float(estimate[k]) - target)
             share = 2.0 * side * (float(estimate[k]) - target / (high - low))
-            steps[k] = -side * (float(self.update.class_step(ClassInput(margin, share, high - low, x2))) / 2)
+            answer = self.update.class_step(ClassInput(margin, share, high - low, x2))
+            steps[k] = -side * (number_of(answers, answer) / 2)
         return bool(self.stream.apply(*arrays, i, code, steps))
 
     def _factor(self, code: int) -> float:

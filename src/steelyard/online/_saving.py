@@ -191,6 +191,8 @@ class BinaryStateMixin(SaveLoadMixin):
             *vectors, spread = (arrays[name].astype(np.float64) for name in ARRAYS[1:])
             engine.stream.restore(*vectors, state["counts"])
             engine.stream.restore_covariance(spread)
+        except StateError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         made._stream = engine
@@ -310,7 +312,8 @@ def _read(value: Any) -> Any:
     rule = _RULES.get(value["use"]) if isinstance(value["use"], str) else None
     if rule is None:
         raise StateError(
-            f"state must use rules of this library; got {value['use']!r}. Give the rule to from_state(), e.g. update=."
+            f"state must use rules of this library; got {value['use']!r}. "
+            "Give the rule itself to load() or from_state() of the estimator, e.g. update=MyRule()."
         )
     return rule(**parameters)
 

@@ -16,7 +16,15 @@ from ..trace import Decision, Trace
 from ..validation.arrays import check_same_length, unchanged_on_error
 from ..validation.types import ArrayLike, LabelsLike, MatrixLike
 from ..validation.values import check_choice, check_count, check_flag, check_number, invalid
-from ._binary_stream import BinaryStream, StreamConfig, all_queried, check_query, check_stream_rows, one_row
+from ._binary_stream import (
+    BinaryStream,
+    StreamConfig,
+    all_queried,
+    check_query,
+    check_stream_rows,
+    check_update,
+    one_row,
+)
 from ._labels import as_column, check_two, is_positive, two_classes, uniform_draws
 from ._live_stream import LiveStreamMixin, no_pending_query
 from ._passes import PassesMixin
@@ -154,9 +162,7 @@ class OnlineClassifier(BinaryStateMixin, PassesMixin, LiveStreamMixin, CostClass
     def _begin(self, n_features: int, classes: NDArray[Any], y: Any) -> None:
         update = CSOGD2() if self.update is None else self.update
         query = AskAll() if self.query is None else self.query
-        if not isinstance(update, UpdateRule):
-            raise invalid("update", "be an UpdateRule", update, "Give an object, e.g. update=CSOGD2(0.1).")
-        update.validate()
+        check_update(update)
         check_query(query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
             raise invalid("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)

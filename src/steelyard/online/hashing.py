@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from .._native import HashedRows
 from ..validation.arrays import is_sparse
 from ..validation.types import LabelsLike, MatrixLike
-from ..validation.values import check_count, invalid
+from ..validation.values import check_count, invalid, is_missing
 from .sparse_row import SparseRow
 
 __all__ = ["RecordHasher"]
@@ -208,7 +208,7 @@ class _Words:
             cell = record.get(name)
             if isinstance(cell, str):
                 found[name] = cut(cell.lower() if cell.isascii() else normalize("NFKC", cell).lower())
-            elif cell is not None and cell == cell:
+            elif not is_missing(cell):
                 raise invalid("X", "hold texts or missing cells in columns of texts", cell, f"See {where}, {name}.")
         return found
 
@@ -242,7 +242,7 @@ def _plain(record: Any, where: str) -> dict[str, Any]:
 
 
 def _plain_cell(name: str, value: Any, where: str) -> Any:
-    if value is None or value != value:
+    if is_missing(value):
         return None
     if isinstance(value, str):
         return str(value)

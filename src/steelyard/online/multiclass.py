@@ -389,6 +389,8 @@ class OnlineCostClassifier(SaveLoadMixin, PassesMixin, LiveStreamMixin, CostClas
             made._adopt(made.n_features_in_, classes_read(classes, state["labels"]), costs)
             made._stream.stream.restore(*vectors, seen.astype(np.uint64), state["counts"])
             names = list(state["feature_names"])
+        except StateError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StateError(f"state must be complete and unchanged; got {type(error).__name__}: {error}.") from error
         if names:

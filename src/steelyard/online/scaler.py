@@ -54,15 +54,16 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def partial_fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Go on with more rows."""
         new = not hasattr(self, "counts_")
-        return self._learned(check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True), new=new)
+        with unchanged_on_error(self):
+            return self._learned(check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True), new=new)
 
     def transform(self, X: MatrixLike) -> Floats:
         """Scale rows by what is known now.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
+        X : array-like of shape (n, d)
+            Rows; NaN for a missing cell.
 
         Returns
         -------
@@ -78,8 +79,8 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Rows.
+        X : array-like of shape (n, d)
+            Rows; NaN for a missing cell.
 
         Returns
         -------
@@ -87,9 +88,10 @@ class StreamScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
             The rows, each scaled by those before it.
         """
         new = not hasattr(self, "counts_")
-        rows = check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True)
-        out = np.empty(rows.shape)
-        self._learned(rows, new=new, out=out)
+        with unchanged_on_error(self):
+            rows = check_rows(self, X, reset=new, accept_sparse=False, allow_nan=True)
+            out = np.empty(rows.shape)
+            self._learned(rows, new=new, out=out)
         return self._shortened(out)
 
     def one(self, row: ArrayLike) -> Floats:

@@ -15,7 +15,7 @@ from ..errors import DivergedError
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..margin.kernels import Gamma, KernelFunction, KernelName, kernel_spec
 from ..online import CSOGD2, Step, UpdateInput, UpdateRule
-from ..online._binary_stream import check_query, query_probability_of
+from ..online._binary_stream import check_query, check_update, query_probability_of, step_of
 from ..online._labels import as_column, check_two, is_positive, two_classes
 from ..online.adaptive import ClassCosts, class_costs
 from ..online.second_order import SecondOrderRule
@@ -170,7 +170,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         update = CSOGD2() if self.update is None else self.update
         if not isinstance(update, UpdateRule) or isinstance(update, SecondOrderRule):
             raise invalid("update", "be a first-order UpdateRule", update, "E.g. update=CSOGD2(0.1).")
-        update.validate()
+        check_update(update)
         check_query(AskAll() if self.query is None else self.query)
         if check_flag("fit_intercept", self.fit_intercept) and update.has_bias:
             raise invalid("fit_intercept", f"be False for {update!r}, which has a bias of its own", True)
@@ -213,7 +213,7 @@ class OnlineKernelClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
             if queried[i]:
                 cost = self._cost(truth, spent, positives)
                 inputs = UpdateInput(found, 1.0 if truth else -1.0, cost, float(block.x2[i]), block.now.w2)
-                step = Step(*map(float, update.step(inputs))) if cost > 0 else Step()
+                step = step_of(update, inputs) if cost > 0 else Step()
                 if step != Step() and not block.step(i, *step):
                     raise _overflow(t)
                 spent, positives = spent + 1, positives + truth

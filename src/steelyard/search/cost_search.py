@@ -26,7 +26,7 @@ from ..boosting import AdaC2M1Classifier
 from ..costs import Costs
 from ..evaluate.classifier_mixin import CostClassifierMixin
 from ..executors import check_executor
-from ..validation.arrays import check_labels, check_random, check_same_length
+from ..validation.arrays import check_column, check_labels, check_random, check_same_length
 from ..validation.docstrings import documented
 from ..validation.values import check_choice, check_count, check_flag, check_jobs, check_number, invalid, require
 from .genetic import GeneticSampler
@@ -38,6 +38,7 @@ from .objective import (
     normalised,
     paper_splits,
     read_measure,
+    score_of,
     stratified_splits,
 )
 from .plan import POWERS, SAMPLERS, SearchPlan
@@ -273,11 +274,22 @@ class CostSearchCV(CostClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
+    def _score_without_costs(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """What ``scoring`` says of the decisions, as of every search of scikit-learn."""
+        check_is_fitted(self)
+        return score_of(self.scoring, self.best_estimator_, X, check_column("y", y), self.classes_, sample_weight)
+
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X."""
         check_is_fitted(self)
         return int(self.best_estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns of X, where they have any."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.feature_names_in_)
 
     @documented()
     def plot_convergence(self, ax: Axes | None = None) -> Any:

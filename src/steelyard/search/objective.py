@@ -19,7 +19,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from ..boosting.population import Population
 from ..costs import CostRule, Costs, as_costs
-from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names
+from ..evaluate import f_score, g_mean_score, get_scorer, get_scorer_names, mean_cost
 from ..executors import naming_loss, shared, unwrap
 from ..validation.values import invalid
 
@@ -62,6 +62,23 @@ def read_measure(scoring: Any, y: NDArray[Any], classes: NDArray[Any]) -> Measur
     raise invalid(
         "scoring", "be 'g_mean', 'f:CLASS', costs or a scikit-learn scorer", scoring, "E.g. scoring='f:good'."
     )
+
+
+def score_of(
+    scoring: Any, model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any], sample_weight: Any = None
+) -> float:
+    """What ``scoring`` says of a fitted model; rows may count differently."""
+    measure = read_measure(scoring, y, classes)
+    if measure.of_answers is None:
+        assert measure.of_model is not None
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(measure.of_model(model, X, y, **weights))
+    given: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
+    if not isinstance(scoring, str):
+        return -mean_cost(y, model.predict(X), costs=as_costs(scoring, y, classes), **given)
+    if scoring == "g_mean":
+        return g_mean_score(y, model.predict(X), **given)
+    return f_score(y, model.predict(X), positive=classes[_class_named(scoring[2:], classes)], **given)
 
 
 # Functions of this module, not closures: a measure goes to other processes.

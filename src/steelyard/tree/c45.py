@@ -70,7 +70,8 @@ class C45Classifier(CostClassifierMixin, BaseEstimator):  # type: ignore[misc]
     binary_nominal : bool
         Ask for one category against the rest.
     nominal : sequence of int or str, or None
-        Positions or names of nominal columns. Columns of strings, booleans and categoricals are nominal anyway.
+        Positions or names of nominal columns. Columns of strings, booleans and categoricals are nominal anyway; dates
+        are numbers, seconds since 1970, and durations are seconds.
     max_depth : int or None
         Largest number of questions on a path; any if None.
     classes : sequence of labels or None

@@ -11,8 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InvalidTypeError
 from ..validation.arrays import check_finite, check_rows, check_shape, note_columns
-from ..validation.values import invalid
+from ..validation.values import invalid, is_missing
 
 UNSEEN = -1.0  # stands for a category that training did not show; no branch bears it
 
@@ -61,7 +62,7 @@ def encode(estimator: Any, X: Any, nominal: Sequence[int | str] | None) -> tuple
     matrix = np.empty((len(columns[0]), len(columns)))
     categories: list[tuple[Any, ...] | None] = []
     for j, column in enumerate(columns):
-        known = _categories(column) if _holds_names(column) else None
+        known = _categories(column, names[j]) if _holds_names(column) else None
         matrix[:, j] = _floats(column, names[j]) if known is None else _positions(column, known)
         flags[j] |= known is not None
         categories.append(known)
@@ -80,7 +81,9 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> list[NDArray[Any]] | Non
     if hasattr(X, "toarray"):
         return None  # sparse: refused with scikit-learn's own words
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
-    if array.ndim != 2 or array.dtype.kind not in "OUST" or not any(_holds_names(c) for c in array.T):
+    if array.ndim != 2 or array.dtype.kind not in "OUSTmM":
+        return None
+    if array.dtype.kind not in "mM" and not any(_holds_names(c) for c in array.T):
         return None
     note_columns(estimator, check_shape(array), reset=reset)
     return list(array.T)
@@ -112,23 +115,21 @@ def _listed(nominal: Sequence[int | str] | None, names: tuple[str, ...]) -> NDAr
     return flags
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")  # pandas' own marks; pandas need not be installed
-
-
 def _holds_names(column: NDArray[Any]) -> bool:
     """True if the column holds anything but numbers and missing values."""
     if column.dtype.kind in "USTb":
         return True
     if column.dtype.kind != "O":
         return False
-    return any(not isinstance(v, numbers.Real) or isinstance(v, bool) for v in column if not _is_missing(v))
+    return any(not isinstance(v, numbers.Real) or isinstance(v, bool) for v in column if not is_missing(v))
 
 
-def _categories(column: NDArray[Any]) -> tuple[Any, ...]:
-    found = {v for v in column.tolist() if not _is_missing(v)}
+def _categories(column: NDArray[Any], name: str) -> tuple[Any, ...]:
+    try:
+        found = {v for v in column.tolist() if not is_missing(v)}
+    except (TypeError, ValueError):  # lists and arrays have no hash, and no truth value
+        rule = "hold numbers, texts or other values that compare as a whole"
+        raise invalid(f"column {name!r} of X", rule, column[0], error=InvalidTypeError) from None
     try:
         return tuple(sorted(found))
     except TypeError:
@@ -138,17 +139,26 @@ def _categories(column: NDArray[Any]) -> tuple[Any, ...]:
 def _positions(column: NDArray[Any], categories: tuple[Any, ...]) -> NDArray[np.float64]:
     position = {c: float(k) for k, c in enumerate(categories)}
     values = column.tolist()
-    return np.fromiter((np.nan if _is_missing(v) else position.get(v, UNSEEN) for v in values), float, len(values))
+    return np.fromiter((np.nan if is_missing(v) else position.get(v, UNSEEN) for v in values), float, len(values))
 
 
 def _floats(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if column.dtype.kind in "mM":
+        return _seconds(column)
     if column.dtype.kind != "O":
         values = column
     else:
-        values = np.array([np.nan if _is_missing(v) else v for v in column], dtype=object)
+        values = np.array([np.nan if is_missing(v) else v for v in column], dtype=object)
     try:
         floats = values.astype(np.float64)
     except (TypeError, ValueError):
         raise invalid(f"column {name!r} of X", "hold numbers as in training", column[:3].tolist()) from None
     check_finite(f"column {name!r} of X", floats, allow_nan=True)
     return floats
+
+
+def _seconds(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Dates as seconds since 1970 and durations as seconds, whatever unit the column counts in; missing ones as NaN."""
+    kind = column.dtype.kind
+    whole = column.astype(f"{kind}8[us]")
+    return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 1e6)

@@ -105,6 +105,13 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN of any type of number, or a mark of pandas, which has no truth value."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas need not be installed
+        return True
+    return isinstance(value, numbers.Number) and bool(value != value)
+
+
 def require(module: str, *, why: str, extra: str | None = None) -> ModuleType:
     """Import an optional library, or say what to install: the extra that brings it, or the library itself."""
     try:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from steelyard import (
@@ -10,6 +12,8 @@ from steelyard import (
     AskSymmetric,
     AskUncertain,
     InvalidInputError,
+    OnlineClassifier,
+    OnlineCostClassifier,
     QueryInput,
     QueryRule,
 )
@@ -70,6 +74,27 @@ def test_a_rule_is_a_value() -> None:
     assert rule.set_params(rule__c=0.4, floor=0.5) == AskAtLeast(0.5, AskSymmetric(0.4))
     with pytest.raises(InvalidInputError, match="floor, rule"):
         rule.set_params(c=1)
+
+
+def test_parameters_are_set_all_or_none() -> None:
+    rule = AskAtLeast(0.1, AskSymmetric(0.2))
+    wrongs: list[dict[str, Any]] = [{"c": 1}, {"rule__floor": 1}, {"floor__c": 1}, {"rule": AskAll(), "rule__c": 1}]
+    for wrong in wrongs:
+        with pytest.raises(InvalidInputError, match="parameter must be one of"):
+            rule.set_params(**{"floor": 0.5, "rule__c": 0.4} | wrong)
+        assert rule == AskAtLeast(0.1, AskSymmetric(0.2))
+    assert rule.set_params(rule__c_neg=0.3, rule=AskAsymmetric(0.1)) == AskAtLeast(0.1, AskAsymmetric(0.1, 0.3))
+
+
+@pytest.mark.parametrize("answer", [None, "often", (0.5, 0.5)])
+def test_a_rule_of_ones_own_must_answer_a_number(answer: Any) -> None:
+    class Mine(QueryRule):
+        def query_probability(self, inputs: QueryInput) -> float:
+            return answer  # type: ignore[no-any-return]
+
+    for learner in (OnlineClassifier(query=Mine()), OnlineCostClassifier(query=Mine())):
+        with pytest.raises(InvalidInputError, match=r"Mine.query_probability\(\) must answer a number; got "):
+            learner.fit([[1.0], [2.0]], [0, 1])
 
 
 def test_a_subclass_with_another_meaning_leaves_the_kernel() -> None:

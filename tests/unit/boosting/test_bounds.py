@@ -7,7 +7,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from steelyard import (
     AdaBoostM1Classifier,
+    AdaC1Classifier,
+    AdaC2Classifier,
     AdaC2M1Classifier,
+    AdaC3Classifier,
+    AdaCostClassifier,
     C45Classifier,
     CSB1Classifier,
     InvalidInputError,
@@ -72,6 +76,29 @@ def test_relatives_for_two_classes_keep_it_too() -> None:
     y = (NOISY == 2).astype(int)
     found = error_bound(CSB1Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3}).fit(X, y), X, y)
     assert found.measured <= found.value
+
+
+@pytest.mark.parametrize("learner", [AdaBoostM1Classifier, AdaC2M1Classifier])
+def test_rows_count_as_they_did_in_the_fit(learner) -> None:  # type: ignore[no-untyped-def]
+    weight = np.random.default_rng(3).integers(0, 4, 150).astype(float)
+    model = learner(C45Classifier(min_obj=20), n_estimators=5).fit(X, NOISY, sample_weight=weight)
+    found, plain = error_bound(model, X, NOISY, sample_weight=weight), error_bound(model, X, NOISY)
+    assert found.value == pytest.approx(model.error_bound_)
+    assert found.measured == pytest.approx(np.average(model.predict(X) != NOISY, weights=weight))
+    copies = np.repeat(np.arange(150), weight.astype(int))
+    alike = error_bound(model, X[copies], NOISY[copies])
+    assert (alike.value, alike.measured) == pytest.approx((found.value, found.measured))
+    assert plain.value != pytest.approx(found.value)
+
+
+@pytest.mark.parametrize("learner", [AdaC1Classifier, AdaC3Classifier, AdaCostClassifier, CSB1Classifier])
+def test_eq_30_is_no_theorem_about_relatives(learner) -> None:  # type: ignore[no-untyped-def]
+    y = (NOISY == 2).astype(int)
+    model = learner(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3}).fit(X, y)
+    assert error_bound(model, X, y).printed is None
+    assert error_bound(model, X, y).holds
+    own = AdaC2Classifier(DecisionTreeClassifier(max_depth=1), costs={0: 1, 1: 3}).fit(X, y)
+    assert error_bound(own, X, y).printed_holds
 
 
 def test_other_models_are_refused() -> None:

@@ -200,6 +200,8 @@ def test_class_means_of_example_costs_keep_the_positive_class() -> None:
     assert model.costs_.ratio() == 5.0
     assert costs.class_means(["bad", "bad", "good"], np.array([1.0, 3.0, 1.0])).ratio() == 5.5
     assert GAIN.class_means(["bad"]) is GAIN
+    with pytest.raises(CostsError, match="y must have a row of every class of the costs; got \"none of 'good'\""):
+        costs.class_means(["bad", "bad", "bad"])
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,16 @@ def test_bad_input_is_named() -> None:
         stability_index([], [1])
     with pytest.raises(InvalidInputError, match="bins must be"):
         stability_index([1], [1], bins=1)
+
+
+@pytest.mark.parametrize("before", [[1.0, 2.0, math.inf], [-math.inf, 1.0, math.inf], [math.inf] * 3])
+def test_infinities_lie_beyond_all_numbers(before: list[float]) -> None:
+    far = [max(-1e9, min(value, 1e9)) for value in before]
+    assert stability_index(before, before) == 0
+    assert stability_index(before, [1.0, math.inf]) == pytest.approx(stability_index(far, [1.0, 1e9]))
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0], ["a", "b", "c"]])
+def test_marks_of_pandas_are_missing(values: list[object]) -> None:
+    pd = pytest.importorskip("pandas")
+    assert stability_index([*values, pd.NA, pd.NaT], values) == stability_index([*values, None, None], values)

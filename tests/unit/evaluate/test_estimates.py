@@ -264,3 +264,26 @@ def test_the_gamma_interval_holds_for_rare_costly_mistakes_where_students_does_n
     student, gamma = np.mean(held, axis=0)
     assert gamma >= 0.93
     assert student < 0.93
+
+
+@pytest.mark.parametrize("gain", [1.0, 2.0, 5.0])  # all costs together are above 0, exactly 0, below 0
+def test_the_standard_error_is_that_of_the_costs_where_answers_gain(gain: float) -> None:
+    gains = sy.Costs.binary(fn=1.0, fp=3.0, tp=-gain, classes=[0, 1])
+    costs = gains.matrix + gain  # the same, so much more for every answer
+    y, predicted, chance = np.array([1, 1, 0, 1, 0]), np.array([1, 1, 1, 0, 0]), np.array([0.5, 0.5, 0.5, 0.5, 0.5])
+    trace = sy.Trace(chance, predicted, np.ones(5, dtype=bool), chance, y)
+    with pytest.warns(sy.CostsWarning, match="right answers that cost something"):
+        alike = sy.estimate(sy.mean_cost, trace, costs=costs, rounds=10)
+    found = sy.estimate(sy.mean_cost, trace, costs=gains, rounds=10)
+    assert found.value == pytest.approx((4 - 2 * gain) / 5)
+    assert found.standard_error == pytest.approx(alike.standard_error, rel=1e-6)
+    assert found.standard_error > 0.3
+    total = sy.estimate(sy.total_cost, trace, costs=gains, rounds=10)
+    assert total.standard_error == pytest.approx(10 * found.standard_error, rel=1e-6)
+
+
+def test_the_interval_of_costs_is_none_of_gains() -> None:
+    gain = sy.Estimate(-3.0, 0.5, 11.0, 20, 100, "hajek")
+    assert gain.interval().low < -3 < gain.interval().high < 0
+    with pytest.raises(sy.InvalidInputError, match=r"costliest must be None for an estimate below 0, -3; got 15"):
+        gain.interval(costliest=15)

@@ -62,3 +62,10 @@ def test_runs_needed_give_the_power_they_promise() -> None:
 def test_bad_input_is_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
         compare_runs(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "value"), [("power", 1.0), ("power", 1.5), ("power", 0), ("level", 0), ("level", 1)])
+def test_a_power_or_level_that_is_no_probability_is_told(name: str, value: float) -> None:
+    found = compare_runs([1.0, 2.0, 2.0, 1.0], [2.0, 2.5, 3.0, 2.5])
+    with pytest.raises(InvalidInputError, match=f"{name} must be a finite number > 0 and < 1; got {value}"):
+        found.runs_needed(**{name: value})

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, TunedThresholdClassifierCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -131,3 +132,41 @@ def test_unknown_names_and_misplaced_costs() -> None:
         sy.get_scorer("profit")
     with pytest.raises(sy.InvalidInputError, match="name must be a measure of this package"):
         sy.get_scorer("accuracy", costs={0: 1, 1: 2})
+
+
+@pytest.mark.parametrize("name", ["mean_cost", "savings_score"])
+def test_thresholds_are_tuned_by_a_scorer_of_costs(name: str) -> None:
+    costs = {0: 1, 1: 5}
+    model = LogisticRegression().fit(X[:, 1:], Y)
+    tuned = TunedThresholdClassifierCV(model, scoring=sy.get_scorer(name, costs=costs), cv="prefit", refit=False)
+    found = tuned.fit(X[:, 1:], Y)
+    chance = model.predict_proba(X[:, 1:])[:, 1]
+    grid = np.linspace(chance.min(), chance.max(), 100)
+    by_hand = [getattr(sy, name)(Y, (chance >= t).astype(int), costs=costs) for t in grid]
+    sign = 1 if name.endswith("_score") else -1
+    assert found.best_score_ == pytest.approx(sign * min(by_hand, key=lambda value: -sign * value))
+    assert found.best_threshold_ < 0.5  # a false negative costs five times as much
+
+
+@pytest.mark.usefixtures("routing")
+def test_thresholds_are_tuned_by_costs_of_the_rows() -> None:
+    dear = sy.Costs.binary(fn=np.full(60, 9.0), fp=1.0, classes=[0, 1])
+    cheap = sy.Costs.binary(fn=np.full(60, 1.0), fp=9.0, classes=[0, 1])
+    low, high = (
+        TunedThresholdClassifierCV(LogisticRegression(), scoring=sy.cost_scorer(), cv=FOLDS)
+        .fit(X[:, 1:], Y, costs=costs)
+        .best_threshold_
+        for costs in (dear, cheap)
+    )
+    assert low < high
+
+
+def test_weights_of_a_search_reach_every_one_of_its_scorers() -> None:
+    weight = np.linspace(0.1, 2, 60)
+    scoring = {"cost": sy.cost_scorer(costs={0: 1, 1: 5}), "hits": "accuracy"}
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, scoring=scoring, refit="cost", cv=FOLDS)
+    search.fit(X[:, 1:], Y, sample_weight=weight)
+    train, test = next(FOLDS.split(X, Y))
+    answers = LogisticRegression().fit(X[train, 1:], Y[train], weight[train]).predict(X[test, 1:])
+    expected = -sy.mean_cost(Y[test], answers, costs={0: 1, 1: 5}, sample_weight=weight[test])
+    assert search.cv_results_["split0_test_cost"][0] == pytest.approx(expected)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from steelyard import Costs, InvalidInputError, OneSidedClassifier, OneSidedLinearRegressor, OneSidedSVR, mean_cost
@@ -63,3 +64,34 @@ def test_the_unit_of_the_targets_does_not_matter(unit: float) -> None:
 def test_targets_whose_squares_overflow_are_named() -> None:
     with pytest.raises(InvalidInputError, match=r"y must stay within 1e\+150 of zero"):
         OneSidedLinearRegressor().fit(X, 1e200 * Y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("units", [[1e-12] * 4, [1e6] * 4, [1e12] * 4, [1e140] * 4, [1e-6, 1.0, 1e6, 1e3]])
+def test_the_units_of_the_columns_do_not_matter(units: list[float], form) -> None:  # type: ignore[no-untyped-def]
+    exact = LinearRegression().fit(X, Y)
+    model = OneSidedLinearRegressor(lam=1e-300).fit(form(X * units), Y)
+    np.testing.assert_allclose(model.predict(form(X * units)), exact.predict(X), atol=1e-5)
+    np.testing.assert_allclose(model.coef_ * units, exact.coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("origin", [1e3, 1e6, -1e7])
+def test_the_origin_of_the_columns_does_not_matter(origin: float, form) -> None:  # type: ignore[no-untyped-def]
+    plain = OneSidedLinearRegressor(lam=1e-2).fit(X, Y, side=SIDE)
+    model = OneSidedLinearRegressor(lam=1e-2).fit(form(X + origin), Y, side=SIDE)
+    np.testing.assert_allclose(model.predict(form(X + origin)), plain.predict(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_column_that_does_not_vary_has_no_weight_beside_an_intercept(form) -> None:  # type: ignore[no-untyped-def]
+    rows = form(np.column_stack([X, np.full(120, 7.0)]))
+    assert OneSidedLinearRegressor(lam=1e-9).fit(rows, Y, side=SIDE).coef_[-1] == 0
+    alone = OneSidedLinearRegressor(lam=1e-9, fit_intercept=False).fit(rows, Y, side=SIDE)
+    plain = OneSidedLinearRegressor(lam=1e-9).fit(X, Y, side=SIDE)
+    np.testing.assert_allclose(alone.predict(rows), plain.predict(X), atol=1e-4)
+
+
+def test_a_fit_that_is_cut_short_says_so() -> None:
+    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 steps \(max_iter=2\) before tol=1e-07\. Raise"):
+        OneSidedLinearRegressor(max_iter=2).fit(X, Y, side=SIDE)

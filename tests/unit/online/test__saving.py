@@ -97,7 +97,9 @@ def test_rules_of_ones_own_are_given_when_resuming() -> None:
             return Step(add=0.5 * inputs.y)
 
     state = OnlineClassifier(Mine()).fit(X, Y).state()
-    with pytest.raises(StateError, match="'Mine'"):
+    with pytest.raises(
+        StateError, match=r"^state must use rules of this library; got 'Mine'\. Give the rule itself to"
+    ):
         OnlineClassifier.from_state(state)
     np.testing.assert_array_equal(
         OnlineClassifier.from_state(state, update=Mine()).coef_[0], state["arrays"]["weights"]

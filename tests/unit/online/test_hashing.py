@@ -213,3 +213,19 @@ def test_numpy_cells_and_other_mappings_are_read() -> None:
 def test_half_a_surrogate_pair_is_a_token_like_others() -> None:
     row = RecordHasher(url=["u"]).one({"a": "\ud800", "\udfff": 1, "u": "\ud801/x"})
     assert len(row.values) == 5
+
+
+def test_marks_of_pandas_are_missing_cells() -> None:
+    nullable = pd.DataFrame(
+        {"n": pd.array([1, None], "Int64"), "t": pd.array(["x", None], "string"), "w": ["a b", pd.NA]}
+    )
+    plain = [{"n": 1, "t": "x", "w": "a b"}, {"n": None, "t": None, "w": None}]
+    hasher = RecordHasher(64, text=["w"])
+    assert (hasher.transform(nullable) != hasher.transform(plain)).nnz == 0
+    assert hasher.one({"n": pd.NaT}).values.tolist() == hasher.one({"n": None}).values.tolist()
+
+
+@pytest.mark.parametrize("column", ["n", "w"])
+def test_cells_that_are_arrays_are_told(column: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"X must hold .*texts or missing cells.* got array"):
+        RecordHasher(64, text=["w"]).one({column: np.array([1.0, 2.0])})

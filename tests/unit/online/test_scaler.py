@@ -143,3 +143,12 @@ def test_one_reads_every_kind_of_vector_and_leaves_earlier_sums_alone() -> None:
     a, b = scaler.one([1.0, 2.0]), other.one(np.array([1.0, 2.0], dtype=np.float32))
     np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(before, [1.0, 3.0])
+
+
+@pytest.mark.parametrize("method", ["partial_fit", "run"])
+def test_a_first_part_that_fails_leaves_nothing_behind(method: str) -> None:
+    for scaler, rows in ((StreamScaler(), [[math.inf]]), (StreamScaler(unit_norm=1), [[1.0]])):  # type: ignore[arg-type]
+        before = dict(vars(scaler))
+        with pytest.raises(InvalidInputError):
+            getattr(scaler, method)(rows)
+        assert vars(scaler) == before

@@ -1,6 +1,7 @@
 """Steps worked by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,11 @@ from steelyard import (
     ClassInput,
     Costs,
     CSOALHinge,
+    InvalidInputError,
     LogisticGradient,
     OnlineClassifier,
     OnlineCostClassifier,
+    OnlineKernelClassifier,
     UpdateInput,
     UpdateRule,
 )
@@ -98,3 +101,45 @@ def test_the_logistic_rule_comes_near_weighted_logistic_regression() -> None:
     batch = LogisticRegression(C=1e6).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     np.testing.assert_allclose(model.coef_, batch.coef_, atol=0.25)
     np.testing.assert_allclose(model.intercept_, batch.intercept_, atol=0.25)
+
+
+class OneStep(UpdateRule):
+    """What is given as the answer, for two classes."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = answer
+
+    def step(self, inputs: UpdateInput) -> Any:
+        return self.answer
+
+
+class ManyStep(OneStep):
+    """The same for many."""
+
+    step = UpdateRule.step
+
+    def class_step(self, inputs: ClassInput) -> Any:
+        return self.answer
+
+
+@pytest.mark.parametrize("learner", [OnlineClassifier, OnlineKernelClassifier])
+def test_a_rule_of_ones_own_must_answer_a_step(learner: Any) -> None:
+    for answer in (0.1, None, [1.0, 0.1], (1.0, 0.1, 0.0, 0.0)):
+        with pytest.raises(InvalidInputError, match=r"OneStep.step\(\) must answer a Step; got .*Step\(add="):
+            learner(OneStep(answer)).fit([[1.0], [2.0]], [0, 1])
+    assert learner(OneStep((1.0, 0.5))).fit([[1.0], [2.0]], [0, 1]).decision_function([[1.0]]).shape == (1,)
+
+
+@pytest.mark.parametrize("learner", [OnlineClassifier, OnlineKernelClassifier])
+def test_a_rule_for_many_classes_alone_is_none_for_two(learner: Any) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"update must be a rule for two classes, one with a step\(\); got Many"
+    ):
+        learner(ManyStep(0.1)).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_a_rule_for_many_classes_must_answer_a_number() -> None:
+    for answer in (None, (1.0, 0.1)):
+        with pytest.raises(InvalidInputError, match=r"ManyStep.class_step\(\) must answer a number; got "):
+            OnlineCostClassifier(ManyStep(answer)).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+    assert OnlineCostClassifier(ManyStep(0.1)).fit([[1.0], [2.0], [3.0]], [0, 1, 2]).n_updates_ == 3

@@ -2,6 +2,7 @@
 
 import multiprocessing
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import optuna
@@ -9,11 +10,23 @@ import pytest
 from forked import Forked
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from steelyard import AdaC2Classifier, AdaC2M1Classifier, C45Classifier, Costs, CostSearchCV
+from steelyard import (
+    AdaC2Classifier,
+    AdaC2M1Classifier,
+    C45Classifier,
+    Costs,
+    CostSearchCV,
+    f_score,
+    g_mean_score,
+    get_scorer,
+    mean_cost,
+    savings_score,
+)
 from steelyard.errors import ClusterLost, InvalidInputError, MissingDependencyError, StateError
 from steelyard.search import study
 from steelyard.search.plan import POWERS, SearchPlan, power_family
@@ -346,3 +359,32 @@ def test_quick_and_general_path_judge_alike(blobs):
     quick = CostSearchCV(AdaC2M1Classifier(C45Classifier(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     general = CostSearchCV(AdaC2M1Classifier(Same(), 5), n_trials=25, cv=3, random_state=0).fit(*blobs)
     np.testing.assert_array_equal(history(quick.study_), history(general.study_))
+
+
+def test_names_of_columns_are_those_of_the_frame(blobs):
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    search = searched((pd.DataFrame(X, columns=["a", "b", "c"]), y), sampler="power_grid")
+    assert search.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert not hasattr(searched(blobs, sampler="power_grid"), "feature_names_in_")
+    assert not hasattr(CostSearchCV(), "feature_names_in_")
+
+
+def test_its_score_is_what_it_searched_for(blobs):
+    X, y = blobs
+    weight = np.random.default_rng(2).integers(0, 3, len(y))
+    costs = Costs.from_classes({"big": 1, "mid": 3, "rare": 9})
+    for scoring, measure in (
+        ("g_mean", g_mean_score),
+        ("f:rare", partial(f_score, positive="rare")),
+        (costs, lambda *pair, **more: -mean_cost(*pair, costs=costs, **more)),
+        ("balanced_accuracy", balanced_accuracy_score),
+        (get_scorer("savings_score", costs=costs), partial(savings_score, costs=costs)),
+    ):
+        search = searched(blobs, sampler="power_grid", scoring=scoring)
+        answers = search.predict(X)
+        assert search.score(X, y) == pytest.approx(measure(y, answers))
+        assert search.score(X, y, sample_weight=weight) == pytest.approx(measure(y, answers, sample_weight=weight))
+        assert search.score(X, y, costs=costs) == pytest.approx(-mean_cost(y, answers, costs=costs))
+        some = y != "mid"  # a fold may lack a class
+        assert np.isfinite(search.score(X[some], y[some]))

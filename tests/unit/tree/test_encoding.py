@@ -100,3 +100,32 @@ def test_columns_of_the_same_name_are_told(learner: Any) -> None:
     twice = pd.DataFrame([[1.0, "a", 2.0], [2.0, "b", 1.0]] * 4, columns=["u", "v", "u"])
     with pytest.raises(InvalidInputError, match=r"^X must be numbers in rows and columns; got .*unique column names"):
         learner().fit(twice, [0, 1] * 4)
+
+
+@pytest.mark.parametrize("learner", [C45Classifier, AdaC2M1Classifier])
+def test_dates_are_seconds_whatever_unit_a_frame_keeps_them_in(learner: Any) -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    days = np.datetime64("2020-01-01") + np.arange(60)
+    y = np.arange(60) // 30
+    model = learner().fit(pd.DataFrame({"day": days.astype("M8[us]")}), y)
+    for unit in ("s", "ms", "us", "ns"):
+        assert model.predict(pd.DataFrame({"day": days.astype(f"M8[{unit}]")})).tolist() == y.tolist(), unit
+    assert model.predict(pd.DataFrame({"day": pd.to_datetime(days).tz_localize("UTC")})).tolist() == y.tolist()
+    assert model.predict(pl.DataFrame({"day": days})).tolist() == y.tolist()
+    assert learner().fit(days[:, None], y).predict(days[:, None].astype("M8[s]")).tolist() == y.tolist()
+    spans = pd.DataFrame({"age": (days - days[0]).astype("m8[s]")})
+    assert learner().fit(spans, y).predict(spans.astype("timedelta64[ns]")).tolist() == y.tolist()
+
+
+def test_a_date_that_is_missing_is_missing() -> None:
+    pd = pytest.importorskip("pandas")
+    days = np.datetime64("2020-01-01") + np.arange(60)
+    model = C45Classifier().fit(pd.DataFrame({"day": days}), np.arange(60) // 30)
+    assert model.export_text().splitlines()[0] == "day <= 1580342400: 0 (30)"  # 30 January 2020
+    assert model.predict_proba(pd.DataFrame({"day": [pd.NaT, days[-1]]})).tolist() == [[0.5, 0.5], [0.0, 1.0]]
+
+
+def test_cells_that_are_lists_are_told() -> None:
+    pl = pytest.importorskip("polars")
+    with pytest.raises(InvalidInputError, match=r"column 'a' of X must hold numbers, texts or other values that comp"):
+        C45Classifier().fit(pl.DataFrame({"a": [[1], [2]] * 4}), [0, 1] * 4)

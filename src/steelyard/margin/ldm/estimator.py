@@ -239,6 +239,9 @@ class CSLDMClassifier(SignClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.kernel != "linear":
             raise invalid("kernel", "be 'linear' for partial_fit", self.kernel, "Use fit for other kernels.")
+        if self.balance is not None:
+            hint = "The point is sought over all rows: use fit, or set rho."
+            raise invalid("balance", "be None for partial_fit", self.balance, hint)
         with unchanged_on_error(self):
             first = not hasattr(self, "classes_")
             settings = read_settings(self)

@@ -120,6 +120,14 @@ def test_refuses_with_the_parameter_named(data, settings, named):
         CSLDMClassifier(**settings).fit(*data)
 
 
+def test_a_balance_point_is_not_sought_in_a_stream(data):
+    model = CSLDMClassifier(balance="train").fit(*data)
+    before = dict(vars(model))
+    with pytest.raises(InvalidInputError, match=r"balance must be None for partial_fit; got 'train'\. The point is"):
+        model.partial_fit(*data)
+    assert vars(model) == before
+
+
 def test_more_classes_point_to_the_reductions(data):
     with pytest.raises(InvalidInputError, match="reduction"):
         CSLDMClassifier().fit(data[0], np.arange(90) % 3)
