@@ -135,9 +135,9 @@ class Session:
             if side.matrices is not None and len(self.labels) != 2:
                 got = f"{len(self.labels)} labels"
                 raise invalid("cost columns", "be given for two labels", got, error=CostsError)
-            trace = self._taken(rows, side)
-            self.seen = None if self.seen is None else rows_digest(self.seen, chunk)
-            self.order = self.order or chunk.features
+            seen = None if self.seen is None else rows_digest(self.seen, chunk)
+            trace = self._taken(rows, side)  # last, since of all this the learner alone cannot be put back
+            self.seen, self.order = seen, self.order or chunk.features
             return trace, side.ids
         except BaseException:
             self.__dict__ |= before
