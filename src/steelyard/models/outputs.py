@@ -8,12 +8,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from ..data.columns import EXACT
 from ..validation.text import printable, safe_cell
 from ..validation.values import invalid, require
 
@@ -90,14 +92,15 @@ class TextRows:
     def write(self, columns: dict[str, Sequence[Any]]) -> None:
         """Write one chunk; the head once."""
         text = io.StringIO()
-        rows = zip(*columns.values(), strict=True)
         if self.kind == "jsonl":
+            rows = zip(*(map(_exact, cells) for cells in columns.values()), strict=True)
             text.writelines(json.dumps(dict(zip(columns, row, strict=True)), default=str) + "\n" for row in rows)
         else:
             writer = csv.writer(text, lineterminator="\n", delimiter="\t" if self.kind == "tsv" else ",")
             if not self.started:
-                writer.writerow(columns)
-            writer.writerows([self.cell(_shown(value)) for value in row] for row in rows)
+                writer.writerow(map(self.cell, columns))
+            shown = [map(_rounded if _is_ours(name) else _exact, cells) for name, cells in columns.items()]
+            writer.writerows(map(self.cell, row) for row in zip(*shown, strict=True))
         self.started = True
         lines = text.getvalue()
         if self.terminal:
@@ -108,8 +111,22 @@ class TextRows:
         """Nothing is held back."""
 
 
-def _shown(value: Any) -> Any:
+def _is_ours(name: str) -> bool:
+    """Whether a column holds numbers of a model, of which a text shows six digits."""
+    return name in ("expected_cost", "score") or name.startswith("probability ")
+
+
+def _rounded(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _exact(value: Any) -> Any:
+    """A cell of the input with every digit; a whole number has no point, and a missing one is nothing."""
+    if not isinstance(value, float):
+        return value
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < EXACT else float(value)
 
 
 class ArrowRows:

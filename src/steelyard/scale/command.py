@@ -176,6 +176,8 @@ def run_score(
     named = None if positive is None else _label_of(known, positive)
     if stated is None and (stated := _costs_of(known)) is not None:
         sys.stderr.write("Costs are those of the model; --costs states others.\n")
+    elif stated is None:
+        sys.stderr.write("Every mistake counts 1, since neither --costs nor the model states what it costs.\n")
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
     with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}

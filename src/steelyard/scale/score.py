@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._native import poisson_costs, poisson_tables
 from .._version import __version__
-from ..costs import Costs
+from ..costs import Costs, as_costs
 from ..costs.rules import CostsLike
 from ..costs.spec import CostSpec
 from ..data import Parts
@@ -294,7 +294,7 @@ def _class_costs(costs: Any, spec: CostSpec | None, classes: NDArray[Any]) -> Fl
     """C[true, predicted] where costs are the same for all rows."""
     if costs is None or spec is not None:
         return None
-    matrix = costs.aligned(classes).matrix if isinstance(costs, Costs) else Costs.from_matrix(costs).matrix
+    matrix = as_costs(costs, None, classes).matrix
     return None if matrix is None else np.asarray(matrix, dtype=np.float64)
 
 

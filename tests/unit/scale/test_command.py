@@ -68,6 +68,16 @@ def test_fit_predict_and_score(parts: Path, tmp_path: Path) -> None:
         run(*given, "--positive", "odd")
 
 
+def test_score_says_what_it_counts(parts: Path, tmp_path: Path) -> None:
+    for name, costs in (("plain", []), ("priced", ["--costs", "fn=5,fp=1"])):
+        assert run("fit", parts, "--target", "y", *costs, "--out", tmp_path / name, "--quiet").exit_code == 0
+    said = run("score", tmp_path / "plain", parts, "--target", "y", "--jobs", 1).stderr
+    assert said == "Every mistake counts 1, since neither --costs nor the model states what it costs.\n"
+    said = run("score", tmp_path / "priced", parts, "--target", "y", "--jobs", 1).stderr
+    assert said == "Costs are those of the model; --costs states others.\n"
+    assert run("score", tmp_path / "plain", parts, "--target", "y", "--costs", "5:1", "--jobs", 1).stderr == ""
+
+
 def test_fit_heeds_what_a_hit_gains_whichever_class_is_positive(parts: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.steelyard"
     given = ["--target", "y", "--update", "CSOGD1", "--costs", "fn=5,fp=1,tp=-4", "--positive", "bad", "--out", out]

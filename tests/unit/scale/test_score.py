@@ -145,6 +145,19 @@ def test_thresholds_and_auc_come_with_the_scores(tmp_path: Path) -> None:
     assert curve.best_cost <= curve.cost[at]
 
 
+@pytest.mark.parametrize("costs", [{"bad": 5.25, "good": 1.1}, [[0, 5.25], [1.1, 0]]])
+def test_costs_in_every_form_count_for_measures_and_thresholds(tmp_path: Path, costs: Any) -> None:
+    parts = written(tmp_path / "p", [0, 600])
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "executor": pool, "interval": None}
+        found = score_parts(MODEL, parts, [mean_cost], costs=costs, **given)
+        wanted = score_parts(MODEL, parts, [mean_cost], costs=COSTS, **given)
+    assert found["mean_cost"].value == wanted["mean_cost"].value
+    assert found.curve is not None
+    assert wanted.curve is not None
+    assert found.curve.best_cost == wanted.curve.best_cost
+
+
 def test_a_miss_is_about_the_class_it_was_about_when_the_model_was_compared(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     costs = Costs.binary(fn=5, fp=1, classes=["bad", "good"], positive="bad")
