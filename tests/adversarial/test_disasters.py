@@ -164,15 +164,24 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write(folder: Path) -> None:
             (folder / name).unlink()
 
 
+def has_ended(child: int) -> bool:
+    """Whether a child has ended; it stays to be waited for."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def test_killed_at_random_moments(folder: Path) -> None:
+    """Moments are counted in bytes of the log, from none to all of them, and a little time: load does not move them."""
     write_rows(folder / "many.csv", 3000)
     source = ["stream", "many.csv", *STREAM[2:]]
     assert run(folder, [*source, "--decisions", "many-whole.csv", "--chunk", str(CHUNK)])[0] == 0
-    draw = random.Random(7)
+    draw, log = random.Random(7), folder / "log.csv"
+    size = (folder / "many-whole.csv").stat().st_size
     killed = 0
-    for _ in range(KILLS):
+    for moment in sorted(draw.randrange(size) for _ in range(KILLS)):
         child = start(folder, [*source, *KEPT, "--chunk", str(CHUNK)])
-        time.sleep(0.3 * draw.random())
+        while not has_ended(child) and (log.stat().st_size if log.exists() else 0) < moment:
+            time.sleep(0.001)
+        time.sleep(0.02 * draw.random())
         os.kill(child, signal.SIGKILL)
         killed += finish(folder, child)[0] == -signal.SIGKILL
         if (folder / "s").exists():
@@ -193,6 +202,7 @@ def test_of_two_writers_the_second_stops_and_spoils_nothing(folder: Path) -> Non
     os.close(reading)
     os.write(writing, b"".join(rows[: CHUNK + 10]))
     while not (folder / "log.csv").exists():  # the first chunk is learned, and the second is waited for
+        assert not has_ended(first), finish(folder, first)[1]
         time.sleep(0.01)
     code, said = run(folder, [*STREAM, *KEPT], lambda: os.close(writing))
     assert code == 2
