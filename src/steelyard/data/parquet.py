@@ -1,4 +1,4 @@
-"""Parquet files in constant memory and with page checksums verified, Arrow (Feather) files batch by batch; by pyarrow."""
+"""Parquet in constant memory and with page checksums verified, Arrow (Feather) files batch by batch; by pyarrow."""
 
 from __future__ import annotations
 
