@@ -288,9 +288,18 @@ class _Pass:
         if not self.taken:
             self._open_log(start)
         self.taken = True
-        self.log.write(start, trace, session.labels, ids)
-        if self.sync == "chunk":
-            self.log.sync()
+        before = self.log.mark
+        try:
+            self.log.write(start, trace, session.labels, ids)
+            if self.sync == "chunk":
+                self.log.sync()
+        except KeyboardInterrupt:
+            if self.log.is_file:  # written all the same: it is learned and soon done
+                if self.log.mark == before:
+                    self.log.rewind()
+                    self.log.write(start, trace, session.labels, ids)
+                self.rounds = session.rounds
+            raise
         self.rounds = session.rounds
 
     def _open_log(self, start: int) -> None:
