@@ -74,8 +74,19 @@ def start(folder: Path, line: list[str], prepare: Callable[[], None] | None = No
         os._exit(code)
 
 
+ENDED: dict[int, int] = {}  # children that were seen to have ended, and how
+
+
+def has_ended(child: int) -> bool:
+    """Whether a child has ended; :func:`finish` tells how."""
+    found, status = os.waitpid(child, os.WNOHANG)
+    if found:
+        ENDED[child] = status
+    return bool(found)
+
+
 def finish(folder: Path, child: int) -> tuple[int, str]:
-    _, status = os.waitpid(child, 0)
+    status = ENDED.pop(child) if child in ENDED else os.waitpid(child, 0)[1]
     said = folder / f"said.{child}"
     text = said.read_text() if said.exists() else ""
     said.unlink(missing_ok=True)
@@ -164,11 +175,6 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def has_ended(child: int) -> bool:
-    """Whether a child has ended; it stays to be waited for."""
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
 def test_killed_at_random_moments(folder: Path) -> None:
     """Moments are counted in bytes of the log, from none to all of them, and a little time: load does not move them."""
     write_rows(folder / "many.csv", 3000)
@@ -182,7 +188,8 @@ def test_killed_at_random_moments(folder: Path) -> None:
         while not has_ended(child) and (log.stat().st_size if log.exists() else 0) < moment:
             time.sleep(0.001)
         time.sleep(0.02 * draw.random())
-        os.kill(child, signal.SIGKILL)
+        if child not in ENDED:
+            os.kill(child, signal.SIGKILL)
         killed += finish(folder, child)[0] == -signal.SIGKILL
         if (folder / "s").exists():
             assert Session.load(folder / "s").rounds % CHUNK == 0
