@@ -30,7 +30,6 @@ def configuration(here: Path) -> dict[str, Any]:
         "write_computation_times": False,  # pages of zeros, and the only ones that ask other origins for scripts
         "abort_on_example_error": True,
         "min_reported_time": 1e9,  # a page that says how long it took differs from build to build
-        "write_computation_times": False,  # and one that lists it fetches its scripts from elsewhere
         "plot_gallery": os.environ.get("STEELYARD_GALLERY", "1") == "1",
     }
 

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import signal
 import sys
 import traceback
 import warnings
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from limited import limit_time
 
 from steelyard import CSOGD2, OnlineClassifier, cli
 from steelyard import comparison as room
@@ -30,7 +30,7 @@ from steelyard.streaming import command as stream_command
 LINES = int(os.environ.get("STEELYARD_LINES", "1500"))
 PARTS = 2  # for as many processes
 TOGETHER = 25  # lines that one forked child takes in turn
-SECONDS = 60
+SECONDS = 60  # of processor time
 SEED = int(os.environ.get("STEELYARD_SEED", "20261117"))
 assert stream_command
 
@@ -274,7 +274,7 @@ def run_lines(lines: list[list[str]], works: list[Path], inputs: Path) -> Iterat
         if child == 0:
             try:
                 for line, work in zip(lines[done:], works[done:], strict=True):
-                    signal.alarm(SECONDS)
+                    limit_time(SECONDS)
                     code = run_line(line, work)
                     os.write(writing, json.dumps([code, restored(inputs, before)]).encode() + b"\n")
             finally:

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import resource
-import signal
 import struct
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from limited import limit_time
 from safetensors.numpy import save
 
 from steelyard import OnlineClassifier, StateError, load_model
@@ -26,7 +26,7 @@ from steelyard.files import read_container
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 LIMIT = 16 << 20  # what a file may unpack to
 SPARE = 200 << 20  # what reading may take beside it
-SECONDS = 20  # hang protection
+SECONDS = 20  # of processor time: hang protection
 JSON, ARRAYS = "model.json", "arrays.safetensors"
 
 
@@ -181,7 +181,7 @@ def in_child(work: Callable[[], str]) -> tuple[int, str]:
     child = os.fork()
     if child == 0:
         try:
-            signal.alarm(SECONDS)  # without a handler: it ends the process
+            limit_time(SECONDS)
             size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (size + LIMIT + SPARE,) * 2)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

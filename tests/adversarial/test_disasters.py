@@ -74,8 +74,19 @@ def start(folder: Path, line: list[str], prepare: Callable[[], None] | None = No
         os._exit(code)
 
 
+ENDED: dict[int, int] = {}  # children that were seen to have ended, and how
+
+
+def has_ended(child: int) -> bool:
+    """Whether a child has ended; :func:`finish` tells how."""
+    found, status = os.waitpid(child, os.WNOHANG)
+    if found:
+        ENDED[child] = status
+    return bool(found)
+
+
 def finish(folder: Path, child: int) -> tuple[int, str]:
-    _, status = os.waitpid(child, 0)
+    status = ENDED.pop(child) if child in ENDED else os.waitpid(child, 0)[1]
     said = folder / f"said.{child}"
     text = said.read_text() if said.exists() else ""
     said.unlink(missing_ok=True)
@@ -165,15 +176,20 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_write(folder: Path) -> None:
 
 
 def test_killed_at_random_moments(folder: Path) -> None:
+    """Moments are counted in bytes of the log, from none to all of them, and a little time: load does not move them."""
     write_rows(folder / "many.csv", 3000)
     source = ["stream", "many.csv", *STREAM[2:]]
     assert run(folder, [*source, "--decisions", "many-whole.csv", "--chunk", str(CHUNK)])[0] == 0
-    draw = random.Random(7)
+    draw, log = random.Random(7), folder / "log.csv"
+    size = (folder / "many-whole.csv").stat().st_size
     killed = 0
-    for _ in range(KILLS):
+    for moment in sorted(draw.randrange(size) for _ in range(KILLS)):
         child = start(folder, [*source, *KEPT, "--chunk", str(CHUNK)])
-        time.sleep(0.3 * draw.random())
-        os.kill(child, signal.SIGKILL)
+        while not has_ended(child) and (log.stat().st_size if log.exists() else 0) < moment:
+            time.sleep(0.001)
+        time.sleep(0.02 * draw.random())
+        if child not in ENDED:
+            os.kill(child, signal.SIGKILL)
         killed += finish(folder, child)[0] == -signal.SIGKILL
         if (folder / "s").exists():
             assert Session.load(folder / "s").rounds % CHUNK == 0
@@ -193,6 +209,7 @@ def test_of_two_writers_the_second_stops_and_spoils_nothing(folder: Path) -> Non
     os.close(reading)
     os.write(writing, b"".join(rows[: CHUNK + 10]))
     while not (folder / "log.csv").exists():  # the first chunk is learned, and the second is waited for
+        assert not has_ended(first), finish(folder, first)[1]
         time.sleep(0.01)
     code, said = run(folder, [*STREAM, *KEPT], lambda: os.close(writing))
     assert code == 2

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import resource
-import signal
 import struct
 import sys
 import warnings
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from limited import limit_time
 from safetensors.numpy import save
 
 from steelyard import AdaBoostM1Classifier, C45Classifier, errors
@@ -33,7 +33,7 @@ from steelyard.models.storage import load_model, save_object
 
 MUTATIONS = 2000
 MEMORY = 512 << 20  # above what the process had
-SECONDS = 10
+SECONDS = 10  # of processor time
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -497,7 +497,7 @@ def in_child(work: Callable[[], Any]) -> tuple[int, str]:
 
 
 def refused(path: Path) -> str:
-    signal.alarm(SECONDS)  # without a handler: it ends the process
+    limit_time(SECONDS)
     try:
         load_model(path, max_bytes=64 << 20)  # the child may not have the gigabyte of the default
     except errors.StateError as error:
@@ -646,21 +646,21 @@ def try_mutations(samples: Any, name: str, node: Node, folder: Path, count: int)
                 write_container(path, mutated(node, rng), version="0")
             except (ValueError, TypeError):
                 continue  # not even JSON
-        signal.alarm(SECONDS)
+        limit_time(SECONDS)
         try:
             loaded = load_model(path)
         except errors.StateError:
             continue
         finally:
-            signal.alarm(0)
-        signal.alarm(SECONDS)
+            limit_time(0)
+        limit_time(SECONDS)
         try:
             with np.errstate(all="ignore"):
                 said = samples.answers(loaded, copy.deepcopy(rows))  # a changed scaler may work in place
         except (errors.SteelyardError, ValueError):
             continue
         finally:
-            signal.alarm(0)
+            limit_time(0)
         if raw and not all(map(equal, said, wanted)):
             return f"{name}: mutation {k} of the bytes answers differently"
         if not raw and {*map(strange, said)} - {*map(strange, wanted)}:

@@ -8,7 +8,6 @@ signal names what it was given. Under the sanitizers the numbers that claim more
 import contextlib
 import os
 import resource
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from limited import limit_time
 
 from steelyard import _native as native
 
@@ -25,7 +25,7 @@ SANITIZED = (
     "ASAN_OPTIONS" in os.environ
 )  # which keep a map of all addresses, and end the process when memory is claimed
 MEMORY = 256 << 20  # above what the process has
-SECONDS = 60  # hang protection
+SECONDS = 60  # of processor time: hang protection
 F32, F64, I32, I64, U8, U64 = np.float32, np.float64, np.int32, np.int64, np.uint8, np.uint64
 
 
@@ -481,7 +481,7 @@ def test_what_does_not_fit_is_refused_or_harmless(name: str, tmp_path: Path) -> 
     if child == 0:
         telling = os.open(tried, os.O_RDWR | os.O_CREAT)
         try:
-            signal.alarm(SECONDS)  # without a handler: it ends the process
+            limit_time(SECONDS)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if not SANITIZED:
                 size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -14,7 +14,9 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.base import clone
 
-from steelyard import ClusterLost, Costs, InvalidInputError, mean_cost
+from steelyard import ClusterLost, Costs, InvalidInputError, executors, mean_cost
+from steelyard.data import Parts
+from steelyard.scale import dask as dask_module
 from steelyard.scale import fit_parts, on_dask, trees
 from steelyard.scale.trees import class_weights, grows_on_a_cluster
 
@@ -49,6 +51,13 @@ def client() -> Iterator[Any]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that is there answers at last, and its nannies start workers, however slow or loaded the machine is."""
+    for module, name in ((executors, "PATIENCE"), (dask_module, "PATIENCE"), (trees, "PATIENCE"), (trees, "WAIT")):
+        monkeypatch.setattr(module, name, 300)
+
+
 @pytest.mark.filterwarnings("ignore")  # of the libraries and dask, about each other
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_trees_on_two_workers_decide_by_expected_cost(folder: Path, client: Any, library: str) -> None:
@@ -77,6 +86,36 @@ def test_what_trees_cannot_use_is_refused(folder: Path, client: Any) -> None:
             fit_parts(MODEL, folder, target="y", costs="fn=a,fp=1", executor=executor)
         with pytest.raises(InvalidInputError, match="be two or more, since one is kept for the calibration"):
             fit_parts(MODEL, folder / "part-0.csv", target="y", executor=executor)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_parts_without_named_columns_are_refused(tmp_path: Path, client: Any) -> None:
+    for i in range(2):
+        (tmp_path / f"{i}.svm").write_text("1 1:1\n-1 1:2\n" * 20)
+    words = r"parts must have named columns for LGBMClassifier on a cluster; got 'LIBSVM'\. Fit on a sample"
+    with on_dask(client) as executor, pytest.raises(InvalidInputError, match=words):
+        fit_parts(MODEL, tmp_path, executor=executor)
+
+
+class Sure:
+    """Fitted trees that are sure of the first class."""
+
+    def predict_proba(self, rows: Any) -> Any:
+        return np.tile([0.9, 0.1], (len(rows), 1))
+
+
+def test_labels_that_calibration_does_not_know_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two classes or behind both they would have been taken for one of them."""
+    parts = Parts(folder)
+    about: Any = {"reading": parts.reading({"target": "y"}), "options": {"target": "y"}, "classes": ["bad", "good"]}
+    proba, truths, width = trees._held_out(Sure(), parts, about, [0, 3], 100)
+    assert (proba.shape, width) == ((600, 2), 3)
+    assert truths.tolist() == (np.concatenate([Y[:300], Y[600:]]) == "good").astype(int).tolist()
+    for classes in (["aft", "good"], ["bad", "fair"]):
+        with pytest.raises(InvalidInputError, match=r"y must hold the classes .*; got .* See .*part-0\.csv"):
+            trees._held_out(Sure(), parts, about | {"classes": classes}, [0], 100)
+    monkeypatch.setattr(trees, "MOST_ROWS", 100)
+    assert len(trees._held_out(Sure(), parts, about, [0, 3], 60)[1]) == 120  # of the first part alone
 
 
 def test_trees_need_a_cluster(folder: Path) -> None:
@@ -163,7 +202,7 @@ def test_a_fit_that_keeps_losing_workers_ends_in_an_error(monkeypatch: pytest.Mo
         fitted_again(ClusterOf(monkeypatch, losing=True), trees.TRIES)
     with pytest.raises(OSError, match="connection reset"):
         fitted_again(ClusterOf(monkeypatch, losing=False), 1)
-    with pytest.raises(ClusterLost, match="must have a worker; got none for 60 s"):
+    with pytest.raises(ClusterLost, match="must have a worker; got none for 300 s"):
         fitted_again(ClusterOf(monkeypatch, losing=True, workers=0), 0)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Category, Cluster, Drop, Overwrite, check_reachable
+from .options import Category, Cluster, Drop, Format, Overwrite, check_reachable
 
 
 def fit(
@@ -30,6 +30,7 @@ def fit(
     finish: Annotated[str | None, typer.Option(help="lbfgs: minimise the cost-weighted logistic loss at last.")] = None,
     work: Annotated[Path | None, typer.Option(help="The folder of the job; a later call goes on from it.")] = None,
     on_bad_part: Annotated[str, typer.Option(help="raise, or skip parts that cannot be read.")] = "raise",
+    format: Format = None,
     drop: Drop = None,
     category: Category = None,
     n_features: Annotated[int | None, typer.Option(min=1, help="Columns of LIBSVM files.")] = None,
@@ -50,7 +51,10 @@ def fit(
     stated = {"drop": drop, "nominal": category, "n_features": n_features}
     reader = {name: value for name, value in stated.items() if value}
     learning = (update, costs, positive, fit_intercept, lanes, passes, finish, work, on_bad_part)
-    run_fit(parts, FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader, overwrite))
+    run_fit(
+        parts,
+        FitOptions(target, out, *learning, rows, cluster, jobs, quiet, scale, hash_bits, reader, overwrite, format),
+    )
 
 
 def score(
@@ -64,6 +68,7 @@ def score(
     positive: Annotated[
         str | None, typer.Option(help="The positive label of two; that of a model of compare, or the last, otherwise.")
     ] = None,
+    format: Format = None,
     drop: Drop = None,
     rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = 10_000,
     work: Annotated[Path | None, typer.Option(help="A folder that all workers share; needed on a cluster.")] = None,
@@ -76,6 +81,7 @@ def score(
     from ..scale.command import run_score
 
     given: dict[str, Any] = {"rows": rows, "work": work, "cluster": cluster, "n_jobs": jobs, "as_json": as_json}
+    given |= {"format": format}
     run_score(
         model, parts, target=target, costs=costs, positive=positive, reader={"drop": drop} if drop else {}, **given
     )

@@ -152,8 +152,13 @@ def stream(
         raise invalid("stream", "be given rows or --labels", "both" if file is not None else "neither")
     places = Places(file or "", decisions, state, existing, sync, safe_csv)
     if labels is not None:
+        _check_left_out(
+            {"--decisions": decisions, "--drop": drop, "--n-features": n_features, "--await": most_awaited}
+            | {"--append": append, "--overwrite": overwrite, "--skip-seen": skip_seen, "--zero-based": zero_based}
+            | {"--cluster": cluster, "--jobs": jobs}
+        )
         how: dict[str, Any] = {"quiet": quiet, "as_json": as_json, "target": target}
-        run_labels(labels, places, reader={"format": format, "header": header}, **how)
+        run_labels(labels, places, settings, reader={"format": format, "header": header}, **how)
         return
     run_stream(
         places,
@@ -167,3 +172,10 @@ def stream(
         cluster=cluster,
         n_jobs=jobs,
     )
+
+
+def _check_left_out(given: dict[str, Any]) -> None:
+    """Raise where an option would change nothing, since labels that come late decide no row."""
+    for option, value in given.items():
+        if value is not None and value is not False and value != []:
+            raise invalid(option, "be left out with --labels, which decide no row", value)

@@ -22,7 +22,7 @@ def iter_chunks(
 
     Every chunk has the same columns in the same form: the head of the file decides which are nominal (as plain text)
     and which are numeric (missing cells are NaN). Labels may be missing (None). Chunks of a live stream are given
-    out as soon as they are complete.
+    out as soon as they are complete. An Arrow file is held a record batch at a time, as large as its writer made them.
 
     Parameters
     ----------

@@ -69,6 +69,18 @@ def is_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None
 
 
+def same_label(label: Any, wanted: Any) -> bool:
+    """Whether labels are equal; a command line, and a file of late labels, know texts only: 1 is "1" and "+1"."""
+    if label == wanted:
+        return True
+    if isinstance(label, str) == isinstance(wanted, str):
+        return False
+    text, value = (label, wanted) if isinstance(label, str) else (wanted, label)
+    if isinstance(value, bool):
+        return bool(text.lower() == str(value).lower())  # as JSON has it, or Python
+    return bool(str(value) == text or (isinstance(value, (int, float)) and is_number(text) and float(text) == value))
+
+
 def number_column(name: str, values: Any) -> Column:
     """A numeric column."""
     return Column(name, np.asarray(values, dtype=np.float64))

@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import reprlib
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +55,16 @@ def suffix_of(source: Source) -> str:
     for compressed in COMPRESSED_SUFFIXES:
         name = name.removesuffix(compressed)
     return Path(name).suffix
+
+
+def can_be_read_again(source: Source) -> bool:
+    """False for an open stream, and for the path of a pipe: who opens that a second time waits, or misses rows."""
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    try:
+        return not stat.S_ISFIFO(os.stat(source).st_mode)
+    except OSError:  # said by whoever opens it
+        return True
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from .columns import EXACT, Column, Table, check_complete_labels, check_frame, c
 from .dataset import READING, Dataset
 from .files import Source, file_error, lines_of, name_of, open_source, short_repr
 
+_NESTED = "Records are flat: write what is within it as fields of its own, or leave it out with drop= (--drop)."
 NumberedRecord = tuple[int, dict[str, Any]]  # with its line number
 
 
@@ -161,7 +162,7 @@ class _Fields:
         for number, record in part:
             for name in record:
                 if name not in known:
-                    hint = "Give all fields with features=, or leave this one out with drop=."
+                    hint = "Give all fields with features=, or leave this one out with drop= (--drop)."
                     raise file_error(
                         self.where, number, f"the fields {', '.join(self.names[:20])}", short_repr(name), hint
                     )
@@ -177,11 +178,12 @@ class _Fields:
             return value
         if isinstance(value, (int, float)):
             return json.dumps(value)
-        raise file_error(self.where, number, f"text in field {name}", short_repr(value))
+        raise file_error(self.where, number, f"text in field {name}", short_repr(value), _NESTED)
 
     def _number(self, number: int, name: str, value: Any) -> float:
         if value is None:
             return np.nan
         if isinstance(value, (int, float)) and abs(value) <= np.finfo(np.float64).max:
             return float(value)
-        raise file_error(self.where, number, f"a finite number in field {name}", short_repr(value))
+        hint = _NESTED if isinstance(value, (dict, list)) else ""
+        raise file_error(self.where, number, f"a finite number in field {name}", short_repr(value), hint)

@@ -12,7 +12,7 @@ from scipy import sparse
 from .._native import LibsvmParser32, LibsvmParser64
 from ..validation.values import check_count, check_flag, invalid
 from .dataset import Dataset
-from .files import LineLimit, Source, blocks, file_error, name_of, open_source
+from .files import LineLimit, Source, blocks, can_be_read_again, file_error, name_of, open_source
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
 MAX_WIDTH = 2**31 - 1  # without n_features: a mistyped index must not claim all memory
@@ -106,7 +106,7 @@ def libsvm_chunks(
 
 def libsvm_width(source: Source, *, zero_based: bool = False, max_bytes: int | None = None) -> int:
     """The number of columns of a file, by one pass over it."""
-    if hasattr(source, "read"):
+    if not can_be_read_again(source):
         raise invalid("n_features", "be given for a LIBSVM stream", None, "A stream can be read only once.")
     parser = _parser(None, zero_based, np.float32)
     with open_source(source, max_bytes) as content:

@@ -1,7 +1,8 @@
-"""Parquet and Arrow (Feather) files through pyarrow, in constant memory and with page checksums verified."""
+"""Parquet in constant memory and with page checksums verified, Arrow (Feather) files batch by batch; by pyarrow."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from ..validation.docstrings import documented
 from ..validation.values import invalid, require
+from . import files
 from .arrow_columns import arrow_column, arrow_labels, arrow_rows, is_arrow_number
 from .columns import Table, check_complete_labels, check_frame, check_names, target_name
 from .dataset import READING, Dataset
@@ -19,6 +21,7 @@ from .large_dictionaries import column_by_column, has_large_dictionaries, of_equ
 
 BUFFER = 1 << 16  # bytes of a column read ahead: with it a row group is never held whole
 BATCH = 1 << 16  # rows decoded at a time where a file is read whole
+MOST_TIMES = 1000  # its size a file may decode to, if that is more than any compressed text may
 
 
 @documented(READING)
@@ -44,7 +47,7 @@ def read_parquet(
     drop : sequence of str
         Columns to leave out; they are not decoded.
     max_bytes : int or None
-        Most bytes of decoded columns.
+        Most bytes of decoded columns. By default 256 MB, and beyond that 1000 times the size of the file.
 
     Returns
     -------
@@ -63,10 +66,14 @@ def read_parquet(
     check_frame(frame)
     where = name_of(source)
     pa = require("pyarrow", extra="files", why="A Parquet or Arrow file")
-    with open_source(source, max_bytes) as content, damage_reported(where):
+    with open_source(source, max_bytes) as opened, damage_reported(where):
+        content = seekable(opened)
+        size = content.seek(0, os.SEEK_END)
+        content.seek(0)
+        most = max(files.SMALL_TEXT, MOST_TIMES * size) if max_bytes is None else max_bytes
         file = open_arrow(where, content)
         names = _names(where, file, target, nominal, drop)
-        batches = _limited(where, file.batches(BATCH, names), max_bytes)
+        batches = _limited(where, file.batches(BATCH, names), most)
         arrow = pa.Table.from_batches(list(batches), file.schema(names))
         columns = [arrow_column(where, n, arrow.column(n).combine_chunks(), n in nominal) for n in names]
     table = Table.of(columns, target_name(target, file.names))

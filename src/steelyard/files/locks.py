@@ -57,8 +57,11 @@ def _check_usable(place: Path, path: str | os.PathLike[str]) -> None:
 
 
 def _name_owner(place: Path) -> None:
-    """Write who holds the lock into its file, in place: a new file would be another lock."""
-    handle = os.open(place, os.O_WRONLY | os.O_TRUNC)
+    """Write who holds the lock into its file, in place: a new file would be another lock.
+
+    Who may write to the folder may put a link there meanwhile, and what that leads to is not ours to empty.
+    """
+    handle = os.open(place, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0))
     try:
         os.write(handle, f"{os.getpid()} {time.strftime('%H:%M')}\n".encode())
     finally:

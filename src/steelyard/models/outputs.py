@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from ..data.columns import EXACT
 from ..validation.text import printable, safe_cell
 from ..validation.values import invalid, require
 
@@ -44,6 +45,14 @@ def check_carried(option: str, names: Iterable[str], written: Collection[str]) -
         if name in written:
             rule = f"name no column that is written anyway ({', '.join(written)})"
             raise invalid(option, rule, name, "Rename it in the input first.")
+
+
+def kept_as_text(names: Iterable[str], numbers: Collection[Any], output: str) -> list[str]:
+    """Which columns that go along are read as texts: all where texts are written, so that 007 stays 007.
+
+    Elsewhere a column in which the model finds numbers holds numbers.
+    """
+    return [name for name in names if output in ("csv", "tsv") or name not in numbers]
 
 
 class RowWriter(Protocol):
@@ -105,15 +114,17 @@ class TextRows:
     def write(self, columns: dict[str, Sequence[Any]]) -> None:
         """Write one chunk; the head once."""
         text = io.StringIO()
-        rows = zip(*columns.values(), strict=True)
+        own = list(columns).index(DECISION) if DECISION in columns else 0  # before it stand columns of the user's
         if self.kind == "jsonl":
+            exact = [map(_exact, cells) if j < own else cells for j, cells in enumerate(columns.values())]
+            rows = zip(*exact, strict=True)
             text.writelines(json.dumps(dict(zip(columns, row, strict=True)), default=str) + "\n" for row in rows)
         else:
             writer = csv.writer(text, lineterminator="\n", delimiter="\t" if self.kind == "tsv" else ",")
             if not self.started:
-                writer.writerow(columns)
-            own = list(columns).index(DECISION) if DECISION in columns else 0  # before it stand columns of the user's
-            writer.writerows([self.cell(_shown(value, exact=j < own)) for j, value in enumerate(row)] for row in rows)
+                writer.writerow(map(self.cell, columns))
+            shown = [map(_exact if j < own else _rounded, cells) for j, cells in enumerate(columns.values())]
+            writer.writerows(map(self.cell, row) for row in zip(*shown, strict=True))
         self.started = True
         lines = text.getvalue()
         if self.terminal:
@@ -124,13 +135,18 @@ class TextRows:
         """Nothing is held back."""
 
 
-def _shown(value: Any, *, exact: bool) -> Any:
-    """Six digits of what was computed; a number of the user's with all of them, whole ones without a point."""
+def _rounded(value: Any) -> Any:
+    """Six digits of what was computed."""
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _exact(value: Any) -> Any:
+    """A cell of the input with every digit; a whole number has no point, and a missing one is nothing."""
     if not isinstance(value, float):
         return value
-    if not exact:
-        return f"{value:.6g}"
-    return int(value) if value.is_integer() else "" if math.isnan(value) else value
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < EXACT else float(value)
 
 
 class ArrowRows:

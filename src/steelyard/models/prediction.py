@@ -45,6 +45,7 @@ from .outputs import (
     RowWriter,
     check_carried,
     holds_decisions,
+    kept_as_text,
     output_format,
     proba_names,
     row_writer,
@@ -207,7 +208,8 @@ class _Job:
         columns = self.model.columns
         if columns.sparse is not (kind == "libsvm"):
             raise invalid("the file", "be LIBSVM, or not, like the one the model was fitted on", self.file)
-        carried = _carried(self.options)  # as they are written: 007 stays 007, also where the model takes it for 7
+        numbers = {*columns.numeric, *self.model.cost_columns.values(), *self._cost_columns()}
+        carried = kept_as_text(_carried(self.options), numbers, output_format(self.options.out))
         wanted = {
             "nominal": list(dict.fromkeys([*columns.as_written, *carried])),
             "n_features": len(columns.numeric),
@@ -215,7 +217,7 @@ class _Job:
         takes = inspect.signature(FORMATS[kind].chunks).parameters
         wanted = {k: v for k, v in wanted.items() if k in takes and (k != "n_features" or columns.sparse)}
         if kind in ("parquet", "arrow") and Path(self.file).is_file():  # what nobody looks at need not be readable
-            needed = {*columns.used, *self.model.cost_columns.values(), *self._cost_columns(), *carried}
+            needed = {*columns.used, *numbers, *_carried(self.options)}
             wanted["drop"] = [name for name in arrow_names(source) if name not in needed]
         chunks = iter_chunks(source, rows=check_count("--chunk", self.options.chunk), format=kind, **wanted)
         self.digest = NO_ROWS

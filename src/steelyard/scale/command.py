@@ -58,6 +58,7 @@ class FitOptions:
     hash_bits: int | None = None
     reader: dict[str, Any] = field(default_factory=dict)
     overwrite: bool = False
+    format: str | None = None
 
 
 _PASSED_ON = ("scale", "hash_bits", "lanes", "passes", "finish", "work", "on_bad_part", "rows")  # to fit_parts as given
@@ -89,7 +90,7 @@ def run_fit(source: str, options: FitOptions) -> None:
     """Fit a learner on parts and write it as a file that predict and score read."""
     if options.out is None:
         raise invalid("--out", "name the model file to write", None)
-    parts = as_parts(source)
+    parts = as_parts(source, options.format)
     local = {f"the part {part.name}": part.path for part in parts.files if part.filesystem is None}
     check_paths(inputs=local, outputs={"--out": options.out})
     check_new("--out", options.out, overwrite=options.overwrite)
@@ -161,6 +162,7 @@ def run_score(
     target: str | None,
     costs: str | None,
     positive: str | None,
+    format: str | None,
     reader: dict[str, Any],
     rows: int,
     work: Path | None,
@@ -176,11 +178,13 @@ def run_score(
     named = None if positive is None else _label_of(known, positive)
     if stated is None and (stated := _costs_of(known)) is not None:
         sys.stderr.write("Costs are those of the model; --costs states others.\n")
+    elif stated is None:
+        sys.stderr.write("Every mistake counts 1, since neither --costs nor the model states what it costs.\n")
     measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
     with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}
         given |= {"positive": named}
-        found = score_parts(model, source, measures, progress=not as_json, **given, **reader)
+        found = score_parts(model, as_parts(source, format), measures, progress=not as_json, **given, **reader)
     if as_json:
         body: dict[str, Any] = {n: {"value": one.value, "low": one.low, "high": one.high} for n, one in found.items()}
         if found.curve is not None:

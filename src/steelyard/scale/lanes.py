@@ -151,11 +151,17 @@ def named_error(error: SteelyardError, part: PartFile, start: int) -> SteelyardE
 
 def chunk_labels(chunk: Dataset, classes: Sequence[Any]) -> NDArray[Any]:
     """The labels of a chunk, as text if any label of any part is."""
+    found = complete_labels(chunk)
+    if isinstance(classes[0], str) and found.dtype.kind != "U":
+        found = np.array([str(label) for label in found.tolist()])
+    return found
+
+
+def complete_labels(chunk: Dataset) -> NDArray[Any]:
+    """The labels of a chunk as they were read, none of them missing."""
     if chunk.y is None:
         raise invalid("target", "name the column of labels", None)
     found = np.asarray(chunk.y)
-    if isinstance(classes[0], str) and found.dtype.kind != "U":
-        found = np.array([None if label is None else str(label) for label in found.tolist()], dtype=object)
     if found.dtype.kind == "O":
         missing = np.flatnonzero([label is None for label in found.tolist()])
         if len(missing):

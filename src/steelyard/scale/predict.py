@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..costs import Costs
+from ..costs import CostRule, Costs, as_costs
+from ..costs.rules import CostsLike
 from ..costs.spec import CostSpec
 from ..data import Dataset, Parts
+from ..data.columns import UnknownColumnError
 from ..data.parts import as_parts
 from ..errors import SteelyardError
 from ..executors import workers_of
 from ..files import write_atomically
 from ..models.model import Model
-from ..models.outputs import DECISION, EXPECTED, check_carried, row_writer
+from ..models.outputs import DECISION, EXPECTED, check_carried, kept_as_text, row_writer
 from ..models.records import RecordEncoder
 from ..models.storage import load_model
 from ..models.stream_state import StreamState
@@ -43,7 +45,7 @@ def predict_parts(
     *,
     columns: Sequence[str] = (),
     format: str = "parquet",
-    costs: Costs | CostSpec | str | None = None,
+    costs: CostsLike | CostSpec | str | None = None,
     executor: Executor | None = None,
     rows: int = 10_000,
     progress: bool = False,
@@ -62,10 +64,11 @@ def predict_parts(
     out : path
         A folder; made if it is not there.
     columns : sequence of str
-        Columns of the input that go along with the decisions.
+        Columns of the input that go along with the decisions; those that the model does not read as numbers are
+        written as they were read.
     format : {"parquet", "csv", "jsonl"}
         Of the output; Parquet is written with checksums.
-    costs : Costs, str or None
+    costs : Costs, mapping, array-like, str or None
         Other prices than the model was fitted with, for a Model; text such as ``"fn=amount,fp=2"`` names columns with a
         cost a row, and speaks of the model's own positive class. A model that was fitted with cost columns reads them
         by itself.
@@ -90,20 +93,19 @@ def predict_parts(
     with folder.held():
         path = model_file(model, folder)
         loaded = load_model(path)
-        reading_options = options | reader_options(loaded, listed, columns)
         spec = about_its_positive(read_spec(costs), loaded)
-        prices = costs if spec is None else spec.costs(classes=loaded.classes_) if not spec.columns else None
-        if costs is not None and not isinstance(loaded, Model):
-            raise invalid("costs", "be left out for a learner that knows scores only", costs)
+        prices = _prices(costs, spec, loaded)
+        carried = carried_as_text(loaded, columns, cost_columns(spec), format)
+        reading_options = options | reader_options(loaded, listed, carried)
         about = {
             "path": os.fspath(path),
             "model": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "reading": listed.reading(reading_options),
+            "reading": _reading(listed, reading_options, columns),
             "options": reading_options,
             "columns": list(columns),
             "format": format,
             "costs": spec_entry(spec) if spec is not None and spec.columns else None,
-            "prices": prices.to_dict() if isinstance(prices, Costs) else None,
+            "prices": None if prices is None else prices.to_dict(),
             "source": listed.format,
             "rows": check_count("rows", rows),
             "files": [part_entry(part) for part in listed.files],
@@ -126,6 +128,32 @@ def predict_parts(
         with write_atomically(manifest) as file:
             file.write(json.dumps({"model": about["model"], "parts": done}, indent=1).encode())
     return manifest
+
+
+def _prices(costs: Any, spec: CostSpec | None, model: Any) -> Costs | None:
+    """Costs that are the same for all rows, or None."""
+    if costs is None:
+        return None
+    if not isinstance(model, Model):
+        raise invalid("costs", "be left out for a learner that knows scores only", costs)
+    if isinstance(costs, CostRule):
+        raise invalid("costs", "not depend on labels, which new rows have not", costs, "Use costs.costs_for(y).")
+    if spec is not None:
+        return None if spec.columns else spec.costs(classes=model.classes_)
+    made = as_costs(costs, None, model.classes_)
+    if made.matrix is None:
+        raise invalid("costs", "be the same for all rows, or name columns", costs, 'Such as "fn=amount,fp=2".')
+    return made
+
+
+def _reading(parts: Parts, options: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """How every part is read; a column to carry along that is not there is said in the words of the caller."""
+    try:
+        return parts.reading(options)
+    except UnknownColumnError as error:
+        if error.column not in columns:
+            raise
+        raise invalid("columns", f"name columns of the parts ({error.known})", error.column) from None
 
 
 def _check_ours(folder: WorkFolder, parts: Parts, format: str) -> None:
@@ -173,17 +201,26 @@ def as_state(fitted: Any, encoder: RecordEncoder, labels: list[Any]) -> StreamSt
     return StreamState(type(fitted).from_state(state), encoder, tuple(labels), np.zeros((len(labels),) * 2, dtype=int))
 
 
+def carried_as_text(model: Any, columns: Sequence[str], costs: Sequence[str], output: str) -> list[str]:
+    """The columns to carry along that are read as texts: a code 007 is not the number 7."""
+    if not isinstance(model, (Model, StreamState)) or model.columns.sparse:
+        return []
+    if isinstance(model, StreamState):  # which takes no texts for numbers
+        return [name for name in columns if name not in {*model.columns.numeric, *costs}]
+    prices = {*costs, *model.cost_columns.values()}
+    return kept_as_text([name for name in columns if name not in prices], model.columns.numeric, output)
+
+
 def reader_options(model: Any, parts: Parts, carried: Sequence[str] = ()) -> dict[str, Any]:
-    """What the reader must know for a model with columns of its own; cells that go along are kept as written."""
+    """What the reader must know for a model with columns of its own, and for others that are carried along."""
     if not isinstance(model, (Model, StreamState)):
         return {}
     if model.columns.sparse is not (parts.format == "libsvm"):
         raise invalid("parts", "be LIBSVM, or not, like the data the model was fitted on", parts)
     if model.columns.sparse:
         return {"n_features": len(model.columns.numeric)}
-    if isinstance(model, StreamState):
-        return {"nominal": list(model.encoder.nominal)}
-    return {"nominal": list(dict.fromkeys([*model.columns.as_written, *carried]))}
+    texts = model.encoder.nominal if isinstance(model, StreamState) else model.columns.as_written
+    return {"nominal": list(dict.fromkeys(name for name in (*texts, *carried) if isinstance(name, str)))}
 
 
 def predict_part(folder: str, position: int) -> dict[str, Any]:

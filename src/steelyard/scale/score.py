@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from .._native import poisson_costs, poisson_tables
 from .._version import __version__
-from ..costs import Costs
+from ..costs import Costs, as_costs
 from ..costs.rules import CostsLike
 from ..costs.spec import CostSpec
 from ..data import Parts
+from ..data.columns import same_label
 from ..data.parts import as_parts
 from ..errors import SteelyardError
 from ..evaluate import mean_cost, total_cost
@@ -32,7 +33,7 @@ from ..validation.types import Label
 from ..validation.values import check_choice, check_count, check_number, invalid
 from .curve import Histogram, ScoreCurve, score_curve
 from .job import WorkFolder, part_entry, restore_part, write_note
-from .lanes import ahead, chunk_labels, named_error
+from .lanes import ahead, complete_labels, named_error
 from .predict import decide_rows, model_file, reader_options
 from .progress import Progress
 from .rows import RowReader, cost_columns, positive_of, read_spec, spec_entry
@@ -231,7 +232,7 @@ def score_part(folder: str, position: int) -> dict[str, Any]:
     for chunk in ahead(parts.part_chunks(part, about["rows"], about["reading"], about["options"])):
         try:
             found = decide_rows(model, chunk, costs=spec, drop=cost_columns(spec))
-            cells = cells_of(chunk_labels(chunk, classes).tolist(), found.decisions, classes)
+            cells = cells_of(complete_labels(chunk).tolist(), found.decisions, classes)
             row_costs = reader.costs(chunk)
         except SteelyardError as error:
             raise named_error(error, part, first) from error
@@ -268,15 +269,22 @@ def exact_sums(cells: Tables, paid: Floats, n_cells: int) -> Floats:
 
 
 def cells_of(truth: Sequence[Any], answers: Sequence[Any], classes: Sequence[Any]) -> Tables:
-    """The position of each row in the table of truths and answers, row by row."""
-    at = {label: k for k, label in enumerate(classes)} | {str(label): k for k, label in enumerate(classes)}
+    """The position of each row in the table of truths and answers, row by row.
+
+    Classes may be named as a command line has it: a label 1 is the class "+1".
+    """
+    at = {label: k for k, label in enumerate(classes)}
+    known: dict[Any, int] = {}
     found = np.empty(len(truth), dtype=np.int64)
     for i, (label, answer) in enumerate(zip(truth, answers, strict=True)):
-        if label not in at:
-            raise invalid("y", f"hold the classes {list(classes)}", label, f"See row {i}.")
+        if label not in known:
+            same = next((k for k, wanted in enumerate(classes) if same_label(label, wanted)), None)
+            if same is None:
+                raise invalid("y", f"hold the classes {list(classes)}", label, f"See row {i}.")
+            known[label] = same
         if answer not in at:
             raise invalid("model", "decide for a class", answer, "Scoring by parts knows no abstention.")
-        found[i] = at[label] * len(classes) + at[answer]
+        found[i] = known[label] * len(classes) + at[answer]
     return found
 
 
@@ -294,7 +302,7 @@ def _class_costs(costs: Any, spec: CostSpec | None, classes: NDArray[Any]) -> Fl
     """C[true, predicted] where costs are the same for all rows."""
     if costs is None or spec is not None:
         return None
-    matrix = costs.aligned(classes).matrix if isinstance(costs, Costs) else Costs.from_matrix(costs).matrix
+    matrix = as_costs(costs, None, classes).matrix
     return None if matrix is None else np.asarray(matrix, dtype=np.float64)
 
 

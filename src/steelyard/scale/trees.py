@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from ..costs import Costs, as_costs
-from ..data import Parts
+from ..data import Dataset, Parts
 from ..decision import ExpectedCostClassifier
 from ..decision.blending import BlendClassifier
 from ..decision.calibration import CalibratedClassifier
@@ -58,6 +58,9 @@ def fit_trees(
     if not isinstance(executor, ClusterExecutor):
         advice = "Use `with on_dask(address) as executor:`, or fit on a sample: fit_parts(..., sample=1_000_000)."
         raise invalid("executor", f"be a Dask cluster for {type(estimator).__name__}", executor, advice)
+    if parts.format == "libsvm":
+        advice = "Fit on a sample: fit_parts(..., sample=1_000_000)."
+        raise invalid("parts", f"have named columns for {type(estimator).__name__} on a cluster", "LIBSVM", advice)
     if len(parts) < 2:
         raise invalid("parts", "be two or more, since one is kept for the calibration", len(parts))
     labels = np.asarray(classes)
@@ -247,20 +250,25 @@ def _grow(estimator: Any, about: dict[str, Any], positions: Sequence[int], clien
 def load_part(about: dict[str, Any], position: int) -> tuple[Any, Any, Any]:
     """Rows, codes and weights of one part; the task of a worker."""
     part = restore_part(about["files"][position])
-    parts, classes = Parts.of_files([part], about["format"]), np.asarray(about["classes"])
+    parts = Parts.of_files([part], about["format"])
     rows, codes = [], []
     for chunk in parts.part_chunks(part, 1 << 16, about["reading"], about["options"]):
         rows.append(np.asarray(numbers_of(chunk), dtype=np.float32))
-        y = chunk_labels(chunk, about["classes"])
-        found = np.searchsorted(classes, y)
-        wrong = (found == len(classes)) | (classes[np.minimum(found, len(classes) - 1)] != y)
-        if wrong.any():
-            raise invalid("y", f"hold the classes {about['classes']}", y[wrong][0], f"See {part.path}.")
-        codes.append(found)
+        codes.append(_codes(chunk, about["classes"], part.path))
     if not rows:
         return np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty(0)
     code = np.concatenate(codes).astype(np.int64)
     return np.concatenate(rows), code, np.asarray(about["weights"])[code]
+
+
+def _codes(chunk: Dataset, labels: Sequence[Any], path: str) -> NDArray[np.intp]:
+    """Positions of the labels of a chunk among the classes."""
+    classes, y = np.asarray(labels), chunk_labels(chunk, labels)
+    found = np.searchsorted(classes, y)
+    wrong = (found == len(classes)) | (classes[np.minimum(found, len(classes) - 1)] != y)
+    if wrong.any():
+        raise invalid("y", f"hold the classes {list(labels)}", y[wrong][0], f"See {path}.")
+    return np.asarray(found)
 
 
 def _part_shape(about: dict[str, Any], position: int) -> tuple[int, int]:
@@ -272,14 +280,16 @@ def _held_out(
     fitted: Any, parts: Parts, about: dict[str, Any], positions: Sequence[int], rows: int
 ) -> tuple[Floats, NDArray[np.intp], int]:
     """Probabilities and codes of parts that no tree was grown on, and the columns of a row."""
-    proba, truths, width = [], [], 0
+    proba, truths, width, done = [], [], 0, 0
     for i in positions:
-        for chunk in parts.part_chunks(parts.files[i], rows, about["reading"], about["options"]):
+        part = parts.files[i]
+        for chunk in parts.part_chunks(part, rows, about["reading"], about["options"]) if done < MOST_ROWS else ():
             X = np.asarray(numbers_of(chunk), dtype=np.float32)
             width = X.shape[1]
             proba.append(np.asarray(fitted.predict_proba(X), dtype=np.float64))
-            truths.append(np.searchsorted(np.asarray(about["classes"]), chunk_labels(chunk, about["classes"])))
-            if sum(map(len, truths)) >= MOST_ROWS:
+            truths.append(_codes(chunk, about["classes"], part.path))
+            done += len(X)
+            if done >= MOST_ROWS:
                 break
     if not truths:
         raise invalid("parts", "hold rows to calibrate with", [parts.files[i].name for i in positions])

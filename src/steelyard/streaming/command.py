@@ -200,15 +200,23 @@ def _own_words(session: Session) -> Iterator[None]:
 
 
 def run_labels(
-    labels: str, places: Places, *, target: str | None, reader: dict[str, Any], quiet: bool, as_json: bool
+    labels: str,
+    places: Places,
+    settings: StreamSettings,
+    *,
+    target: str | None,
+    reader: dict[str, Any],
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Learn the labels of a file that rows of the state have been waiting for; all of them, or none."""
     state = places.state
     if state is None or not state.exists():
         raise invalid("--state", "be the state whose labels have come", None if state is None else str(state))
-    check_paths(inputs={"the --labels file": labels}, outputs={"--state": state})
+    read: Any = sys.stdin.buffer if labels == "-" else labels
+    check_paths(inputs={"the --labels file": read}, outputs={"--state": state})
     with places.locked():
-        session = _load(state)
+        session = resume_session(_load(state), settings, state)
         learned = learn_labels(session, labels, target=target, **reader)
         session.save(state)
     if not quiet:
@@ -226,7 +234,7 @@ class _Pass:
     def __init__(self, session: Session, log: DecisionLog, places: Places, console: Console) -> None:
         self.session, self.log, self.console = session, log, console
         self.state, self.sync = places.state, places.sync
-        self.logged = True  # false while decisions are learned from and not yet written
+        self.rounds = self.saved = session.rounds  # rows that are learned, counted and logged; those of the state
         self.taken = False  # whether there is anything to save that the file has not
 
     def run(self, chunks: Iterator[Dataset], positive: str | None) -> None:
@@ -251,17 +259,27 @@ class _Pass:
                         saved = time.monotonic()
                         saving = saved - began
         except KeyboardInterrupt:
-            kept = "" if self.state is None else f" What was learned is in {self.state}."
-            self.console.print(
-                f"stopped after {session.rounds:,} rows.{printable(kept)}", highlight=False, markup=False
-            )
+            said = printable(f"stopped after {self.rounds:,} rows.{self._kept()}")
+            self.console.print(said, highlight=False, markup=False)
             raise
         finally:
             try:
-                if self.taken and self.logged:
+                if self.taken and self.is_whole:
                     self.save()
             finally:
                 self.log.close()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what the learner has seen is counted and logged, too; an interrupt may come in between."""
+        return self.session.rounds == self.rounds
+
+    def _kept(self) -> str:
+        if self.state is None:
+            return ""
+        if self.is_whole:
+            return f" What was learned is in {self.state}."
+        return f" {self.state} holds the first {self.saved:,}; --skip-seen goes on from there."
 
     def take(self, part: Dataset, positive: str | None) -> None:
         """Learn a chunk and log it. No file is touched before the first chunk is learned: it may be refused."""
@@ -269,11 +287,20 @@ class _Pass:
         trace, ids = session.take(part, positive)
         if not self.taken:
             self._open_log(start)
-        self.logged, self.taken = False, True
-        self.log.write(start, trace, session.labels, ids)
-        if self.sync == "chunk":
-            self.log.sync()
-        self.logged = True
+        self.taken = True
+        before = self.log.mark
+        try:
+            self.log.write(start, trace, session.labels, ids)
+            if self.sync == "chunk":
+                self.log.sync()
+        except KeyboardInterrupt:
+            if self.log.is_file:  # written all the same: it is learned and soon done
+                if self.log.mark == before:
+                    self.log.rewind()
+                    self.log.write(start, trace, session.labels, ids)
+                self.rounds = session.rounds
+            raise
+        self.rounds = session.rounds
 
     def _open_log(self, start: int) -> None:
         """Open the log; before its first line the state learns of it, or it would not recognise it afterwards."""
@@ -297,6 +324,7 @@ class _Pass:
             self.log.sync()
         self.session.mark = self.log.mark
         self.session.save(self.state)
+        self.saved = self.session.rounds
 
 
 def described(session: Session) -> str:

@@ -217,17 +217,24 @@ class DecisionLog:
             sys.stdout.buffer.flush()
             return
         assert self._handle is not None
+        digest = self._digest.copy()
+        digest.update(content)
+        mark = replace(self.mark, bytes=self.mark.bytes + len(content), sha256=digest.hexdigest())
         try:
             _write_all(self._handle, content)
         except BaseException as error:
-            if self._regular:
-                with suppress(OSError):
-                    os.ftruncate(self._handle, self.mark.bytes)
+            with suppress(OSError):
+                self.rewind()
             if isinstance(error, OSError) and error.filename is None:
                 error.filename = str(self._path)
             raise
-        self._digest.update(content)
-        self.mark = replace(self.mark, bytes=self.mark.bytes + len(content), sha256=self._digest.hexdigest())
+        self.mark = mark  # first: an interrupt in between ends the run, and nothing is added to the digest any more
+        self._digest = digest
+
+    def rewind(self) -> None:
+        """Cut what an interrupted :meth:`write` has left behind the mark."""
+        if self._handle is not None and self._regular:
+            os.ftruncate(self._handle, self.mark.bytes)
 
     def _lines(self, start: int, trace: Trace, labels: tuple[Any, ...], ids: Sequence[str | None]) -> bytes:
         answers = [labels[int(answer)] for answer in np.asarray(trace.prediction).tolist()]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals as nw
 
 from ..data.chunks import iter_chunks
-from ..data.parts import source_format
+from ..data.files import can_be_read_again, open_source
 from ..errors import InvalidInputError
-from ..models.tables import named_rows
+from ..models.tables import named_rows, open_rows
 from ..validation.values import invalid
 from .session import Session, is_missing
 
@@ -44,7 +45,7 @@ def read_labels(
     Parameters
     ----------
     path : str
-        A table in any format.
+        A table in any format; ``-`` is standard input.
     key : str or None
         The column of ids of the stream; where the file has none, or the stream, the rounds ``t`` count.
     target : str or None
@@ -54,11 +55,12 @@ def read_labels(
     header : bool or None
         False: the file has no names of columns.
     """
-    kind = source_format(path) if format is None else format
+    source, kind = open_rows(path, format)
+    content = None if path != "-" and can_be_read_again(path) else _whole(source)  # it is read twice
     if kind == "libsvm":
         raise invalid("--labels", "be a table with named columns", "LIBSVM")
     options: dict[str, Any] = {} if header is None else {"header": header}
-    first = next(iter_chunks(path, rows=1, format=kind, **options), None)
+    first = next(iter_chunks(source if content is None else io.BytesIO(content), rows=1, format=kind, **options), None)
     names = [] if first is None else list(first.features)
     by = key if key in names else ROUND
     if by not in names:
@@ -66,15 +68,23 @@ def read_labels(
         raise invalid("--labels", f"have a column {wanted} that says which row is meant", ", ".join(names) or "nothing")
     column = _label_column(names, [by, ROUND], target)
     found: list[LateLabel] = []
-    for chunk in iter_chunks(path, rows=_ROWS, format=kind, nominal=[by, column], **options):
+    before = 0
+    source = source if content is None else io.BytesIO(content)
+    for chunk in iter_chunks(source, rows=_ROWS, format=kind, nominal=[by, column], **options):
         frame = nw.from_native(named_rows(chunk), eager_only=True)
         cells = zip(frame[by].to_list(), frame[column].to_list(), strict=True)
-        for at, (row, label) in enumerate(cells, start=1):
+        for at, (row, label) in enumerate(cells, start=before + 1):
             if is_missing(row):
                 raise invalid("--labels", f"say in column {by!r} which row is meant", None, f"See row {at}.")
             if not is_missing(label):
                 found.append(LateLabel(str(row).strip(), label))
+        before += len(frame)
     return by, found
+
+
+def _whole(source: Any) -> bytes:
+    with open_source(source) as content:
+        return content.read()
 
 
 def _label_column(names: list[str], keys: list[str], target: str | None) -> str:

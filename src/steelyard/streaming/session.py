@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..data import Dataset
-from ..data.columns import is_number
+from ..data.columns import same_label
 from ..data.digest import NO_ROWS, rows_digest
 from ..errors import CostsError, StateError
 from ..models.awaited import AwaitedRow, SettledLabel
@@ -135,9 +135,9 @@ class Session:
             if side.matrices is not None and len(self.labels) != 2:
                 got = f"{len(self.labels)} labels"
                 raise invalid("cost columns", "be given for two labels", got, error=CostsError)
-            trace = self._taken(rows, side)
-            self.seen = None if self.seen is None else rows_digest(self.seen, chunk)
-            self.order = self.order or chunk.features
+            seen = None if self.seen is None else rows_digest(self.seen, chunk)
+            trace = self._taken(rows, side)  # last, since of all this the learner alone cannot be put back
+            self.seen, self.order = seen, self.order or chunk.features
             return trace, side.ids
         except BaseException:
             self.__dict__ |= before
@@ -177,7 +177,7 @@ class Session:
                 if is_missing(label):
                     truth[i] = -1
                     continue
-                found = [k for k, known in enumerate(self.labels) if same(label, known)]
+                found = [k for k, known in enumerate(self.labels) if same_label(label, known)]
                 if not found:
                     where = f"See row {self.rounds + i} of the stream. Name all labels with --classes from the start."
                     names = " or ".join(map(repr, self.labels)) if len(self.labels) == 2 else f"one of {self.labels}"
@@ -246,7 +246,7 @@ class Session:
 
     def code_of(self, label: Any) -> int | None:
         """Position of a label among those of the stream; None if it is none of them."""
-        return next((k for k, known in enumerate(self.labels) if same(label, known)), None)
+        return next((k for k, known in enumerate(self.labels) if same_label(label, known)), None)
 
     # -- file --------------------------------------------------------------------------------------------------------
 
@@ -334,18 +334,6 @@ def _of_wrong_answers(costs: NDArray[np.float64], truth: NDArray[np.intp]) -> ND
     return table
 
 
-def same(label: Any, wanted: Any) -> bool:
-    """Whether labels are equal; the command line, and a file of late labels, know texts only: 1 is "1" and "+1"."""
-    if label == wanted:
-        return True
-    if isinstance(label, str) == isinstance(wanted, str):
-        return False
-    text, value = (label, wanted) if isinstance(label, str) else (wanted, label)
-    if isinstance(value, bool):
-        return bool(text.lower() == str(value).lower())  # as JSON has it, or Python
-    return bool(str(value) == text or (isinstance(value, (int, float)) and is_number(text) and float(text) == value))
-
-
 def is_missing(label: Any) -> bool:
     """Whether there is no label: an empty cell, or a number that is none."""
     return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
@@ -364,7 +352,7 @@ def infer_classes(y: NDArray[Any], positive: str | None) -> tuple[Any, ...]:
         return tuple(found)
     if len(found) > 2:
         raise invalid("--positive", f"be left out where there are more than two labels ({found[:5]})", positive)
-    at = next((i for i, label in enumerate(found) if same(label, positive)), None)
+    at = next((i for i, label in enumerate(found) if same_label(label, positive)), None)
     if at is None:
         raise invalid("--positive", f"be one of the labels {found}", positive)
     return found[1 - at], found[at]

@@ -115,6 +115,12 @@ def test_faults_of_json_lines(line: bytes, words: str) -> None:
 
 
 def test_labels_of_two_types_are_refused() -> None:
+    for first in (b'{"a": 1}\n', b'{"a": "x"}\n'):  # a column of numbers, or of texts
+        for nested in (b'{"a": {"b": 1}}\n', b'{"a": [1]}\n'):
+            with pytest.raises(
+                DataFileError, match=r"line 2: .*Records are flat: .* leave it out with drop= \(--drop\)"
+            ):
+                chunks(first + nested, format="jsonl")
     with pytest.raises(DataFileError, match="labels of one type"):
         chunks(b'{"y": 1}\n{"y": "a"}\n', format="jsonl", target="y")
     assert chunks(b'{"y": 1}\n{"y": 2.5}\n', format="jsonl", target="y")[0].y.tolist() == [1, 2.5]

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,16 @@ def test_chunks_have_one_width_and_add_up_to_the_whole(tmp_path: Path) -> None:
 def test_a_stream_needs_its_width() -> None:
     with pytest.raises(InvalidInputError, match="n_features must be given for a LIBSVM stream"):
         list(iter_chunks(io.BytesIO(TEXT), format="libsvm"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
+def test_a_named_pipe_is_a_stream_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.svm")
+    holder = os.open(tmp_path / "rows.svm", os.O_RDWR)  # so that opening it for reading would not wait
+    os.write(holder, b"broken\n")
+    with pytest.raises(InvalidInputError, match="n_features must be given for a LIBSVM stream"):
+        list(iter_chunks(tmp_path / "rows.svm"))
+    os.close(holder)
 
 
 def test_a_fault_in_a_late_chunk_has_its_line(tmp_path: Path) -> None:

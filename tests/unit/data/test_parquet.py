@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from steelyard import DataFileError, InvalidInputError, MissingDependencyError, iter_chunks, read_parquet, read_table
-from steelyard.data import large_dictionaries
+from steelyard.data import files, large_dictionaries
+from steelyard.data import parquet as parquet_module
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -262,6 +263,36 @@ def test_a_thread_that_has_read_a_file_leaves_its_memory_to_the_next(tmp_path: P
     command = [sys.executable, "-c", READ_BY_A_THREAD, str(path)]
     more = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert more < 4 << 10
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_bomb_is_refused_before_all_of_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Equal cells take a few bytes a million, in as many row groups or batches as there may be."""
+    monkeypatch.setattr(files, "SMALL_TEXT", 1 << 20)
+    table, path, written = pa.table({"a": np.zeros(1 << 18)}), tmp_path / f"bomb.{kind}", 10
+    if kind == "parquet":
+        with parquet.ParquetWriter(path, table.schema) as file:
+            for _ in range(written):
+                file.write_table(table)
+    else:
+        with pa.ipc.new_file(path, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
+            for _ in range(written):
+                file.write_table(table)
+    size = path.stat().st_size
+    monkeypatch.setattr(parquet_module, "MOST_TIMES", (12 << 20) // size)
+    decoded: list[int] = []
+    limited = parquet_module._limited
+
+    def counted(where: str, batches: Any, most: int | None) -> Any:
+        return limited(where, (decoded.append(batch.nbytes) or batch for batch in batches), most)
+
+    monkeypatch.setattr(parquet_module, "_limited", counted)
+    with pytest.raises(DataFileError, match=r"bytes of decoded columns; got more\. Pass max_bytes="):
+        read_parquet(path)
+    assert sum(decoded) <= (12 << 20) + (2 << 20)  # of 20
+    assert len(read_parquet(path, max_bytes=1 << 30).X) == written << 18
 
 
 def test_max_bytes_counts_decoded_columns(tmp_path: Path) -> None:

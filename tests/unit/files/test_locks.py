@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from steelyard.errors import StateError
-from steelyard.files import lock_file
+from steelyard.files import lock_file, locks
 
 HOLD = """
 import sys
@@ -47,3 +47,19 @@ def test_a_link_and_its_target_share_a_lock(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "s")
     with lock_file(tmp_path / "s"), pytest.raises(StateError, match="link is in use"):
         lock_file(tmp_path / "link").__enter__()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links of POSIX")
+def test_a_link_that_is_put_in_place_of_a_lock_is_not_written_through(tmp_path, monkeypatch):
+    (tmp_path / "precious").write_text("kept")
+    name_owner = locks._name_owner
+
+    def swapped(place):
+        place.unlink()
+        place.symlink_to(tmp_path / "precious")
+        name_owner(place)
+
+    monkeypatch.setattr(locks, "_name_owner", swapped)
+    with pytest.raises(OSError, match=r"\.s\.lock"), lock_file(tmp_path / "s"):
+        pass
+    assert (tmp_path / "precious").read_text() == "kept"

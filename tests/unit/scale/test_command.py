@@ -68,6 +68,30 @@ def test_fit_predict_and_score(parts: Path, tmp_path: Path) -> None:
         run(*given, "--positive", "odd")
 
 
+def test_parts_without_a_suffix_have_the_format_that_is_named(parts: Path, tmp_path: Path) -> None:
+    named, bare = tmp_path / "named", tmp_path / "bare"
+    given = ["--target", "y", "--costs", "fn=5,fp=1", "--quiet"]
+    run("fit", parts, *given, "--out", named)
+    told = run("score", named, parts, "--target", "y", "--json", "--jobs", 1).stdout
+    for i, part in enumerate(sorted(parts.glob("*.csv"))):
+        part.rename(parts / f"part-{i:05}")  # as jobs of Hadoop leave them
+    with pytest.raises(InvalidInputError, match="Or name its format"):
+        run("fit", parts, *given, "--out", bare)
+    run("fit", parts, *given, "--format", "csv", "--out", bare)
+    assert bare.read_bytes() == named.read_bytes()
+    assert run("score", bare, parts, "--target", "y", "--json", "--jobs", 1, "--format", "csv").stdout == told
+
+
+def test_score_says_what_it_counts(parts: Path, tmp_path: Path) -> None:
+    for name, costs in (("plain", []), ("priced", ["--costs", "fn=5,fp=1"])):
+        assert run("fit", parts, "--target", "y", *costs, "--out", tmp_path / name, "--quiet").exit_code == 0
+    said = run("score", tmp_path / "plain", parts, "--target", "y", "--jobs", 1).stderr
+    assert said == "Every mistake counts 1, since neither --costs nor the model states what it costs.\n"
+    said = run("score", tmp_path / "priced", parts, "--target", "y", "--jobs", 1).stderr
+    assert said == "Costs are those of the model; --costs states others.\n"
+    assert run("score", tmp_path / "plain", parts, "--target", "y", "--costs", "5:1", "--jobs", 1).stderr == ""
+
+
 def test_fit_heeds_what_a_hit_gains_whichever_class_is_positive(parts: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.steelyard"
     given = ["--target", "y", "--update", "CSOGD1", "--costs", "fn=5,fp=1,tp=-4", "--positive", "bad", "--out", out]

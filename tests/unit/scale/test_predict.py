@@ -1,19 +1,22 @@
 """Decisions for parts: a whole output part for each input part, and only what is missing is done again."""
 
 import gzip
+import io
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from loan_model import FRAME
 from loan_model import MODEL as LOANS
 
-from steelyard import AROW, DataFileError, InvalidInputError, OnlineClassifier, StateError
+from steelyard import AROW, Balanced, Costs, DataFileError, InvalidInputError, OnlineClassifier, StateError
 from steelyard.data import Parts
+from steelyard.models.outputs import row_writer
 from steelyard.scale import predict_parts
 
 RNG = np.random.default_rng(2)
@@ -62,6 +65,65 @@ def test_columns_that_go_along_keep_their_digits_and_take_no_name_that_is_writte
     with pytest.raises(InvalidInputError, match="columns must name no column that is written anyway"):
         predict_parts(LOANS, tmp_path / "in", tmp_path / "other", columns=["decision"])
     assert not (tmp_path / "other").exists()
+
+
+CODES = [f"{i:03}" for i in range(60)]  # as numbers they would be others
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    folder = tmp_path / "loans"
+    folder.mkdir()
+    for i, rows in enumerate((FRAME[:30], FRAME[30:60])):
+        own = {"code": CODES[30 * i : 30 * i + 30], "account": range(1_234_567, 1_234_567 + len(rows))}
+        rows.assign(**own).to_csv(folder / f"part-{i}.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
+def test_columns_that_go_along_are_written_as_they_were_read(loans: Path, tmp_path: Path, format: str) -> None:
+    wanted = ["code", "account", "amount", "age"]
+    with ThreadPoolExecutor(1) as pool:
+        predict_parts(LOANS, loans, tmp_path / "out", columns=wanted, format=format, executor=pool)
+        with pytest.raises(InvalidInputError, match=r"columns must name columns of the parts \(age, .*\); got 'none'"):
+            predict_parts(LOANS, loans, tmp_path / "other", columns=["none"], executor=pool)
+    files = [tmp_path / "out" / f"part-{i}.{format}" for i in range(2)]
+    found: Any
+    if format == "parquet":
+        found = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+    elif format == "csv":
+        found = pd.concat([pd.read_csv(file, dtype={"code": str}) for file in files], ignore_index=True)
+    else:
+        lines = [json.loads(line, parse_constant=refuse) for file in files for line in file.read_text().splitlines()]
+        found = pd.DataFrame(lines)
+    assert found.code.tolist() == CODES
+    assert found.account.astype(str).tolist() == [str(1_234_567 + i % 30) for i in range(60)]
+    assert found.amount.tolist() == FRAME.amount[:60].tolist()  # every digit
+    np.testing.assert_array_equal(found.age.astype(float), FRAME.age[:60])
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def test_names_of_columns_are_no_formulas_either() -> None:
+    file = io.BytesIO()
+    row_writer("csv", file, safe=True).write({"=1+1": ["a"], "decision": ["=2"]})
+    assert file.getvalue() == b"'=1+1,decision\na,'=2\n"
+
+
+@pytest.mark.parametrize("form", ["matrix", "mapping", "costs", "text"])
+def test_other_costs_in_every_form(loans: Path, tmp_path: Path, form: str) -> None:
+    costs = Costs.binary(fn=1, fp=90, classes=["bad", "good"], positive="bad")
+    forms: Any = {"matrix": [[0, 1], [90, 0]], "mapping": {"bad": 1, "good": 90}, "costs": costs, "text": "fn=1,fp=90"}
+    expected = LOANS.predict(FRAME[:30], costs=costs).tolist()
+    assert expected != LOANS.predict(FRAME[:30]).tolist()
+    with ThreadPoolExecutor(1) as pool:
+        predict_parts(LOANS, loans, tmp_path / "out", costs=forms[form], executor=pool)
+        for wrong in (Balanced(), Costs.from_rows(np.ones((30, 2)), classes=["bad", "good"])):
+            with pytest.raises(InvalidInputError, match="costs must"):
+                predict_parts(LOANS, loans, tmp_path / "out", costs=wrong, executor=pool)  # type: ignore[arg-type]
+    assert pq.read_table(tmp_path / "out" / "part-0.parquet")["decision"].to_pylist() == expected
 
 
 def test_parts_that_would_be_written_to_one_file_are_refused(parts: Path, tmp_path: Path) -> None:

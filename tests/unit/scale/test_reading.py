@@ -46,6 +46,38 @@ def test_the_same_chunks(folder: Path, monkeypatch: pytest.MonkeyPatch, share: i
     assert found == rows_of(parts.iter_chunks(rows=7, target="y"))
 
 
+@pytest.mark.parametrize("kind", ["text", "numbers", "sparse"])
+def test_parts_that_hold_too_many_rows_are_read_a_chunk_at_a_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Compressed they may be small: what counts is what a worker would hold, and the answer would carry."""
+    given: dict[str, Any] = {"target": "y"} | ({"drop": ["c"]} if kind == "numbers" else {})
+    if kind == "sparse":
+        given, folder = {}, folder.parent / "sparse"
+        folder.mkdir()
+        for i in range(5):
+            (folder / f"{i}.svm").write_text("1 1:1 3:2\n-1 2:1\n" * (20 + i))
+    parts, sent = Parts(folder), []
+    monkeypatch.setattr(reading, "MOST_DECODED", 250)
+
+    class Noted(ThreadPoolExecutor):
+        def submit(self, *given: Any, **named: Any) -> Future[Any]:
+            sent.append(super().submit(*given, **named))
+            return sent[-1]
+
+    with Noted(1) as pool:
+        found = list(chunks_ahead(parts, pool, rows=7, **given))
+        assert all(future.result() == (None, None) for future in sent)
+    assert 0 < len(sent) < 5  # what is as large is not sent any more
+    assert [shape_and_labels(chunk) for chunk in found] == [
+        shape_and_labels(chunk) for chunk in parts.iter_chunks(rows=7, **given)
+    ]
+
+
+def shape_and_labels(chunk: Any) -> Any:
+    return chunk.X.shape, chunk.y.tolist()
+
+
 def test_few_parts_are_ahead(folder: Path) -> None:
     parts, asked = Parts(folder), []
 

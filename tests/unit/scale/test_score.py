@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from typer.testing import CliRunner
 
 from steelyard import (
     AROW,
@@ -17,8 +19,10 @@ from steelyard import (
     OnlineClassifier,
     OnlineCostClassifier,
     bootstrap_interval,
+    cli,
     compare,
     f_score,
+    load_model,
     mean_cost,
     sensitivity_score,
     total_cost,
@@ -103,6 +107,32 @@ def test_labels_that_the_model_does_not_know_are_named(tmp_path: Path) -> None:
         scored(parts, interval="normal")
 
 
+@pytest.mark.parametrize(
+    ("content", "suffix", "classes"),
+    [
+        ("".join(f"{'+1' if i % 3 else '-1'} 1:{i % 5}\n" for i in range(60)), "svm", "-1,+1"),
+        ("a,y\n" + "".join(f"{i % 5},0{int(i % 3 > 0)}\n" for i in range(60)), "csv", "00,01"),
+        ("".join(f'{{"a": {i % 5}, "y": {"true" if i % 3 else "false"}}}\n' for i in range(60)), "jsonl", "false,true"),
+    ],
+)
+def test_a_state_whose_labels_were_named_as_they_stand_in_the_file(
+    tmp_path: Path, content: str, suffix: str, classes: str
+) -> None:
+    rows, state = tmp_path / f"rows.{suffix}", tmp_path / "state"
+    rows.write_text(content)
+    target: Any = {} if suffix == "svm" else {"target": "y"}
+    options = ["--target", "y"] if target else []
+    told = CliRunner().invoke(
+        cli.app, ["stream", str(rows), *options, f"--classes={classes}", "--state", str(state)], catch_exceptions=False
+    )
+    assert told.exit_code == 0
+    answers = load_model(state).predict(np.arange(5.0)[:, None] if suffix != "svm" else sparse.csr_matrix(np.c_[:5.0]))
+    wrong = np.mean([answers[i % 5] != classes.split(",")[int(i % 3 > 0)] for i in range(60)])
+    with ThreadPoolExecutor(1) as pool:
+        found = score_parts(state, rows, [mean_cost], executor=pool, interval=None, **target)
+    assert found["mean_cost"].value == pytest.approx(wrong)
+
+
 def test_many_classes(tmp_path: Path) -> None:
     three = np.where(X[:, 1] > 1, "top", Y)
     folder = tmp_path / "p"
@@ -143,6 +173,19 @@ def test_thresholds_and_auc_come_with_the_scores(tmp_path: Path) -> None:
     answers = MODEL.classes_[(MODEL.decision_function(X) >= curve.thresholds[at]).astype(int)]
     assert curve.cost[at] == pytest.approx(mean_cost(Y, answers, costs=COSTS))
     assert curve.best_cost <= curve.cost[at]
+
+
+@pytest.mark.parametrize("costs", [{"bad": 5.25, "good": 1.1}, [[0, 5.25], [1.1, 0]]])
+def test_costs_in_every_form_count_for_measures_and_thresholds(tmp_path: Path, costs: Any) -> None:
+    parts = written(tmp_path / "p", [0, 600])
+    with ThreadPoolExecutor(1) as pool:
+        given: Any = {"target": "y", "executor": pool, "interval": None}
+        found = score_parts(MODEL, parts, [mean_cost], costs=costs, **given)
+        wanted = score_parts(MODEL, parts, [mean_cost], costs=COSTS, **given)
+    assert found["mean_cost"].value == wanted["mean_cost"].value
+    assert found.curve is not None
+    assert wanted.curve is not None
+    assert found.curve.best_cost == wanted.curve.best_cost
 
 
 def test_a_miss_is_about_the_class_it_was_about_when_the_model_was_compared(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Labels that come days later: learned as Python's own loop would, refused whole where one of them cannot be used."""
 
+import io
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from forked import Forked
 
 from steelyard import CSOGD2, AskUncertain, Costs, OnlineClassifier, StreamScaler, load_model
 from steelyard.cli import main
+from steelyard.streaming import late_labels
 from steelyard.streaming.session import Session
 
 RNG = np.random.default_rng(3)
@@ -117,6 +120,60 @@ def test_what_cannot_be_used_is_named_and_changes_nothing(
     assert words.replace("{k}", FRAME.key[asked[0]]).rstrip(";") in said
     assert said.count("\n") == 1
     assert Path("s").read_bytes() == before
+
+
+def test_a_line_that_names_no_row_is_counted_from_the_head_of_the_file(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = begin()
+    late(asked)
+    monkeypatch.setattr(late_labels, "_ROWS", 2)
+    pd.read_csv("late.csv").astype({"key": object}).replace({"key": {FRAME.key[asked[4]]: None}}).to_csv(
+        "late.csv", index=False
+    )
+    assert run("--labels", "late.csv", "--state", "s") == 2
+    assert "See row 5." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("piped", [True, False])
+def test_labels_come_through_a_pipe_or_standard_input(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, piped: bool
+) -> None:
+    asked = begin()
+    late(asked)
+    content = Path("late.csv").read_bytes()
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    source = f"/dev/fd/{reading}" if piped else "-"
+    assert run("--labels", source, "--format", "csv", "--state", "s") == 0
+    os.close(reading)
+    assert Session.load(Path("s")).learner.n_spent_ == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--decisions", "log.jsonl"], "--decisions must be left out with --labels"),
+        (["--skip-seen"], "--skip-seen must be left out with --labels"),
+        (["--await", 0], "--await must be left out with --labels"),
+        (["--drop", "a"], "--drop must be left out with --labels"),
+        (["--jobs", 2], "--jobs must be left out with --labels"),
+        (["--costs", "fn=6,fp=1"], "--costs must stay"),
+        (["--id", "a"], "--id must stay key"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[Any], said: str
+) -> None:
+    asked = begin()
+    late(asked)
+    before = Path("s").read_bytes()
+    assert run("--labels", "late.csv", "--state", "s", *words) == 2
+    assert said in capsys.readouterr().err
+    assert Path("s").read_bytes() == before
+    assert run("--labels", "late.csv", "--state", "s", "--id", "key", *RULES) == 0  # those that it began with
 
 
 def test_labels_that_came_before_are_told_from_those_that_contradict(

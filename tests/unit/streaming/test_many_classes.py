@@ -1,7 +1,9 @@
 """``steelyard stream`` with more than two labels, and what it says to users who change their mind or stop."""
 
 import io
+import itertools
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,10 @@ from typer.testing import CliRunner
 
 from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli, load_model
 from steelyard.streaming import command
+from steelyard.streaming import decision_log as log_module
+from steelyard.streaming import session as session_module
 from steelyard.streaming.command import Places
+from steelyard.streaming.decision_log import DecisionLog
 from steelyard.streaming.session import ConfusionCounts, Session
 from steelyard.streaming.settings import StreamSettings
 
@@ -222,6 +227,43 @@ def test_interrupted_it_keeps_the_chunks_that_are_done(
     whole = tmp_path / "whole.csv"
     run(table, "--target", "level", *ASKING, "--decisions", whole, "--quiet")
     assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("place", ["the digest", "the counts", "the log", "the file"])
+def test_interrupted_between_learner_and_log_the_state_speaks_of_whole_chunks(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What the learner has seen it cannot be made to forget: then the file stays as it was saved before."""
+    owner: Any = {"the digest": session_module, "the counts": ConfusionCounts, "the log": DecisionLog}.get(
+        place, log_module
+    )
+    name = {"the digest": "rows_digest", "the counts": "plus", "the log": "write", "the file": "_write_all"}[place]
+    real, calls = getattr(owner, name), itertools.count(1)
+
+    def stopped(*given: Any) -> Any:
+        if next(calls) == 3:
+            if place == "the file":
+                os.write(given[0], given[1][:50])  # in the middle
+            raise KeyboardInterrupt
+        return real(*given)
+
+    state, out, error = tmp_path / "state", tmp_path / "out.csv", io.StringIO()
+    monkeypatch.setattr(owner, name, stopped)
+    monkeypatch.setattr(command, "SAVING_SHARE", np.inf)
+    monkeypatch.setattr(sys, "stderr", error)
+    settings = StreamSettings(query="Symmetric(c=0.3)", budget="70", seed=4)
+    rest: dict[str, Any] = {"quiet": False, "as_json": False, "skip": True}
+    with pytest.raises(KeyboardInterrupt):
+        command.run_stream(Places(str(table), str(out), state), settings, reader={"target": "level"}, chunk=20, **rest)
+    kept, rows = Session.load(state), 60 if place in ("the log", "the file") else 40  # what is learned is logged
+    assert (kept.rounds, kept.counts.counts.sum()) == (rows, rows)
+    words = "holds the first 40; --skip-seen goes on from there." if place == "the counts" else "What was learned is in"
+    assert f"stopped after {rows} rows." in " ".join(error.getvalue().split())
+    assert words in " ".join(error.getvalue().split())
+    monkeypatch.undo()
+    run(table, "--target", "level", "--state", state, "--decisions", out, "--skip-seen", "--quiet")
+    run(table, "--target", "level", *ASKING, "--decisions", tmp_path / "whole.csv", "--quiet")
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_the_tally_of_many() -> None:
