@@ -187,7 +187,7 @@ def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
     place.push(*[ROW | {"amount": 7654321.25 + i} for i in range(4)])
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
     steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"]]
-    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # the outbox is written beside the page
+    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # what the outbox counts outlives the page
     steps += [["eval", "document.getElementById('said').innerText"], ["eval", kept_entries()]]
     steps += [["eval", "document.cookie"]]
     steps += [["offline", False], ["wait", f"{waiting} == 0"], ["eval", SAVED]]
@@ -290,7 +290,7 @@ def test_another_person_neither_sees_nor_sends_an_outbox(place: Place) -> None:
     # bob's answers cannot leave: the way to /answers is cut; then eve logs in on the same browser
     cut = CUT
     steps = [["goto", "/p/p/label"], READY, ["eval", cut], ["press", "a"], ["press", "a"]]
-    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # the outbox is written beside the page
+    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # what the outbox counts outlives the page
     steps += [
         ["goto", f"/login#{code_for(place.folder, eve)}"],
         ["click", "#use-link"],

@@ -91,7 +91,7 @@ function drawCounts() {
 }
 
 function drawSaid() {
-  const n = outbox.waiting.length;
+  const n = outbox.kept;
   const parts = [`${saved} saved`];
   const how = outbox.trouble || (navigator.onLine ? "sending" : "sending when online");
   if (n) parts.push(`${n} in the outbox, ${how}`);
@@ -179,7 +179,7 @@ function failed(error) {
 function stop(error) {
   stopped = true;
   const words = { 401: "You are logged out.", 403: "You may not label here any more, or somebody else has logged in.", 404: "This project is not yours to see." };
-  const n = outbox.waiting.length, kept = n ? ` Nothing is lost: ${n} ${n === 1 ? "answer waits" : "answers wait"} in this browser.` : "";
+  const n = outbox.kept, kept = n ? ` Nothing is lost: ${n} ${n === 1 ? "answer waits" : "answers wait"} in this browser.` : "";
   say(`${words[error.status] || error.message}${kept}`, true);
   draw();
 }

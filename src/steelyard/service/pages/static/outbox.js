@@ -11,6 +11,11 @@ const done = (request) => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 
+const committed = (transaction) => new Promise((resolve, reject) => {
+  transaction.oncomplete = resolve;
+  transaction.onabort = () => reject(transaction.error);
+});
+
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -59,6 +64,11 @@ export class Outbox extends EventTarget {
     this.say(kind, detail);
   }
 
+  // How many this browser has kept.
+  get kept() {
+    return this.waiting.filter(({ n }) => n !== undefined).length;
+  }
+
   // What is waiting to be answered must not be asked again.
   holds(item) {
     return this.waiting.some((entry) => entry.item === item && entry.kind === "answer");
@@ -68,7 +78,10 @@ export class Outbox extends EventTarget {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
     this.say("changed");
-    made.n = await done(store.add({ ...made }));
+    const n = await done(store.add({ ...made }));
+    await committed(store.transaction); // from here on it outlives the page
+    made.n = n;
+    this.say("changed");
     this.flush();
     return made;
   }
