@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
-from service_place import CLOSED, EMPTY, READY, ROW, SAVED, Place, Visits, seen, served
+from service_place import CLOSED, EMPTY, KEPT, READY, ROW, SAVED, Place, Visits, seen, served
 
 SAID = "document.getElementById('said').innerText"
 WAITING = "document.querySelector('[data-waiting]').dataset.waiting"
@@ -33,7 +33,7 @@ def test_an_answer_that_another_tab_has_sent_can_be_undone(place: Place) -> None
     cut = """window.fetch = ((real) => (url, options) => String(url).endsWith('/answers')
       ? Promise.reject(new TypeError('cut')) : real(url, options))(fetch)"""
     steps = [["tab", 1], LABEL, READY, ["tab", 0], LABEL, READY, ["eval", cut], ["press", "a"]]
-    steps += [["wait", f"{WAITING} == 1"], ["tab", 1], ["reload"], ["wait", f"{WAITING} == 0 && {SAVED} == 1"]]
+    steps += [["wait", f"{KEPT} == 1"], ["tab", 1], ["reload"], ["wait", f"{WAITING} == 0 && {SAVED} == 1"]]
     steps += [["tab", 0], ["wait", f"{WAITING} == 0 && {SAVED} == 1"], ["press", "u"], READY]
     steps += [["wait", f"{SAVED} == 0 && {WAITING} == 0"], ["eval", SAID]]
     assert "Cannot be undone" not in seen(place.visit(place.annotator, *steps))[-1]

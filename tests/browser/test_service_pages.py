@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
 from service_bench import settings_of
-from service_place import ASKING, CLOSED, CUT, EMPTY, LETTER, LOG_OUT, READY, ROW, SAVED, Place, Visits, served
+from service_place import ASKING, CLOSED, CUT, EMPTY, KEPT, LETTER, LOG_OUT, READY, ROW, SAVED, Place, Visits, served
 from service_server import call, code_for, make_person, visit
 
 from steelyard.client import Client
@@ -187,7 +187,7 @@ def test_offline_answers_wait_and_hold_no_row(place: Place) -> None:
     place.push(*[ROW | {"amount": 7654321.25 + i} for i in range(4)])
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
     steps = [["goto", "/p/p/label"], READY, ["offline", True], ["press", "a"], ["press", "x"]]
-    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # what the outbox counts outlives the page
+    steps += [["wait", f"{KEPT} == 2"], ["eval", waiting]]
     steps += [["eval", "document.getElementById('said').innerText"], ["eval", kept_entries()]]
     steps += [["eval", "document.cookie"]]
     steps += [["offline", False], ["wait", f"{waiting} == 0"], ["eval", SAVED]]
@@ -229,7 +229,7 @@ def test_what_was_taken_back_before_a_reload_is_not_counted_below_nothing(place:
     place.push(ROW)
     waiting = "document.querySelector('[data-waiting]').dataset.waiting"
     steps = [["goto", "/p/p/label"], READY, ["press", "a"], ["wait", f"{SAVED} == 1 && {waiting} == 0"]]
-    steps += [["eval", CUT.replace("/answers", "/retract")], ["press", "u"], ["wait", f"{waiting} == 1"]]
+    steps += [["eval", CUT.replace("/answers", "/retract")], ["press", "u"], ["wait", f"{KEPT} == 1"]]
     steps += [["goto", "/p/p/label"], ["wait", f"{waiting} == 0"], READY, ["eval", SAVED]]
     assert place.visit(place.annotator, *steps)["results"][-1] == "0"
 
@@ -290,7 +290,7 @@ def test_another_person_neither_sees_nor_sends_an_outbox(place: Place) -> None:
     # bob's answers cannot leave: the way to /answers is cut; then eve logs in on the same browser
     cut = CUT
     steps = [["goto", "/p/p/label"], READY, ["eval", cut], ["press", "a"], ["press", "a"]]
-    steps += [["wait", f"{waiting} == 2"], ["eval", waiting]]  # what the outbox counts outlives the page
+    steps += [["wait", f"{KEPT} == 2"], ["eval", waiting]]
     steps += [
         ["goto", f"/login#{code_for(place.folder, eve)}"],
         ["click", "#use-link"],

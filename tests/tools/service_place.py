@@ -20,6 +20,7 @@ READY = ["wait", "!document.getElementById('fields').hidden"]
 EMPTY = ["wait", "document.getElementById('empty-said').textContent.startsWith('No question waits')"]
 CLOSED = ["wait", "!document.querySelector('dialog[open]')"]  # the browser closes it a moment after Escape
 SAVED = "document.querySelector('[data-saved]').dataset.saved"
+KEPT = "document.querySelector('[data-kept]').dataset.kept"  # by the browser, so that they outlive the page
 ASKING = {"columns": COLUMNS, "hash_bits": 8, "query": "AskAll()", "pace": False, "question": "Is this fraud?"}
 LOG_OUT = """fetch('/logout', {method: 'POST', headers:
   {'X-CSRF-Token': document.querySelector('meta[name=csrf]').content}}).then((answer) => answer.status)"""

@@ -96,7 +96,7 @@ function drawSaid() {
   const how = outbox.trouble || (navigator.onLine ? "sending" : "sending when online");
   if (n) parts.push(`${n} in the outbox, ${how}`);
   if (lost) parts.push(`${lost} settled by others`);
-  const line = make("span", { "data-saved": saved, "data-waiting": n, "data-lost": lost }, parts.join(" · "));
+  const line = make("span", { "data-saved": saved, "data-waiting": outbox.waiting.length, "data-kept": n, "data-lost": lost }, parts.join(" · "));
   const more = message ? make("span", { class: wrong ? "bad" : null }, ` · ${message}`) : null;
   $("said").replaceChildren(...[line, more].filter(Boolean));
   if (stopped) $("said").append(" ", make("a", { class: "button", href: `/login?next=${encodeURIComponent(location.pathname)}` }, "Log in again"));

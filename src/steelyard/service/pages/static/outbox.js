@@ -77,6 +77,7 @@ export class Outbox extends EventTarget {
   async add(entry, store = this.store()) {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
+    this.say("changed");
     const n = await done(store.add({ ...made }));
     await committed(store.transaction); // from here on it outlives the page
     made.n = n;
