@@ -11,6 +11,12 @@ const done = (request) => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 
+// Once it is on the disk: a page that is left before that loses it.
+const whole = (transaction) => new Promise((resolve, reject) => {
+  transaction.oncomplete = resolve;
+  transaction.onabort = () => reject(transaction.error);
+});
+
 export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -59,6 +65,11 @@ export class Outbox extends EventTarget {
     this.say(kind, detail);
   }
 
+  // How many answers outlast this page.
+  get kept() {
+    return this.waiting.filter((entry) => entry.n).length;
+  }
+
   // What is waiting to be answered must not be asked again.
   holds(item) {
     return this.waiting.some((entry) => entry.item === item && entry.kind === "answer");
@@ -67,8 +78,15 @@ export class Outbox extends EventTarget {
   async add(entry, store = this.store()) {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
+    try {
+      const written = whole(store.transaction), n = await done(store.add({ ...made }));
+      await written;
+      made.n = n;
+    } catch (error) {
+      this.waiting = this.waiting.filter((other) => other !== made);
+      throw error;
+    }
     this.say("changed");
-    made.n = await done(store.add({ ...made }));
     this.flush();
     return made;
   }
