@@ -32,7 +32,7 @@ SentAnswers = Annotated[list[SentAnswer], msgspec.Meta(min_length=1, max_length=
 
 
 class SentCount(msgspec.Struct, forbid_unknown_fields=True):
-    """How many questions are wished for; with ``counts`` the budget is told also where there is none (not 204)."""
+    """How many questions are wished for. ``counts``: where none waits the budget is answered, in place of a 204."""
 
     count: int = 1
     counts: bool = False

@@ -79,9 +79,7 @@ export class Outbox extends EventTarget {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
     try {
-      const written = whole(store.transaction), n = await done(store.add({ ...made }));
-      await written;
-      made.n = n;
+      [made.n] = await Promise.all([done(store.add({ ...made })), whole(store.transaction)]);
     } catch (error) {
       this.waiting = this.waiting.filter((other) => other !== made);
       throw error;
