@@ -8,7 +8,9 @@ import pytest
 
 pytest.importorskip("apsw", reason="needs apsw: pip install 'steelyard[serve]'")
 
-from service_place import CLOSED, EMPTY, KEPT, READY, ROW, SAVED, Place, Visits, seen, served
+from service_place import CLOSED, CUT, EMPTY, KEPT, READY, ROW, SAVED, Place, Visits, seen, served
+
+from steelyard.client import Client
 
 SAID = "document.getElementById('said').innerText"
 WAITING = "document.querySelector('[data-waiting]').dataset.waiting"
@@ -103,3 +105,50 @@ def test_a_logged_out_page_counts_what_waits(place: Place) -> None:
         ["wait", f"{SAID}.includes('1 answer waits in this browser')"],
     ]
     place.visit(place.annotator, *steps)
+
+
+COUNTS = "document.getElementById('counts').textContent"
+
+
+def test_what_others_hold_waits_and_what_they_answer_is_spent(place: Place) -> None:
+    place.push(ROW)
+    with Client(place.server.url, place.tokens["annotator"], "p") as other:
+        (held,) = other.questions()
+    elsewhere = f"""fetch('/v1/p/answers', {{method: 'POST',
+      body: JSON.stringify([{{item: {held["item"]}, label: 'good'}}]),
+      headers: {{Authorization: 'Bearer {place.tokens["annotator"]}', 'Content-Type': 'application/json',
+        'Idempotency-Key': 'k'}}}}).then((answer) => answer.status)"""
+    said = "document.getElementById('empty-said').textContent"
+    steps = [LABEL, ["wait", f"{said}.startsWith('No question waits for you; 1 waits for somebody else.')"]]
+    steps += [["eval", COUNTS], ["eval", elsewhere], ["wait", f"{COUNTS} === '1 of 50 spent, 0 waiting'"]]
+    assert seen(place.visit(place.annotator, *steps)) == ["0 of 50 spent, 1 waiting", 200]
+
+
+def test_an_answer_can_be_undone_after_a_reload(place: Place) -> None:
+    place.push(*[ROW | {"amount": float(i)} for i in range(3)])
+    undo = "document.getElementById('undo').innerText.includes('was fraud')"
+    kept = "JSON.stringify({...sessionStorage})"
+    steps = [LABEL, READY, ["press", "a"], ["wait", f"{SAVED} == 1 && {WAITING} == 0"], ["reload"], READY]
+    steps += [["eval", undo], ["eval", FIRST], ["eval", kept], ["press", "u"], ["wait", f"{FIRST} == '0'"]]
+    steps += [["press", "x"], ["wait", f"{SAVED} == 1 && {WAITING} == 0"]]
+    steps += [["wait", f"{COUNTS} === '1 of 50 spent, 2 waiting'"], ["eval", FIRST]]
+    offered, shown, stored, then = seen(place.visit(place.annotator, *steps))
+    assert (offered, shown, then) == (True, "1", "1")
+    assert "Cardhaus" not in stored
+
+
+def test_the_outbox_counts_what_outlasts_the_page(place: Place) -> None:
+    """An answer is on the disk of the browser a moment after its press; who leaves before that has to give it again."""
+    place.push(ROW, ROW | {"amount": 1.0})
+    hold = """(() => {
+      const add = IDBObjectStore.prototype.add;
+      window.held = true;
+      IDBObjectStore.prototype.add = function (...given) {
+        const store = this, request = add.apply(store, given);
+        (function again() { if (window.held) store.count().onsuccess = again; })();
+        return request;
+      };
+    })()"""
+    steps = [LABEL, READY, ["eval", CUT], ["eval", hold], ["press", "a"], ["wait", f"{FIRST} == '1'"]]
+    steps += [["eval", KEPT], ["eval", "(window.held = false, null)"], ["wait", f"{KEPT} == 1"]]
+    assert seen(place.visit(place.annotator, *steps)) == ["0"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from service_server import ThreadedServer, call, visit
 
+from steelyard.cli.service import serve
 from steelyard.errors import InvalidInputError
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.sources import demo as demo_module
@@ -95,6 +97,23 @@ def test_german_ends_with_its_rows(folder, monkeypatch):
         assert server.service.runtime.snapshot("german").rounds == 1000
         assert "demo is over" in visit(server, folder, watcher).page("/p/german")[2].decode()
         assert call(server.url, "GET", "/health")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        ("--data", {"data": Path("desk")}),
+        ("--database", {"database": "postgresql://db/desk"}),
+        ("--bind", {"bind": "0.0.0.0"}),
+        ("--host-name", {"host_name": ["desk:80"]}),
+        ("--behind-proxy", {"behind_proxy": "https://desk.example.org"}),
+        ("--tls", {"tls": ("cert.pem", "key.pem")}),
+    ],
+)
+def test_what_a_demo_has_no_use_for_is_not_passed_over(option, given, monkeypatch):
+    monkeypatch.setattr("steelyard.service.commands.serve.run_demo", lambda *_: pytest.fail("it was served"))
+    with pytest.raises(InvalidInputError, match=f"{option} must be left out with --demo"):
+        serve(demo=True, **given)
 
 
 def test_an_unknown_demo_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import threading
@@ -13,6 +14,7 @@ from service_bench import made_up, settings_of
 from service_server import ThreadedServer, call, make_person, make_service, visit
 
 from steelyard.client import Client, ServiceError
+from steelyard.service.api import application
 from steelyard.service.commands.log import run_backup, run_restore, run_verify
 from steelyard.service.database.sqlite import SQLiteStore
 from steelyard.service.http.routes import ROUTES
@@ -336,6 +338,52 @@ def test_one_annotators_skip_closes_and_undo_opens(served):
     assert [renew(item)[0] for item in (second["id"], 999)] == [409, 409]  # there is nothing to hold
     assert producer.outcome(first["id"], "good", origin="chargeback")["event"]
     assert verified(folder).events == 9
+
+
+def test_who_asks_for_counts_is_told_them_also_where_no_question_waits(served):
+    server, tokens, folder = served
+    made = server.client(tokens["producer"]).decide({"x": 1})
+    other = make_person(folder, "bob", {"p": "annotator"})
+    assert len(server.client(tokens["annotator"]).questions()) == 1  # and holds it
+    bob = visit(server, folder, other)
+    path = "/v1/p/questions/next"
+    assert bob.send("POST", path, {})[0] == 204
+    status, _, said = bob.send("POST", path, {"counts": True})
+    assert (status, said["questions"], said["spent"], said["waiting"]) == (200, [], 0, 1)
+    server.client(tokens["annotator"]).answer(made["id"], "good")
+    _, _, said = bob.send("POST", path, {"counts": True})
+    assert (said["questions"], said["spent"], said["waiting"], said["budget"]) == ([], 1, 0, 50)
+
+
+def test_an_export_makes_way_for_others_between_its_pages(served, monkeypatch):
+    """A reader that takes a page as fast as it is made holds nothing back: without that nobody else is served."""
+    server, tokens, _ = served
+    list(server.client(tokens["producer"]).decide_many({"x": float(n)} for n in range(20)))
+    monkeypatch.setattr(application, "PAGE", 4)
+    app, host = application.Api(server.service.runtime).app(), server.url.removeprefix("http://").encode()
+    headers = [(b"host", host), (b"authorization", f"Bearer {tokens['reader']}".encode())]
+    scope = {"type": "http", "method": "GET", "path": "/v1/p/export.jsonl", "query_string": b"", "headers": headers}
+
+    async def turns_of_others():
+        count, sent = 0, []
+
+        async def others():
+            nonlocal count
+            while True:
+                count += 1
+                await asyncio.sleep(0)
+
+        async def send(message):
+            if message.get("body"):
+                sent.append(count)
+
+        task = asyncio.create_task(others())
+        await app(scope, asyncio.Event().wait, send)
+        task.cancel()
+        return sent
+
+    sent = asyncio.run_coroutine_threadsafe(turns_of_others(), server.service.runtime._loop).result(60)
+    assert len(sent) == len(set(sent)) == 5
 
 
 def test_events_wait_for_news(served):

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from service_bench import THREE, Bench, made_up, settings_of, snapshot_of
+from service_champion import bytes_of, crowned, fitted
 from service_server import ThreadedServer, call, make_service
 
 from steelyard.evaluate.drift import stability_index
@@ -235,6 +236,29 @@ def test_lights_say_which_column_has_changed_and_when_there_are_too_few_rows(fol
     assert changed["inputs"].what == "most in y"
     assert found.columns["x"] < 0.1 < 0.25 < found.columns["y"]
     assert changed["inputs"].hint
+
+
+def test_the_scores_of_another_model_are_no_drift(folder):
+    """They lie on another scale: until there are rows enough of the model that decides now, nothing is told."""
+    bench, source = Bench(folder, settings_of()), random.Random(0)
+
+    def rows(count):
+        for _ in range(count // 500):
+            bench.decide(*(made_up(source, source.random() < 0.3) for _ in range(500)))
+
+    def lights():
+        found = drift(bench.store, bench.project.id, snapshot_of(bench))
+        return {one.name: (one.light, one.what) for one in found.lights}
+
+    rows(REFERENCE)
+    crowned(bench, bytes_of(fitted(), folder))
+    rows(RECENT)
+    early = lights()
+    assert early["inputs"][0] == "calm"
+    why = "needs 3,000 rows of the model that decides now; 1,000 have come"
+    assert early["scores"] == early["asking"] == ("unknown", why)
+    rows(REFERENCE)
+    assert lights()["scores"] == ("calm", "last 1,000 rows against its first 2,000")
 
 
 def test_erased_rows_leave_the_lights_that_need_no_rows(folder):

@@ -20,6 +20,7 @@ from service_champion import bytes_of, crowned, fitted
 from service_server import ServerProcess, call, free_port, make_service
 
 from steelyard.errors import InvalidInputError, StateError
+from steelyard.service.commands import log
 from steelyard.service.commands.log import run_backup, run_export, run_restore, run_verify
 from steelyard.service.database import postgres as postgres_store
 from steelyard.service.database.copies import TABLES
@@ -148,6 +149,24 @@ def test_a_database_of_an_earlier_schema_is_brought_up(postgres):
     bench.run(ShadowJob("p", 1, slot=1, settings={"update": "CSOGD2(0.3)"}))
     bench.decide({"x": 1, "y": 2})
     verify_project(bench.store, bench.store.project("p"))
+    bench.store.close()
+
+
+def test_a_log_is_verified_as_of_one_moment(postgres, monkeypatch, capsys):
+    """While it is read the service goes on: its next rows must not look like a log that was broken."""
+    url = postgres.database()
+    bench = Bench(open_place(url), settings_of())
+    bench.decide({"x": 1, "y": 2})
+    verify = log.verify_service
+
+    def meanwhile(store):
+        bench.decide({"x": 2, "y": 1})
+        return verify(store)
+
+    monkeypatch.setattr(log, "verify_service", meanwhile)
+    assert run_verify(url, None, None) == 0, capsys.readouterr().err
+    assert "p  events 2 " in capsys.readouterr().out
+    assert bench.state.seq == 3
     bench.store.close()
 
 

@@ -22,10 +22,12 @@ from steelyard.service.commands.log import run_verify
 from steelyard.service.commands.serve import run_serve
 from steelyard.service.database.checkpoints import pack_state, unpack_state
 from steelyard.service.database.sqlite import SQLiteStore
+from steelyard.service.http.runtime import Runtime
 from steelyard.service.log.records import RecordReader
 from steelyard.service.sources import tail as tail_module
 from steelyard.service.sources.tail import CHUNK, HEAD, FollowedFile, Tail
 from steelyard.service.writer.clock import Clock
+from steelyard.service.writer.jobs import RefusedError, StoreJob
 from steelyard.service.writer.projects import replayed
 
 KILLS = int(os.environ.get("STEELYARD_SERVICE_TAIL_KILLS", "8"))
@@ -255,6 +257,31 @@ def test_rows_are_decided_and_the_place_stands_in_the_event(folder, tmp_path, ca
     assert unpack_state(pack_state(state)).digest() == state.digest()
     store.close()
     assert run_verify(folder, None, None) == 0
+
+
+def test_a_full_disk_at_the_start_is_waited_for(folder, tmp_path, monkeypatch):
+    """The file keeps its rows: they are decided once there is room, without another start."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"x": 1, "y": 2}\n')
+    tokens, tried, run = make_service(folder), threading.Event(), Runtime.run
+
+    async def noted(runtime, job):
+        try:
+            return await run(runtime, job)
+        except RefusedError:
+            if isinstance(job, StoreJob):  # by which it is found out how far the file was read
+                tried.set()
+            raise
+
+    monkeypatch.setattr(Runtime, "run", noted)
+    monkeypatch.setattr(Runtime, "free_disk", lambda runtime: 0 if not tried.is_set() else runtime.least_disk)
+    monkeypatch.setattr(tail_module, "TRY_AGAIN", 0.01)
+    with ThreadedServer(folder, beside=Tail(path, "p").run) as server:
+        assert tried.wait(PATIENCE)
+        end = time.monotonic() + PATIENCE
+        while not (rows := server.client(tokens["reader"]).summary()["rows"]) and time.monotonic() < end:
+            time.sleep(0.01)
+    assert rows == 1
 
 
 def test_a_champion_decides_what_a_file_brings(folder, tmp_path):

@@ -200,3 +200,21 @@ def test_over_http(folder):
         assert owner.adjudicate(made["id"], "fraud")["event"]
         status, _, said = call(server.url, "GET", f"/v1/p/decisions/{made['id']}", token=tokens["reader"])
         assert (status, said["label"]) == (200, "fraud")
+
+
+def test_an_average_that_answers_for_good_is_not_learned_on_from(folder):
+    """It answers once the budget is spent; an undo would learn another model than the one that went on from it."""
+    average = {"after_budget": "average", "update": "CSOGD2(eta=0.1)", **ASK_ALL, "budget": 3}
+    with pytest.raises(InvalidInputError, match="renew must be left out where after_budget"):
+        Bench(folder, settings_of(**average, renew="5/day"))
+    bench = Bench(folder, settings_of(**average))
+    assert "renew must be left out" in bench.run(SetJob("p", 1, changes={"renew": "5/day"}, expected=1)).message
+    seq = bench.run(SetJob("p", 1, changes={"budget": 4}, expected=1)).seq  # nothing has answered by the average yet
+    for n in range(4):
+        (made,) = bench.decide(made_up(random.Random(n), n % 2 == 0))
+        bench.run(AnswerJob("p", 2, answers=[(made.id, "fraud" if n % 2 == 0 else "good", None)]))
+    refused = bench.run(SetJob("p", 1, changes={"budget": 9}, expected=seq))
+    assert refused.status == 422
+    assert refused.message.startswith("budget must stay as it is once all of it is spent")
+    assert bench.run(SetJob("p", 1, changes={"question": "Which?"}, expected=seq)).settings["budget"] == 4
+    whole(bench)

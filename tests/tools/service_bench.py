@@ -97,7 +97,7 @@ def snapshot_of(bench: Bench) -> Snapshot:
     counts = {"limit": budget.limit, "spent": budget.spent, "reserved": budget.reserved}
     counts |= {"seq": state.seq, "rounds": state.learner.n_rounds_, "reach": state.reach, "open": len(state.open_rows)}
     told = {"model": 1, "settings_seq": 1, "settings": state.settings, "outcomes": 0, "missing": 0, "unknown": 0}
-    return Snapshot(**counts, **told, shadows=shadow_heads(state), champion=state.champion)
+    return Snapshot(**counts, **told, shadows=shadow_heads(state), champion=state.champion, replaced=state.fit_after[0])
 
 
 def packed_earlier(state: State) -> bytes:

@@ -60,10 +60,20 @@ def serve(
         )
     followed = None if tail is None or project is None else (tail, project)
     if demo:
+        _check_demo(data, database, bind, host_name, behind_proxy, tls)
         raise typer.Exit(run_demo(sample or "payments", keep, port))
     if sample is not None or keep is not None:
         raise invalid("--demo", "be given together with a sample or --keep", False)
     raise typer.Exit(run_serve(_place(data, database), bind, port, host_name or [], tls, behind_proxy, followed))
+
+
+def _check_demo(data: Path, database: str | None, bind: str, *others: Any) -> None:
+    """Raise if options come with --demo that it has no use for."""
+    given = [None if data == Path("steelyard-service") else str(data), database, None if bind == "127.0.0.1" else bind]
+    options = ("--data", "--database", "--bind", "--host-name", "--behind-proxy", "--tls")
+    for option, value in zip(options, [*given, *others], strict=True):
+        if value:
+            raise invalid(option, "be left out with --demo", value, "It runs on loopback; --keep names its folder.")
 
 
 @contextmanager

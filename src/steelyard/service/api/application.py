@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import math
@@ -164,7 +165,8 @@ class Api:
     async def next_questions(self, request: Request, grant: Grant) -> Response:
         """Hand out questions."""
         body, runtime = await body_of(request), self.runtime
-        wish = decoded(_COUNT, body).count if body else 1
+        sent = decoded(_COUNT, body) if body else SentCount()
+        wish = sent.count
         if not 1 <= wish <= MOST_QUESTIONS:
             raise RefusedError(422, "bad_body", f"count must be 1 to {MOST_QUESTIONS}; got {wish}.", "count")
         runtime.leases.see(grant.slug, grant.person)
@@ -172,7 +174,7 @@ class Api:
         waiting = (row[0] for row in runtime.store.connection.execute(_NEXT, (grant.project, grant.person)))
         share = runtime.leases.share(grant.slug, MOST_QUESTIONS, snapshot.open)
         taken = runtime.leases.take(grant.slug, grant.person, waiting, min(wish, share), share)
-        if not taken:
+        if not taken and not sent.counts:
             return Response(status_code=204, headers=NO_STORE)
         stored, reader = runtime.store.payloads(grant.project, taken), runtime.reader(grant.slug)
         asked = [
@@ -356,6 +358,7 @@ class Api:
             while page := self._page(grant, last, PAGE, only == "labelled"):
                 last = page[-1].id
                 yield page
+                await asyncio.sleep(0)  # nothing else makes way for other requests while the reader is fast
 
         return pages()
 

@@ -51,7 +51,7 @@ def run_verify(data: Place, project: str | None, noted: str | None) -> int:
 
 def _verified(store: SQLiteStore, project: str | None, noted: str | None) -> list[Verified]:
     """The log of the service and those of projects, at one moment; raises StateError where one does not agree."""
-    store.connection.execute("BEGIN")
+    store.begin_reading()
     heads = [head for head in store.projects() if project in (None, head.slug)]
     if project not in (None, SERVICE) and not heads:
         raise invalid("--project", "exist", project)

@@ -31,7 +31,7 @@ AT_ONCE = 1000  # rows
 def copy_tables(source: SQLiteStore, target: SQLiteStore) -> None:
     """Copy everything as of one moment into a store that has nothing yet, in one transaction."""
     read, write = source.connection, target.connection
-    read.execute("BEGIN ISOLATION LEVEL REPEATABLE READ" if source.in_postgres else "BEGIN")
+    source.begin_reading()
     target.begin()
     try:
         for name in TABLES:

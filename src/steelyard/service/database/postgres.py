@@ -176,6 +176,10 @@ class PostgresStore(SQLiteStore):
                 f"the leader must be of epoch {epoch}; this one is of {self.epoch}: another has taken over."
             )
 
+    def begin_reading(self) -> None:
+        """Begin a transaction that sees one moment; by default each statement would see its own."""
+        self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+
     def shorten_log(self) -> None:
         """A database sees to its own log."""
 

@@ -192,6 +192,10 @@ class SQLiteStore:
         """Begin a transaction."""
         self.connection.execute("BEGIN IMMEDIATE")
 
+    def begin_reading(self) -> None:
+        """Begin a transaction that sees one moment, whatever is written meanwhile."""
+        self.connection.execute("BEGIN")
+
     def commit(self) -> None:
         """End the transaction; when this returns, it is on the disk."""
         self.connection.execute("COMMIT")

@@ -32,9 +32,10 @@ SentAnswers = Annotated[list[SentAnswer], msgspec.Meta(min_length=1, max_length=
 
 
 class SentCount(msgspec.Struct, forbid_unknown_fields=True):
-    """How many questions are wished for."""
+    """How many questions are wished for. ``counts``: where none waits the budget is answered, in place of a 204."""
 
     count: int = 1
+    counts: bool = False
 
 
 class SentOutcome(msgspec.Struct, forbid_unknown_fields=True):

@@ -138,6 +138,12 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
                 raise invalid(name, f"have at most {LONGEST_TEXT} characters", f"{len(getattr(self, name))} of them")
         self.make_learner(self.first_query()).start(1, np.arange(len(self.classes)))
 
+    def check_new(self) -> None:
+        """Raise unless a project may begin, or go on, with these settings; older logs may hold them all the same."""
+        if self.after_budget == "average" and self.renew is not None:
+            hint = "Once the budget is spent the average of all weights answers, and learns no more."
+            raise invalid("renew", 'be left out where after_budget is "average"', self.renew, hint)
+
     # -- what follows from them --------------------------------------------------------------------------------------
 
     @property

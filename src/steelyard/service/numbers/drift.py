@@ -63,17 +63,33 @@ def drift(store: SQLiteStore, project: int, snapshot: Snapshot) -> DriftReply:
         lights = [LightReply(name, "unknown", None, why, "") for name in ("inputs", "scores", "asking")]
         return DriftReply(len(first), len(last), [*lights, cost], {})
     inputs, columns = _input_light(first, last, snapshot)
+    lights = [inputs, *_model_lights(_rows_of_the_model(store, project, first, snapshot), last, snapshot), cost]
+    return DriftReply(len(first), len(last), lights, columns)
+
+
+def _rows_of_the_model(store: SQLiteStore, project: int, first: list[_Row], snapshot: Snapshot) -> list[_Row]:
+    """The first rows that the present model has decided: scores of another one lie on another scale."""
+    if not snapshot.replaced:
+        return first
+    return _rows(store, project, f"AND e.seq > {snapshot.replaced} ORDER BY e.seq LIMIT {REFERENCE}", snapshot)
+
+
+def _model_lights(first: list[_Row], last: list[_Row], snapshot: Snapshot) -> list[LightReply]:
+    """Those of what the model says: scores and asking."""
+    count = snapshot.rounds - first[0][1].t if first else 0
+    if count < REFERENCE + RECENT:
+        why = f"needs {REFERENCE + RECENT:,} rows of the model that decides now; {count:,} have come"
+        return [LightReply(name, "unknown", None, why, "") for name in ("scores", "asking")]
     scores = stability_index([made.score for _, made in first], [made.score for _, made in last])
     asking = stability_index([str(made.ask) for _, made in first], [str(made.ask) for _, made in last])
     asked = (
         f"{np.mean([made.ask for _, made in last]):.1%} asked, {np.mean([made.ask for _, made in first]):.1%} before"
     )
-    lights = [
-        inputs,
-        _light("scores", scores, f"last {RECENT:,} rows against the first {REFERENCE:,}"),
+    since = "the first" if not snapshot.replaced else "its first"
+    return [
+        _light("scores", scores, f"last {RECENT:,} rows against {since} {REFERENCE:,}"),
         _light("asking", asking, asked),
     ]
-    return DriftReply(len(first), len(last), [*lights, cost], columns)
 
 
 def _input_light(first: list[_Row], last: list[_Row], snapshot: Snapshot) -> tuple[LightReply, dict[str, float]]:

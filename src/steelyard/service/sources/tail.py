@@ -27,7 +27,7 @@ from ..log.guess import is_number
 from ..log.records import MOST_BYTES, Cell
 from ..log.settings import ProjectSettings
 from ..replay.deciding import PATH_BYTES
-from ..writer.jobs import DecideJob, RefusedError, RowToDecide, StoreJob
+from ..writer.jobs import DecideJob, Job, RefusedError, RowToDecide, StoreJob
 
 HEAD = 4096  # bytes at the beginning of a file by which it is known again
 INODE_BYTES, HEAD_BYTES = 4, 8
@@ -35,6 +35,7 @@ CHUNK = 1 << 18  # bytes read at once; a longer line is left out
 ROWS = 500  # decided together
 LOOK_EVERY = 0.2  # seconds
 GRACE = 1.0  # seconds for which a file that was rotated away may still grow
+TRY_AGAIN = 1.0  # seconds
 SAID = 5  # lines that cannot be decided, of one reading, that are named one by one
 _AGAIN = (429, 503, 507)
 _ROTATED = re.compile(r"[.-][0-9]+\Z")
@@ -233,7 +234,7 @@ class Tail:
         def known(store: SQLiteStore, at: int) -> tuple[bytes, int] | None:
             return runtime.writer.projects[self.slug].state.tails.get(self._name)
 
-        self._known = await runtime.run(StoreJob("", 0, act=known))
+        self._known = await _carried_out(runtime, StoreJob("", 0, act=known))
         settings: ProjectSettings = runtime.snapshot(self.slug).settings
         try:
             await self._follow(runtime, settings)
@@ -357,20 +358,21 @@ class Tail:
         if not rows:
             return
         await runtime.weigh(self.slug, rows)
-        for reply in await self._carried_out(runtime, rows):
+        for reply in await _carried_out(runtime, DecideJob(self.slug, 0, rows=rows, size=len(rows), weight=CHUNK)):
             if isinstance(reply, RefusedError):
                 _say(f"a row of {self.path} was refused: {reply.message}")
         self._known = self._file.name_at(lines[-1].end, head), lines[-1].end
 
-    async def _carried_out(self, runtime: Runtime, rows: list[RowToDecide | RefusedError]) -> Any:
-        """What was decided; a full queue or disk is waited for, since the file keeps its rows."""
-        while True:
-            try:
-                return await runtime.run(DecideJob(self.slug, 0, rows=rows, size=len(rows), weight=CHUNK))
-            except RefusedError as error:
-                if error.status not in _AGAIN:
-                    raise
-                await asyncio.sleep(1.0)
+
+async def _carried_out(runtime: Runtime, job: Job) -> Any:
+    """What a job did; a full queue or disk is waited for, since the file keeps its rows."""
+    while True:
+        try:
+            return await runtime.run(job)
+        except RefusedError as error:
+            if error.status not in _AGAIN:
+                raise
+            await asyncio.sleep(TRY_AGAIN)
 
 
 def _is_known(file: FollowedFile, name: bytes, offset: int, *, copied: bool) -> bool:

@@ -267,6 +267,7 @@ class Writer:
             fits=tuple(state.fits),
             shadows=shadow_heads(state),
             champion=state.champion,
+            replaced=state.fit_after[0],
         )
 
 

@@ -247,6 +247,7 @@ def add_project(
 ) -> int:
     """The same, in the open transaction; ``start`` is what was learned before the first row."""
     settings.validate()
+    settings.check_new()
     State(settings)  # with the width of its rows, which some rules cannot take
     if store.project(check_slug(slug)) is not None:
         raise invalid("project", "be new", slug, "Choose another name.")

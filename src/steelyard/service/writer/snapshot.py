@@ -30,6 +30,7 @@ class Snapshot:
     fits: tuple[FittedPair, ...] = ()
     shadows: tuple[ShadowHead, ...] = ()
     champion: ChampionHead | None = None
+    replaced: int = 0  # the event since which one and the same model decides
 
 
 class ShadowHead(NamedTuple):

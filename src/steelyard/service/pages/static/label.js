@@ -14,7 +14,10 @@ let queue = [], current = null, began = 0, everything = false, counts = given;
 let saved = 0, lost = 0, message = "", wrong = false, fetching = null, timer = 0, stopped = false, redo = null;
 let moved = performance.now(), paused = false, keeps = true; // whether this browser can keep answers
 const answered = new Set(); // items of this page that must not be asked again, whatever comes late
-const history = []; // what was answered since the page was loaded, with its row, so that it can be shown again
+const paid = new Set(); // items whose label was counted as spent: given again it costs nothing
+const KEPT = `steelyard-undo ${given.log} ${given.person}`, MOST_KEPT = 20;
+// What was answered in this tab, to be taken back: since the page was loaded with its row, before that without it.
+const history = keptHistory();
 
 // -- what is shown -----------------------------------------------------------------------------------------------
 
@@ -139,15 +142,12 @@ async function fetchQuestions() {
   clearTimeout(timer);
   let reached = true;
   try {
-    const said = await send("POST", `${path}/questions/next`, { count: FETCH }, {}, PATIENCE);
-    if (said) {
-      counts = said;
-      if (said.question !== given.question || said.guide !== given.guide) settle(said);
-    } else counts = { ...counts, waiting: 0 };
-    const found = said ? said.questions : [];
+    const said = await send("POST", `${path}/questions/next`, { count: FETCH, counts: true }, {}, PATIENCE);
+    const found = said.questions;
+    counts = said;
+    if (said.question !== given.question || said.guide !== given.guide) settle(said);
     queue = found.filter(({ item }) => !outbox.holds(item) && !answered.has(item) && !(current && current.item === item));
-    const spent = counts.spent >= counts.budget;
-    $("empty-said").textContent = spent ? "No question waits: all labels are spent. An owner can raise the budget." : "No question waits. New ones appear here by themselves.";
+    $("empty-said").textContent = nothingWaits(found.length === 0);
     if (current === null && queue.length) next();
     else drawCounts();
   } catch (error) {
@@ -156,6 +156,13 @@ async function fetchQuestions() {
   }
   timer = setTimeout(() => { if (!document.hidden && !idle()) refill(); }, current === null ? LOOK_AGAIN : RENEW);
   return reached;
+}
+
+// ``others``: whether what still waits, if anything does, is held by others, or must be answered or judged by them.
+function nothingWaits(others) {
+  if (others && counts.waiting) return `No question waits for you; ${counts.waiting.toLocaleString("en")} ${counts.waiting === 1 ? "waits" : "wait"} for somebody else. New ones appear here by themselves.`;
+  if (counts.spent >= counts.budget) return "No question waits: all labels are spent. An owner can raise the budget.";
+  return "No question waits. New ones appear here by themselves.";
 }
 
 // Somebody who has gone holds no questions: after a while without a move nothing is fetched or held any longer.
@@ -211,24 +218,63 @@ function answer(label) {
 function forget(item) {
   const at = history.findIndex((one) => one.question.item === item);
   if (at >= 0) history.splice(at, 1);
+  keepHistory();
   drawAnswers();
+}
+
+// A reload loses the rows, which the service hands out again; item, label and number of an answer stay in this tab.
+function keepHistory() {
+  const kept = history.filter((one) => one.answer).slice(-MOST_KEPT);
+  const lines = kept.map(({ question, label, answer, saved: at }) => ({ item: question.item, label, answer, paid: paid.has(question.item), at: Date.now() - performance.now() + at }));
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(lines));
+  } catch {
+    // without room an answer can be taken back until the page is loaded again
+  }
+}
+
+function keptHistory() {
+  try {
+    const lines = JSON.parse(sessionStorage.getItem(KEPT) || "[]");
+    for (const one of lines) if (one.paid) paid.add(one.item);
+    return lines.map(({ item, label, answer, at }) => ({ question: { item }, label, answer, saved: performance.now() - Date.now() + at }));
+  } catch {
+    return [];
+  }
 }
 
 function undo() {
   if (!history.length || stopped) return;
   const last = history.pop();
+  const { question } = last;
   if (tooLate(last)) {
     history.length = 0; // what came before is older still
+    keepHistory();
     drawAnswers();
-    return say(`Answer ${last.question.item} was saved too long ago to be undone.`, true);
+    return say(`Answer ${question.item} was saved too long ago to be undone.`, true);
   }
-  answered.delete(last.question.item);
-  if (current) queue.unshift(current);
-  redo = { item: last.question.item, label: last.label };
-  queue.unshift(last.question);
-  outbox.undo(last.question.item, last.answer);
-  next();
+  keepHistory();
+  answered.delete(question.item);
+  redo = { item: question.item, label: last.label };
+  outbox.undo(question.item, last.answer);
+  if (question.row) {
+    if (current) queue.unshift(current);
+    queue.unshift(question);
+    next();
+  } else drawAnswers(); // the service hands it out again
   say(`Undone: ${last.label === null ? "skipped" : last.label}. Answer again.`);
+}
+
+// A question whose answer was taken back and whose row is not at hand.
+async function showAgain(item) {
+  await fetching; // which may have been answered before it was open again
+  await refill();
+  const at = queue.findIndex((one) => one.item === item);
+  if (at < 0 || !redo || redo.item !== item) return;
+  const [asked] = queue.splice(at, 1);
+  if (current) queue.unshift(current);
+  queue.unshift(asked);
+  next();
 }
 
 function act(action) {
@@ -272,9 +318,10 @@ outbox.addEventListener("changed", drawSaid);
 outbox.addEventListener("stopped", ({ detail }) => stop(detail.error));
 outbox.addEventListener("saved", ({ detail: { entry, said } }) => {
   saved += 1;
-  if (said.learned) counts = { ...counts, spent: counts.spent + 1, waiting: Math.max(0, counts.waiting - 1) };
+  if (said.learned) counts = { ...counts, spent: counts.spent + !paid.has(entry.item), waiting: Math.max(0, counts.waiting - 1) };
+  if (said.learned) paid.add(entry.item);
   const known = history.find((one) => one.question.item === entry.item);
-  if (known) Object.assign(known, { answer: said.answer, saved: performance.now() });
+  if (known) Object.assign(known, { answer: said.answer, saved: performance.now() }), keepHistory();
   fillUndo($("undo"));
   drawCounts();
   if (known && said.decision) say(`decided before: ${said.decision}`);
@@ -287,7 +334,10 @@ outbox.addEventListener("elsewhere", ({ detail: { item } }) => {
 });
 outbox.addEventListener("retracted", ({ detail: { entry } }) => {
   saved = Math.max(0, saved - 1); // the answer may have been saved before this page was loaded
-  send("POST", `${path}/questions/${entry.item}/renew`).catch(() => null); // keep it in hand
+  if (paid.has(entry.item)) counts = { ...counts, waiting: counts.waiting + 1 };
+  drawCounts();
+  const held = send("POST", `${path}/questions/${entry.item}/renew`).catch(() => null); // keep it in hand
+  if (redo && redo.item === entry.item && !(current && current.item === entry.item)) held.then(() => showAgain(entry.item));
   drawSaid();
 });
 outbox.addEventListener("refused", ({ detail: { entry, error } }) => {

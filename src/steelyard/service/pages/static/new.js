@@ -115,7 +115,7 @@ function pace() {
   const budget = Number($("budget").value), share = budget / Number($("expected").value), number = (n) => n.toLocaleString("en");
   $("pace").textContent = share > 0 && Number.isFinite(share) ? `As soon as there are answers to learn from, about one row in ${number(Math.max(1, Math.round(1 / share)))} is asked about.` : "";
   const early = $("send-rows").checked && 0 < budget && budget < seen;
-  $("at-once").textContent = early ? `Before the first answers every row is asked about: of a file that is sent at once the first ${number(budget)} rows take all labels. To spread them over the file, send it with steelyard service push while people answer.` : "";
+  $("at-once").textContent = early ? `Before the first answers every row is asked about: of a file that is sent at once the first ${number(budget)} rows take all labels. To spread them over the file, make the project without its rows, send some dozens of them as a file of their own (steelyard service push), answer what is asked, then push the rest.` : "";
 }
 
 // -- making it ---------------------------------------------------------------------------------------------------

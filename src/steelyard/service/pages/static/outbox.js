@@ -11,7 +11,8 @@ const done = (request) => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 
-const committed = (transaction) => new Promise((resolve, reject) => {
+// Once it is on the disk: a page that is left before that loses it.
+const whole = (transaction) => new Promise((resolve, reject) => {
   transaction.oncomplete = resolve;
   transaction.onabort = () => reject(transaction.error);
 });
@@ -64,9 +65,9 @@ export class Outbox extends EventTarget {
     this.say(kind, detail);
   }
 
-  // How many this browser has kept.
+  // How many answers outlast this page.
   get kept() {
-    return this.waiting.filter(({ n }) => n !== undefined).length;
+    return this.waiting.filter((entry) => entry.n).length;
   }
 
   // What is waiting to be answered must not be asked again.
@@ -78,9 +79,12 @@ export class Outbox extends EventTarget {
     const made = { key: newKey(), log: this.log, person: this.person, tried: false, ...entry };
     this.waiting.push(made);
     this.say("changed");
-    const n = await done(store.add({ ...made }));
-    await committed(store.transaction); // from here on it outlives the page
-    made.n = n;
+    try {
+      [made.n] = await Promise.all([done(store.add({ ...made })), whole(store.transaction)]);
+    } catch (error) {
+      this.waiting = this.waiting.filter((other) => other !== made);
+      throw error;
+    }
     this.say("changed");
     this.flush();
     return made;

@@ -9,8 +9,9 @@ import msgspec
 from ...._version import __version__
 from ....errors import InvalidInputError, SteelyardError
 from ....online import NUMERICS
+from ....validation.values import invalid
 from ...log.events import Promote, Set, SetChampion, SetShadow
-from ...log.settings import MOST_LABELS, changed_settings
+from ...log.settings import MOST_LABELS, ProjectSettings, changed_settings
 from ...replay.changing import change, promote, renewal, set_champion, set_shadow
 from ...replay.questions import ConflictError
 from ..jobs import ChampionJob, EventReply, PromoteJob, RefusedError, SetJob, SettingsReply, ShadowJob
@@ -24,7 +25,10 @@ def set_settings(project: Project, job: SetJob) -> SettingsReply:
         message = f"If-Match must be {state.settings_seq}, the event of the present settings; got {job.expected}."
         raise RefusedError(409, "changed_meanwhile", message, "If-Match")
     try:
-        made = msgspec.to_builtins(changed_settings(state.settings, job.changes))
+        settings = changed_settings(state.settings, job.changes)
+        settings.check_new()
+        _check_average(project, settings)
+        made = msgspec.to_builtins(settings)
     except (SteelyardError, TypeError, ValueError, OverflowError) as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
     try:  # as they were read: what was sent may hold numbers that the log cannot
@@ -32,6 +36,14 @@ def set_settings(project: Project, job: SetJob) -> SettingsReply:
     except InvalidInputError as error:
         raise RefusedError(422, "bad_settings", str(error), "settings") from None
     return SettingsReply(seq, msgspec.to_builtins(state.settings))
+
+
+def _check_average(project: Project, settings: ProjectSettings) -> None:
+    """Raise if labels would be learned from an average that answers for good."""
+    budget = project.state.budget
+    if settings.after_budget == "average" and 0 < budget.limit <= budget.spent and settings.budget > budget.limit:
+        hint = "The average of all weights answers now, and learns no more. Begin a new project."
+        raise invalid("budget", "stay as it is once all of it is spent", settings.budget, hint)
 
 
 def _change(project: Project, changes: dict[str, Any], actor: int) -> int:
