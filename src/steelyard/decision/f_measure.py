@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..costs import Costs
@@ -19,6 +20,11 @@ from ..validation.values import check_count, invalid
 from .expected_cost import ExpectedCostClassifier
 
 Floats = NDArray[np.float64]
+
+
+def _inner_has(method: str) -> Any:
+    """Whether the fit of the best theta has a method, or the estimator where nothing is fitted yet."""
+    return lambda self: hasattr(getattr(self, "estimator_", None) or self._base(), method)
 
 
 @dataclass(eq=False, repr=False)
@@ -98,7 +104,8 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
                 raise invalid("y", "hold two classes", classes.tolist()[:5], hint)
             if not (self._takes_costs() or has_fit_parameter(self._base(), "sample_weight")):
                 wanted = "have a parameter costs or a fit that takes sample_weight"
-                raise invalid("estimator", wanted, type(self.estimator).__name__)
+                hint = "Or give ExpectedCostClassifier(estimator), where it has predict_proba."
+                raise invalid("estimator", wanted, type(self.estimator).__name__, hint)
             steps, cv = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
             unit = Costs.binary(fn=1, fp=1, classes=classes, positive=self.positive)
             positive = classes[unit.positive_index()]
@@ -129,6 +136,40 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(check_base_rows(self, X, reset=False)))
+
+    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the fit of the best theta; it answers by cost, or by weighted rows, not by what is likelier.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns as in ``classes_``.
+        """
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)))
+
+    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the fit of the best theta.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Above 0 for the last class.
+        """
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.decision_function(check_base_rows(self, X, reset=False)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
