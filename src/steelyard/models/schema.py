@@ -176,7 +176,7 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
 def _with_commas(cells: Sequence[str]) -> str | None:
     found = [cell for cell in cells if _COMMA.fullmatch(cell.strip())]
     if found and all(is_number(cell) for cell in cells if cell not in found):
-        return f"numbers with a comma, such as {found[0]!r}; write a point"
+        return f"numbers with a comma, such as {found[0]!r}; write a point and no digit groups"
     return None
 
 
@@ -198,7 +198,7 @@ def numbers_as_text(cells: Sequence[str]) -> str | None:
     """
     if (reason := _with_commas(cells) or _with_signs(cells)) is not None:
         return reason
-    strange = [cell for cell in cells if not is_number(cell)]
+    strange = [cell for cell in cells if not (is_number(cell) or _COMMA.fullmatch(cell.strip()))]
     if len(cells) > _FEW and 0 < len(strange) < 0.5 * len(cells):
         return f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
     return None

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from steelyard import DataFileError
 from steelyard.comparison import command
 from steelyard.comparison.data import read_data as comparison_data
 from steelyard.models.tables import read_data
@@ -47,3 +48,9 @@ def test_the_command_leaves_rows_without_a_group_apart() -> None:
     numbers = command._take_groups(frame, "n")[1]
     assert numbers[1] is None
     assert numbers[0] == numbers[3] != numbers[2]
+
+
+def test_names_without_rows_are_said_with_the_file(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,y\n")
+    with pytest.raises(DataFileError, match=r"rows\.csv: expected at least one row; got the names of columns alone"):
+        read_data(tmp_path / "rows.csv", "y")

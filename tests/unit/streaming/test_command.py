@@ -340,4 +340,7 @@ def test_decimal_commas_are_numbers_and_other_writings_of_numbers_are_told(tmp_p
     assert "Column 'c' is learned as text: numbers with a sign, such as '0 %'" in told
     assert "Column 'e' is learned as text: numbers, but also '?!'; leave cells empty" in told
     assert told.count("is learned as text") == 2
+    with_total = tmp_path / "total.csv"
+    with_total.write_text("a;y\n" + "".join(f"{i},5;{'bad' if i % 3 else 'good'}\n" for i in range(40)) + "Total;\n")
+    assert "numbers, but also 'Total'" in " ".join(run(with_total, "--target", "y").output.split())
     assert "is learned as text" not in run(rows, "--target", "y", "--state", state).output  # it was said
