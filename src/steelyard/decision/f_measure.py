@@ -22,9 +22,12 @@ from .expected_cost import ExpectedCostClassifier
 Floats = NDArray[np.float64]
 
 
-def _inner_has(method: str) -> Any:
-    """Whether the fit of the best theta has a method, or the estimator where nothing is fitted yet."""
-    return lambda self: hasattr(getattr(self, "estimator_", None) or self._base(), method)
+def _has_scores(classifier: FMeasureClassifier) -> bool:
+    """Whether what is fitted, or would be, tells more than answers."""
+    inner = vars(classifier).get("estimator_")
+    inner = classifier._base() if inner is None else inner
+    by_likelihood = hasattr(inner, "predict_proba") and not classifier._takes_costs()  # its answer is the likelier one
+    return hasattr(inner, "decision_function") or hasattr(inner, "expected_costs") or by_likelihood
 
 
 @dataclass(eq=False, repr=False)
@@ -137,26 +140,9 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(check_base_rows(self, X, reset=False)))
 
-    @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the fit of the best theta; it answers by cost, or by weighted rows, not by what is likelier.
-
-        Parameters
-        ----------
-        X : array-like
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Columns as in ``classes_``.
-        """
-        check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict_proba(check_base_rows(self, X, reset=False)))
-
-    @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
-        """Scores of the fit of the best theta.
+        """Scores of the fit of the best theta: its own, else by how much the last class is cheaper, or likelier.
 
         Parameters
         ----------
@@ -166,10 +152,14 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         Returns
         -------
         ndarray of shape (n,)
-            Above 0 for the last class.
+            Above 0 where the last class is the answer.
         """
         check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.decision_function(check_base_rows(self, X, reset=False)))
+        rows, inner = check_base_rows(self, X, reset=False), self.estimator_
+        if hasattr(inner, "decision_function"):
+            return np.asarray(inner.decision_function(rows))
+        table = -inner.expected_costs(rows) if hasattr(inner, "expected_costs") else inner.predict_proba(rows)
+        return np.asarray(table[:, 1] - table[:, 0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

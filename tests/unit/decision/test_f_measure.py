@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -75,16 +76,18 @@ def test_bad_input_is_refused(model: FMeasureClassifier, y: list[int], words: st
     assert not hasattr(model, "theta_")
 
 
-def test_it_has_the_probabilities_and_scores_of_its_fit() -> None:
+def test_it_has_scores_that_agree_with_its_answers() -> None:
     """So that it can be calibrated, and stand for one class of many."""
     rows = P[:400, None]
     model = FMeasureClassifier(LogisticRegression(), grid=4, cv=3).fit(rows, Y[:400])
-    assert (model.predict_proba(rows) == model.estimator_.predict_proba(rows)).all()
     assert (model.decision_function(rows) == model.estimator_.decision_function(rows)).all()
     plain = FMeasureClassifier(grid=4, cv=3)
-    assert hasattr(plain, "predict_proba")
-    assert not hasattr(plain, "decision_function")
-    assert not hasattr(FMeasureClassifier(Known()), "predict_proba")
+    first = FMeasureClassifier(grid=4, cv=3, positive=0)
+    for each in (plain, first, FMeasureClassifier(GaussianNB(), grid=4, cv=3)):
+        score = each.fit(rows, Y[:400]).decision_function(rows)
+        assert ((score > 0) == (each.predict(rows) == 1)).all()
+        assert 0 < (score > 0).mean() < 1
+    assert not hasattr(FMeasureClassifier(Known()), "decision_function")
     assert CalibratedClassifierCV(plain, cv=3).fit(rows, Y[:400]).predict_proba(rows).shape == (400, 2)
     many = np.digitize(P[:400], [0.1, 0.5])
     assert set(OneVsRestClassifier(plain).fit(rows, many).predict(rows)) >= {0, 2}
