@@ -207,6 +207,9 @@ class DelimitedReader:
             said = _SEPARATOR_LINE.fullmatch(first) if self._said is None else None
             if said is not None:
                 self._said = said[1].decode("latin-1")
+            elif first.startswith((b"PAR1", b"ARROW1")):
+                hint = "Pass format='parquet' (--format parquet), or name the file so."
+                raise file_error(self.where, None, "delimited text", "a Parquet or Arrow file", hint)
             elif first.strip():
                 return first
             self.line += 1

@@ -115,7 +115,8 @@ def _records(where: str, content: BinaryIO) -> Iterator[NumberedRecord]:
         except (ValueError, RecursionError) as error:
             raise file_error(where, number, "a JSON object", str(error), _hint(line)) from error
         if not isinstance(record, dict):
-            raise file_error(where, number, "a JSON object", short_repr(record), _hint(line))
+            got = "an array" if isinstance(record, list) else short_repr(record)
+            raise file_error(where, number, "a JSON object", got, _hint(line))
         yield number, record
 
 

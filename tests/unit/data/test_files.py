@@ -88,6 +88,7 @@ def test_a_line_without_an_end_is_an_error(format: str, monkeypatch: pytest.Monk
         ("a,y\n1,0\n".encode("utf-16"), "expected UTF-8 text; got UTF-16. .*iconv -f UTF-16 -t UTF-8 OLD > NEW"),
         (b"PK\x03\x04\x14\0\x06\0[Content_Types].xml", "got a workbook. Save the sheet as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "got a workbook. Save the sheet as CSV"),
+        (b"PAR1\x15\x04\x15\xc0\n", "got a Parquet or Arrow file. Pass format='parquet'"),
         (b"PK\x03\x04\x14\0\0\0rows.csv", "got a zip archive. Unpack it"),
         (
             "a,name\n1,Jos\xe9\n".encode("cp1252"),

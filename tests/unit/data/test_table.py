@@ -83,7 +83,7 @@ def test_a_suffix_of_another_kind_of_file_says_what_to_do(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b'[{"a": 1}, {"a": 2}]\n', r"got \[.*jq -c '\.\[\]' OLD > NEW"),
+        (b'[{"a": 1}, {"a": 2}]\n', r"got an array\..*jq -c '\.\[\]' OLD > NEW"),
         (b'[\n {"a": 1}\n]\n', r"line 1: .*jq -c '\.\[\]' OLD > NEW"),
         (b'{\n "a": 1\n}\n', r"line 1: .*jq -c \. OLD > NEW"),
         (b'{"a": "\xe9"}\n', "line 1: expected UTF-8 text; .*Windows-1252"),
