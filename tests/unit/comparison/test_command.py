@@ -244,7 +244,7 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", XZ, ("--text", "b"), "--category, --text and --date must name columns of the data"),
         ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
         ("a,y", XZ[:10], (), "at least 20 rows"),
-        ("a,y", [], (), "have rows"),
+        ("a,y", [], (), "expected at least one row; got the names of columns alone"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(
