@@ -20,7 +20,7 @@ numbers = st.one_of(
     st.sampled_from(["", "?", "NA", "N/A", "NULL", "nan", "+1", " 2", "2 ", ".5", "5.", "1e5", "-0"]),
 )
 odd_numbers = st.one_of(
-    numbers, st.sampled_from(["inf", "-Infinity", "NAN", "0x10", "1_0", "1e999", "a", "true", "1,5"])
+    numbers, st.sampled_from(["inf", "-Infinity", "NAN", "0x10", "1_0", "1e999", "a", "true", "1,5", "-2,25", ",5"])
 )
 texts = st.one_of(
     st.sampled_from(["red", "green", " red", "?", "", "NA", "a b", "1"]), st.text("ab,\"'\n é", max_size=4)
@@ -32,9 +32,9 @@ def comparable(columns: list[Column]) -> list[tuple[object, ...]]:
     return [(c.name, c.categories, c.values.dtype.kind, [repr(v) for v in c.values.tolist()]) for c in columns]
 
 
-def written(rows: list[list[str]], quoting: int) -> bytes:
+def written(rows: list[list[str]], quoting: int, delimiter: str) -> bytes:
     out = io.StringIO(newline="")
-    csv.writer(out, quoting=quoting, lineterminator="\n").writerows(rows)
+    csv.writer(out, quoting=quoting, lineterminator="\n", delimiter=delimiter).writerows(rows)
     return out.getvalue().encode()
 
 
@@ -45,13 +45,16 @@ def written(rows: list[list[str]], quoting: int) -> bytes:
     st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     MARKS,
     st.sampled_from([b"", b"1,2\n", b"1,2,3,4\n", b"\n", b"1,a,2"]),
+    st.sampled_from([",.", ";,"]),
 )
-@example([["0.0", "red", "true"]], csv.QUOTE_MINIMAL, ("?",), b"")
-@example([["0.0", "red", "FALSE"], ["1", "", "?"]], csv.QUOTE_MINIMAL, ("?",), b"")
-def test_engine_and_plain_reader_agree(library, rows, quoting, missing, tail) -> None:  # type: ignore[no-untyped-def]
+@example([["0.0", "red", "true"]], csv.QUOTE_MINIMAL, ("?",), b"", ",.")
+@example([["0.0", "red", "FALSE"], ["1", "", "?"]], csv.QUOTE_MINIMAL, ("?",), b"", ",.")
+@example([["1,5", "red", "1.5"]], csv.QUOTE_MINIMAL, ("?",), b"", ";,")
+@example([["1,5", "red", "1,5"]], csv.QUOTE_MINIMAL, ("?",), b"", ";,")
+def test_engine_and_plain_reader_agree(library, rows, quoting, missing, tail, marks) -> None:  # type: ignore[no-untyped-def]
     pytest.importorskip(library)
-    layout = Layout(("n", "t", "m"), (True, False, True), ",", missing)
-    text = written(rows, quoting) + tail
+    layout = Layout(("n", "t", "m"), (True, False, True), marks[0], missing, marks[1])
+    text = written(rows, quoting, marks[0]) + tail.replace(b",", marks[0].encode())
     try:
         fast = engines.ENGINES[library](text, layout)
     except engines.EngineUnsupported:
@@ -74,6 +77,11 @@ def test_the_engine_does_read_ordinary_text(library: str) -> None:
     assert comparable(fast) == comparable(plain_columns("text", text, 1, layout))
     assert fast[1].categories == ("a", "b")
     assert fast[1].values.tolist() == [1, 0, -1, 1]
+
+
+def test_the_first_engine_reads_decimal_commas() -> None:
+    fast = engines.ENGINES["pyarrow"](b"1,5;b\n-2;a\n", Layout(("n", "t"), (True, False), ";", decimal=","))
+    assert fast[0].values.tolist() == [1.5, -2.0]
 
 
 def test_small_text_and_missing_libraries_are_left_to_the_plain_reader(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from steelyard.service.commands.project import run_token, settings_from
 from steelyard.service.commands.rows import run_erase, run_push
 from steelyard.service.commands.serve import run_serve, unit_text
 from steelyard.service.database.sqlite import DATABASE, SQLiteStore, open_database
+from steelyard.service.log.guess import guess_sample
 from steelyard.service.server.lifecycle import bind
 from steelyard.service.writer.verify import BROKEN
 
@@ -72,6 +73,19 @@ def test_a_file_that_is_no_csv_in_utf8_is_said(tmp_path, raw):
     path.write_bytes(raw)
     with pytest.raises(InvalidInputError, match="the file must be"):
         push(path)
+
+
+@pytest.mark.parametrize("raw", [b"x;y\n1;2\n", b"sep=;\nx;y\n1;2\n", b"x\ty\n1\t2\n"])
+def test_a_file_with_other_separators_is_said(tmp_path, raw):
+    """Its lines would be rows of one column, or have too many cells."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(raw)
+    with pytest.raises(
+        InvalidInputError, match=r"the header must separate its names by commas; got .*\. Save the file"
+    ):
+        push(path)
+    with pytest.raises(InvalidInputError, match="the header must separate its names by commas"):
+        guess_sample(raw.decode())
 
 
 def test_what_the_service_refuses_is_said_as_it_says_it(folder, rows):

@@ -243,7 +243,7 @@ def compare(
         How much each row counts, above 0: in every fit that takes weights, in calibration, blend and promise, and in
         all figures, which are those of rows repeated so often. Intervals and tests draw rows, whatever these weigh.
     groups : array-like of shape (n,) or None
-        One value per row; rows of one group are never in different folds.
+        One value per row; rows of one group are never in different folds. A row without a value is a group of its own.
     cv : int or splitter
         Folds, at least 2; three at most where rows times classes are more than 40,000. Or a splitter of scikit-learn
         that holds every row out once; it is given the class codes and ``groups``, and folds are not dealt out again.

@@ -26,7 +26,7 @@ from ..files import check_paths, lock_file, write_atomically
 from ..models.parsing import costs_option, parse_costs
 from ..models.tables import cost_spec, read_costs, read_data
 from ..scale.command import executor_for
-from ..validation.arrays import len_rows
+from ..validation.arrays import is_missing, len_rows
 from ..validation.text import printable
 from ..validation.values import invalid
 from . import Comparison, compare
@@ -126,7 +126,7 @@ def _compare_file(
     if current is not None:
         X, settings["current"] = _take_column(X, current, "--current")
     if groups is not None:
-        X, settings["groups"] = _take_column(X, groups, "--groups")
+        X, settings["groups"] = _take_groups(X, groups)
     if weight is not None:
         X, settings["sample_weight"] = _take_weights(X, weight)
     with _signals(quiet) as interrupted, executor_for(cluster, None) as executor:
@@ -194,6 +194,13 @@ def _take_column(X: Any, name: str, option: str) -> tuple[Any, Any]:
         known = ", ".join(frame.columns) if isinstance(frame, nw.DataFrame) else "none: the rows have no names"
         raise invalid(option, f"name a column of the data ({known})", name)
     return frame.drop(name).to_native(), np.asarray(frame[name].cast(nw.String).fill_null("").to_list(), dtype=str)
+
+
+def _take_groups(X: Any, name: str) -> tuple[Any, list[str | None]]:
+    """The rows without the column of their groups, and these; None where a row has none."""
+    rest, texts = _take_column(X, name, "--groups")
+    cells = nw.from_native(X, eager_only=True)[name].to_list()
+    return rest, [None if is_missing(cell) else text for cell, text in zip(cells, texts.tolist(), strict=True)]
 
 
 def _take_weights(X: Any, name: str) -> tuple[Any, Any]:

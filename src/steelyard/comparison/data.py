@@ -15,7 +15,7 @@ from ..costs import Costs, ExampleCosts, as_costs
 from ..models.cells import as_levels
 from ..models.frames import as_table
 from ..models.schema import Columns, read_columns
-from ..validation.arrays import check_labels, len_rows, take_rows
+from ..validation.arrays import check_labels, is_missing, len_rows, take_rows
 from ..validation.values import check_count, invalid
 
 Floats = NDArray[np.float64]
@@ -221,10 +221,15 @@ def _read_groups(groups: Any, n: int) -> NDArray[np.intp] | None:
     cells = np.asarray(groups)
     if cells.shape != (n,):
         raise invalid("groups", f"give {n} rows a group each", f"shape {cells.shape}")
-    values, codes = np.unique(cells.astype(str) if cells.dtype == object else cells, return_inverse=True)
-    if len(values) < 2:
+    gone = np.array([is_missing(cell) for cell in groups], dtype=bool)  # numpy makes texts of them, beside others
+    known = cells[~gone]
+    values, found = np.unique(known.astype(str) if known.dtype == object else known, return_inverse=True)
+    count = len(values) + int(gone.sum())
+    if count < 2:
         raise invalid("groups", "have two or more values", values.tolist()[:1], "Leave groups out.")
-    return np.asarray(codes, dtype=np.intp)
+    codes = np.empty(n, dtype=np.intp)
+    codes[~gone], codes[gone] = found, np.arange(len(values), count)
+    return codes
 
 
 def _read_weights(weights: Any, n: int) -> Floats | None:

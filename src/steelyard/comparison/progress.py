@@ -46,7 +46,7 @@ class ProgressBar:
             return
         name, best = work.everyone[unit.candidate].name, work.best_cost
         cost = "" if best is None else f"best cost {significant(best, _DIGITS)}"
-        shown = f"{name:34.34s} {cost:18.18s} {work.cpu_used:6.1f} s CPU"
+        shown = f"{name:26.26s} {cost:16.16s} {work.cpu_used:5.1f} s CPU"  # with counts and time 80 columns
         self._progress.update(self._bar, total=work.planned, completed=work.done, description=escape(printable(shown)))
 
 

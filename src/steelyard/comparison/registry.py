@@ -20,6 +20,7 @@ from .learners import LEARNERS
 from .schedule import is_expensive
 
 MOST_CONSTANTS = 5  # the cheapest ones; of hundreds of classes nobody wants to see them all
+FIRST = 3  # of the portfolio, before the user's own
 KINDS: dict[str, Kind] = BASELINES | LEARNERS
 
 
@@ -77,11 +78,16 @@ def candidates(wanted: Sequence[str] | str | None = None) -> list[Candidate]:
 
 
 def in_turn(everyone: Sequence[Candidate], data: ComparisonData) -> list[Candidate]:
-    """The order in which candidates are tried: where time may allow few of them, the strongest for their time first."""
-    if not is_expensive(len(data.codes), len(data.classes)):
-        return list(everyone)
-    first = _portfolio()["expensive"]
-    return sorted(everyone, key=lambda each: first.index(each.name) if each.name in first else len(first))
+    """The order in which candidates are tried: where time may allow few of them, the strongest for their time first.
+
+    What the user named comes behind the first :data:`FIRST`, which suffice for a leaderboard if it takes long.
+    """
+    ordered = list(everyone)
+    if is_expensive(len(data.codes), len(data.classes)):
+        first = _portfolio()["expensive"]
+        ordered.sort(key=lambda each: first.index(each.name) if each.name in first else len(first))
+    others = [each for each in ordered if not each.requested]
+    return [*others[:FIRST], *(each for each in ordered if each.requested), *others[FIRST:]]
 
 
 def constants(data: ComparisonData) -> list[int]:

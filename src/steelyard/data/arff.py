@@ -27,7 +27,7 @@ from .columns import (
     target_name,
 )
 from .dataset import READING, Dataset
-from .files import Source, file_error, lines_of, name_of, open_source
+from .files import Source, file_error, lines_of, name_of, not_utf8, open_source
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]+)\s*(.*)", re.IGNORECASE)
@@ -150,7 +150,7 @@ def _lines(where: str, content: BinaryIO) -> Iterator[tuple[int, str]]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
         except UnicodeDecodeError as error:
-            raise file_error(where, number, "UTF-8 text", repr(line[error.start : error.end])) from error
+            raise not_utf8(where, number, error) from error
         if text and not text.startswith("%"):
             yield number, text
 

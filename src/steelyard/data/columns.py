@@ -20,6 +20,8 @@ from .dataset import Dataset
 NUMBER = re.compile(r"\s*+[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?\s*+", re.ASCII)
 WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 PLAIN_WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d{0,17})", re.ASCII)
+_MAY_BE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,234 is 1.234 to some, and 1234 to others
+_EXCHANGED = str.maketrans(",.", ".,")
 EXACT = 2**53  # whole numbers from there on are no doubles
 FRAMES = ("auto", "pandas", "polars", "array")
 
@@ -67,6 +69,26 @@ def _label_names(categories: tuple[str, ...]) -> NDArray[Any]:
 def is_number(cell: str) -> bool:
     """True for decimal text; NaN, infinity, hexadecimal and digit groups are no numbers."""
     return NUMBER.fullmatch(cell) is not None
+
+
+def exchange_marks(cell: str) -> str:
+    """A cell with points for commas and commas for points, so that 1,5 is a number and 1.5 is none."""
+    return cell.translate(_EXCHANGED)
+
+
+def has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
+    """Whether the numbers of a file are written 1,5 as far as its first cells show it beyond doubt.
+
+    There is doubt where any column has numbers with a point, and in a column all of whose commas may part thousands.
+    """
+    found = False
+    for cells in columns:
+        if all(map(is_number, cells)):
+            if any("." in cell for cell in cells):
+                return False
+        elif all(is_number(exchange_marks(cell)) for cell in cells):
+            found = found or any("," in cell and not _MAY_BE_THOUSANDS.fullmatch(cell) for cell in cells)
+    return found
 
 
 def same_label(label: Any, wanted: Any) -> bool:

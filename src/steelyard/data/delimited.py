@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,17 @@ from numpy.typing import DTypeLike
 from ..errors import DataFileError
 from ..validation.docstrings import documented
 from ..validation.values import check_count, check_flag, invalid
-from .columns import Column, Table, check_complete_labels, check_frame, check_names, is_number, target_name
+from .columns import (
+    Column,
+    Table,
+    check_complete_labels,
+    check_frame,
+    check_names,
+    exchange_marks,
+    has_decimal_commas,
+    is_number,
+    target_name,
+)
 from .csv_records import HeadAndRest, TabbedLines, TextLines, split_records, split_row
 from .dataset import READING, Dataset
 from .engines import EngineUnsupported, read_fast
@@ -23,6 +34,7 @@ from .plain_csv import plain_columns, plain_rows
 
 HEAD = 1000  # rows that decide which columns are numeric
 SEPARATORS = (",", ";", "\t", "|")  # looked for in this order where none is given
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?\s*', re.IGNORECASE)  # as Excel writes above the names
 
 
 @documented(READING)
@@ -45,7 +57,8 @@ def read_csv(
     """Read delimited text; pyarrow, polars or pandas do the work where one is installed.
 
     A column is numeric if its first 1000 rows are numbers or missing, otherwise nominal; a later cell that contradicts
-    is an error with its line. The same holds for lines with too few or too many cells.
+    is an error with its line. The same holds for lines with too few or too many cells. Where cells are not separated
+    by commas, numbers may be written 1,5: in all columns or in none, as the first rows have it.
 
     Parameters
     ----------
@@ -54,8 +67,8 @@ def read_csv(
     names : sequence of str, optional
         Names of the columns.
     delimiter : str, optional
-        One character, or " " for runs of blanks. By default a comma, or where the first rows have none a semicolon,
-        tab or bar.
+        One character, or " " for runs of blanks. By default the one of a first line such as ``sep=;``; without such a
+        line a comma, or where the first rows have none a semicolon, tab or bar.
     missing : sequence of str
         Cells that count as missing.
     skip_lines : int
@@ -186,11 +199,18 @@ class DelimitedReader:
         return [c for c in columns if c.name not in drop]
 
     def _first_line(self, lines: Any) -> bytes:
-        """The first line that is not blank, without a byte order mark; ``line`` is its number."""
+        """The first line that is not blank and names no separator, without a byte order mark; ``line`` counts it."""
+        self._said: str | None = None
         self.line = len(list(islice(lines, self.skip_lines))) + 1
         for line in lines:
             first = bytes(line.removeprefix(b"\xef\xbb\xbf"))  # a line of the mark alone is blank
-            if first.strip():
+            said = _SEPARATOR_LINE.fullmatch(first) if self._said is None else None
+            if said is not None:
+                self._said = said[1].decode("latin-1")
+            elif first.startswith((b"PAR1", b"ARROW1")):
+                hint = "Pass format='parquet' (--format parquet), or name the file so."
+                raise file_error(self.where, None, "delimited text", "a Parquet or Arrow file", hint)
+            elif first.strip():
                 return first
             self.line += 1
         raise self._without_rows()
@@ -199,9 +219,11 @@ class DelimitedReader:
         return file_error(self.where, None, "at least one row", "an empty file")
 
     def _find_separator(self, first: bytes) -> str:
-        """The given separator, or the first of the usual ones that cuts the first line into several cells."""
+        """The given separator or the one that the file names, else the first that cuts the first line into cells."""
         if self.delimiter is not None:
             return "\t" if self.delimiter == " " else self.delimiter
+        if self._said is not None:
+            return self._said
         for separator in SEPARATORS:
             try:
                 if len(self._cells(first, separator)) > 1:
@@ -236,8 +258,20 @@ class DelimitedReader:
     def _layout(self, names: tuple[str, ...], head: list[bytes]) -> Layout:
         check_names("nominal", self.nominal, names)
         numeric = [name not in self.nominal for name in names]
-        for _, row in plain_rows(self.where, b"".join(head), self.line, self._separator):
+        rows = [row for _, row in plain_rows(self.where, b"".join(head), self.line, self._separator)]
+        with_commas = self._separator != "," and self._has_decimal_commas(rows, numeric)
+        for row in rows:
             for j, cell in enumerate(row[: len(names)]):
-                if numeric[j] and not (is_number(cell) or cell.strip() in self.missing):
+                number = exchange_marks(cell) if with_commas else cell
+                if numeric[j] and not (is_number(number) or cell.strip() in self.missing):
                     numeric[j] = False
-        return Layout(names, tuple(numeric), self._separator, tuple(self.missing))
+        return Layout(names, tuple(numeric), self._separator, tuple(self.missing), "," if with_commas else ".")
+
+    def _has_decimal_commas(self, rows: list[list[str]], looked_at: list[bool]) -> bool:
+        stripped = [[cell.strip() for cell in row] for row in rows]
+        if not any("," in cell for row in stripped for cell in row):
+            return False
+        places = [j for j, look in enumerate(looked_at) if look]
+        return has_decimal_commas(
+            [row[j] for row in stripped if j < len(row) and row[j] not in self.missing] for j in places
+        )

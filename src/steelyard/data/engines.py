@@ -51,6 +51,7 @@ def _with_pyarrow(text: bytes, layout: Layout) -> list[Column]:
                 null_values=list(layout.missing),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
+                decimal_point=layout.decimal,
             ),
         )
     except pa.ArrowInvalid as error:
@@ -146,10 +147,10 @@ def _pandas_column(name: str, cells: Any, layout: Layout) -> Column:
 
 
 def _refuse_ragged(text: bytes, layout: Layout) -> None:
-    """These libraries fill short lines with missing cells; the plain reader reports them."""
+    """Short lines, which these libraries fill with missing cells, and decimal commas are left to the plain reader."""
     lines = text.count(b"\n") + (not text.endswith(b"\n"))
     ragged = text.count(layout.delimiter.encode()) != lines * (len(layout.names) - 1)
-    if ragged or b'"' in text:
+    if ragged or b'"' in text or layout.decimal != ".":
         raise EngineUnsupported
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -25,6 +26,10 @@ BLOCK = 1 << 20  # bytes read at a time
 MAX_LINE = 64 << 20  # bytes of one line; beyond that chunks would not be read in constant memory
 SMALL_TEXT = 256 << 20  # a compressed file may always unpack to this many bytes,
 MAX_EXPANSION = 200  # and beyond that to so many times its size, unless max_bytes allows more
+WORKBOOK = "Save the sheet as CSV (in Excel: CSV UTF-8) and pass that file."
+ARCHIVE = "Unpack it and pass the table inside; .csv.gz is read as it is."
+_SHOWS_KIND = 512  # bytes at the start of a file
+_ZIP, _OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 60
@@ -120,7 +125,8 @@ def _peekable(source: Any) -> Iterator[Any]:
 
 
 def _uncompressed(where: str, raw: Any, max_bytes: int | None) -> Any:
-    start = raw.peek(6)[:6]
+    start = raw.peek(_SHOWS_KIND)[:_SHOWS_KIND]
+    _refuse_other_kinds(where, start)
     unpack = next((unpack for magic, unpack in COMPRESSIONS.items() if start.startswith(magic)), None)
     if unpack is None:
         return raw if max_bytes is None else _limited(where, raw, lambda: max_bytes)
@@ -129,6 +135,27 @@ def _uncompressed(where: str, raw: Any, max_bytes: int | None) -> Any:
     if max_bytes is not None:
         return _limited(where, content, lambda: max_bytes)
     return _limited(where, content, lambda: max(SMALL_TEXT, MAX_EXPANSION * packed.count))
+
+
+def _refuse_other_kinds(where: str, start: bytes) -> None:
+    """Say what to do about a workbook, a zip archive and UTF-16, whatever the file is called."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        hint = 'Save it as "CSV UTF-8", or convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW'
+        raise file_error(where, None, "UTF-8 text", "UTF-16", hint)
+    if start.startswith(_OLD_WORKBOOK) or (start.startswith(_ZIP) and (b"xl/" in start or b"[Content_Types]" in start)):
+        raise file_error(where, None, "a table as text or Parquet", "a workbook", WORKBOOK)
+    if start.startswith(_ZIP):
+        raise file_error(where, None, "a table", "a zip archive", ARCHIVE)
+
+
+def not_utf8(where: str, line: int, error: UnicodeDecodeError) -> DataFileError:
+    """The error for bytes that are no UTF-8; ``line`` is that of the first byte that was decoded."""
+    text = bytes(error.object)
+    line += text[: error.start].count(b"\n")
+    hint = ""
+    if b"\0" not in text and text[: error.start].isascii():  # no other character was UTF-8 either
+        hint = "It looks like Windows-1252; convert it: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"
+    return file_error(where, line, "UTF-8 text", repr(text[error.start : error.end]), hint)
 
 
 def _unpack_zstd(raw: Any) -> Any:

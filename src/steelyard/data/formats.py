@@ -20,7 +20,7 @@ from .arff import arff_chunks, read_arff
 from .columns import check_frame
 from .dataset import Dataset
 from .delimited import csv_chunks, read_csv
-from .files import COMPRESSED_SUFFIXES, Source, name_of, suffix_of
+from .files import ARCHIVE, COMPRESSED_SUFFIXES, WORKBOOK, Source, name_of, suffix_of
 from .jsonl import jsonl_chunks, read_jsonl
 from .libsvm import libsvm_chunks, read_libsvm
 from .parquet import parquet_chunks, read_parquet
@@ -47,6 +47,12 @@ FORMATS: dict[str, Format] = {
 }
 
 
+_OTHER_KINDS = dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), WORKBOOK) | {
+    ".zip": ARCHIVE,
+    ".json": "With one object a line, name the format jsonl; an array becomes such lines by: jq -c '.[]' OLD > NEW",
+}
+
+
 def format_name(source: Source, format: str | None = None) -> str:
     """The key of ``FORMATS`` for a source: as named, or by its suffix."""
     if format is not None:
@@ -60,7 +66,7 @@ def format_name(source: Source, format: str | None = None) -> str:
     if found is None:
         endings = " ".join(suffix for kind in FORMATS.values() for suffix in kind.suffixes)
         rule = f"end in one of {endings} ({', '.join(COMPRESSED_SUFFIXES)} may follow)"
-        hint = f"Or name its format: {', '.join(FORMATS)}."
+        hint = _OTHER_KINDS.get(suffix, f"Or name its format: {', '.join(FORMATS)}.")
         raise invalid("the file", rule, name_of(source), hint)
     return found
 

@@ -18,9 +18,11 @@ from ..validation.docstrings import documented
 from ..validation.values import invalid
 from .columns import EXACT, Column, Table, check_complete_labels, check_frame, check_names, encoded, number_column
 from .dataset import READING, Dataset
-from .files import Source, file_error, lines_of, name_of, open_source, short_repr
+from .files import Source, file_error, lines_of, name_of, not_utf8, open_source, short_repr
 
 _NESTED = "Records are flat: write what is within it as fields of its own, or leave it out with drop= (--drop)."
+_ARRAY = "Each line is to be one object; an array becomes such lines by: jq -c '.[]' OLD > NEW"
+_SPREAD = "Each line is to be one whole object; objects over many lines become such lines by: jq -c . OLD > NEW"
 NumberedRecord = tuple[int, dict[str, Any]]  # with its line number
 
 
@@ -89,6 +91,12 @@ def jsonl_chunks(
             yield _table(fields, part).chunk(frame, dtype)
 
 
+def _hint(line: bytes) -> str:
+    """What to do about one big array, and about objects that are written over many lines."""
+    start = line.removeprefix(b"\xef\xbb\xbf").strip()
+    return _ARRAY if start.startswith(b"[") else _SPREAD if start == b"{" else ""
+
+
 def _table(fields: _Fields, part: list[NumberedRecord]) -> Table:
     labels = None if fields.target is None else _labels(fields.where, fields.target, part, as_text=fields.text_labels)
     return Table(fields.columns(part), labels)
@@ -102,10 +110,13 @@ def _records(where: str, content: BinaryIO) -> Iterator[NumberedRecord]:
             record = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"), parse_constant=_refuse_constant)
             if b"\\u" in line:
                 json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        except UnicodeDecodeError as error:
+            raise not_utf8(where, number, error) from error
         except (ValueError, RecursionError) as error:
-            raise file_error(where, number, "a JSON object", str(error)) from error
+            raise file_error(where, number, "a JSON object", str(error), _hint(line)) from error
         if not isinstance(record, dict):
-            raise file_error(where, number, "a JSON object", short_repr(record))
+            got = "an array" if isinstance(record, list) else short_repr(record)
+            raise file_error(where, number, "a JSON object", got, _hint(line))
         yield number, record
 
 

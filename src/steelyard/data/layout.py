@@ -18,3 +18,4 @@ class Layout:
     numeric: tuple[bool, ...]
     delimiter: str = ","
     missing: tuple[str, ...] = MISSING
+    decimal: str = "."  # or a comma, in all numeric columns alike

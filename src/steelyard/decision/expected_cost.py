@@ -21,6 +21,7 @@ from ..validation.arrays import (
     check_probabilities,
     check_same_length,
     check_sample_weight,
+    check_table,
     check_takes_weight,
     unchanged_on_error,
 )
@@ -77,6 +78,8 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         """Learn probabilities from rows and labels, and keep the costs for later."""
         with unchanged_on_error(self):
             X = check_base_rows(self, X, reset=True)
+            if self.estimator is None:
+                check_table("X", X)  # another learner may take missing cells and texts
             classes, codes = check_labels(y)
             check_same_length(X=X, y=codes)
             if len(classes) < 2:
@@ -117,6 +120,8 @@ class ExpectedCostClassifier(CostClassifierMixin, BaseEstimator):  # type: ignor
         """Class probabilities of the (calibrated) estimator, columns as in ``classes_``."""
         check_is_fitted(self)
         rows = check_base_rows(self, X, reset=False)
+        if isinstance(self.estimator_, LogisticRegression):
+            check_table("X", rows)
         return check_probabilities(self.estimator_, rows)
 
     def expected_costs(self, X: MatrixLike, *, costs: CostsLike | None = None) -> Floats:

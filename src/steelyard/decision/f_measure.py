@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ..costs import Costs
@@ -19,6 +20,14 @@ from ..validation.values import check_count, invalid
 from .expected_cost import ExpectedCostClassifier
 
 Floats = NDArray[np.float64]
+
+
+def _has_scores(classifier: FMeasureClassifier) -> bool:
+    """Whether what is fitted, or would be, tells more than answers."""
+    inner = vars(classifier).get("estimator_")
+    inner = classifier._base() if inner is None else inner
+    by_likelihood = hasattr(inner, "predict_proba") and not classifier._takes_costs()  # its answer is the likelier one
+    return hasattr(inner, "decision_function") or hasattr(inner, "expected_costs") or by_likelihood
 
 
 @dataclass(eq=False, repr=False)
@@ -98,7 +107,8 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
                 raise invalid("y", "hold two classes", classes.tolist()[:5], hint)
             if not (self._takes_costs() or has_fit_parameter(self._base(), "sample_weight")):
                 wanted = "have a parameter costs or a fit that takes sample_weight"
-                raise invalid("estimator", wanted, type(self.estimator).__name__)
+                hint = "Or give ExpectedCostClassifier(estimator), where it has predict_proba."
+                raise invalid("estimator", wanted, type(self.estimator).__name__, hint)
             steps, cv = check_count("grid", self.grid), check_count("cv", self.cv, at_least=2)
             unit = Costs.binary(fn=1, fp=1, classes=classes, positive=self.positive)
             positive = classes[unit.positive_index()]
@@ -129,6 +139,27 @@ class FMeasureClassifier(CostClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict(check_base_rows(self, X, reset=False)))
+
+    @available_if(_has_scores)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of the fit of the best theta: its own, else by how much the last class is cheaper, or likelier.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Above 0 where the last class is the answer.
+        """
+        check_is_fitted(self, "estimator_")
+        rows, inner = check_base_rows(self, X, reset=False), self.estimator_
+        if hasattr(inner, "decision_function"):
+            return np.asarray(inner.decision_function(rows))
+        table = -inner.expected_costs(rows) if hasattr(inner, "expected_costs") else inner.predict_proba(rows)
+        return np.asarray(table[:, 1] - table[:, 0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

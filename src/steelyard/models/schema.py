@@ -157,9 +157,8 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
         return "dates", ""
     if given is None and all(parse_date(cell) is not None for cell in head):
         return "dates", ""
-    with_comma = [cell for cell in head if _COMMA.fullmatch(cell.strip())]
-    if given is None and with_comma and all(is_number(cell) for cell in head if cell not in with_comma):
-        return None, f"numbers with a comma, such as {with_comma[0]!r}; write a point, or name it as a category"
+    if given is None and (reason := _with_commas(head)) is not None:
+        return None, f"{reason}, or name it as a category"
     if given == "category" or levels <= _FEW or _repeats(cells):
         return ("nominal" if levels <= MOST_ONE_HOT else "many"), ""
     strange = [cell for cell in head if not is_number(cell)]
@@ -167,11 +166,42 @@ def _role(column: Any, given: str | None) -> tuple[str | None, str]:
         return None, f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
     if not strange:
         return None, f"numbers written as text, such as {head[0]!r}; convert them, or name it as a category"
-    if all(is_number(_SIGNS.sub("", cell)) or _COMMA.fullmatch(_SIGNS.sub("", cell).strip()) for cell in head):
-        return None, f"numbers with a sign, such as {strange[0]!r}; write the number alone, or name it as a category"
+    if (reason := _with_signs(head)) is not None:
+        return None, f"{reason}, or name it as a category"
     if np.mean([len(cell.split()) for cell in head]) >= _WORDS:
         return "texts", ""
     return None, f"{levels} different values in {len(cells)} rows: an identifier"
+
+
+def _with_commas(cells: Sequence[str]) -> str | None:
+    found = [cell for cell in cells if _COMMA.fullmatch(cell.strip())]
+    if found and all(is_number(cell) for cell in cells if cell not in found):
+        return f"numbers with a comma, such as {found[0]!r}; write a point and no digit groups"
+    return None
+
+
+def _with_signs(cells: Sequence[str]) -> str | None:
+    bare = [_SIGNS.sub("", cell).strip() for cell in cells]
+    signed = [cell for cell, rest in zip(cells, bare, strict=True) if cell.strip() != rest]
+    if signed and all(is_number(cell) or _COMMA.fullmatch(cell) for cell in bare):
+        return f"numbers with a sign, such as {signed[0]!r}; write the number alone"
+    return None
+
+
+def numbers_as_text(cells: Sequence[str]) -> str | None:
+    """Why a column is text although most of its cells are numbers or written like some; None for real texts.
+
+    Parameters
+    ----------
+    cells : sequence of str
+        Its values.
+    """
+    if (reason := _with_commas(cells) or _with_signs(cells)) is not None:
+        return reason
+    strange = [cell for cell in cells if not (is_number(cell) or _COMMA.fullmatch(cell.strip()))]
+    if len(cells) > _FEW and 0 < len(strange) < 0.5 * len(cells):
+        return f"numbers, but also {strange[0]!r}; leave cells empty where a value is missing"
+    return None
 
 
 def _is_nested(column: Any) -> bool:

@@ -17,6 +17,7 @@ from ..costs import Balanced, Costs
 from ..costs.spec import CostSpec
 from ..data import Dataset, read_table
 from ..data.columns import UnknownColumnError
+from ..data.files import file_error
 from ..data.formats import FORMATS
 from ..data.parts import source_format
 from ..errors import CostsError
@@ -61,6 +62,9 @@ def read_data(
     if dataset.y is None:
         columns_seen = ", ".join(dataset.features[:20])
         raise invalid("target", f"name the column of labels (one of {columns_seen})", target, "Use --target NAME.")
+    if len(dataset.y) == 0:
+        where = "standard input" if str(path) == "-" else str(path)
+        raise file_error(where, None, "at least one row", "the names of columns alone")
     if kind == "libsvm":
         check_memory("the highest index", dataset.X.shape[1], WEIGHTS * 8 * dataset.X.shape[1])
     X = named_rows(dataset)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..costs.spec import ROLES, CostSpec
 from ..data import Dataset
 from ..errors import CostsError, InvalidInputError, StateError
-from ..validation.arrays import is_sparse
+from ..validation.arrays import is_missing, is_sparse
 from ..validation.values import invalid
 
 __all__ = ["CostUnit", "SideColumns", "slice_rows", "split_columns"]
@@ -114,6 +114,19 @@ def _framed(chunk: Dataset) -> Any:
     if is_sparse(chunk.X) or not chunk.features:
         return None
     return nw.from_dict(dict(zip(chunk.features, chunk.X.T, strict=True)), backend="pandas")
+
+
+def distinct_texts(chunk: Dataset, name: str) -> list[str]:
+    """The different values of a column of texts, but for missing cells.
+
+    Parameters
+    ----------
+    chunk : Dataset
+        Some rows.
+    name : str
+        The column.
+    """
+    return sorted({str(cell) for cell in _framed(chunk)[name].to_list() if not is_missing(cell)})
 
 
 def _without(chunk: Dataset, frame: Any, gone: set[str | None]) -> Dataset:

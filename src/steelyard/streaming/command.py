@@ -24,13 +24,14 @@ from ..errors import InvalidInputError, StateError
 from ..files import check_paths, lock_file
 from ..models.parsing import plain_costs
 from ..models.records import other_columns
+from ..models.schema import numbers_as_text
 from ..models.tables import open_rows
 from ..online import AdaptiveBalanced
 from ..scale.command import executor_for
 from ..scale.reading import chunks_ahead
 from ..validation.text import printable
 from ..validation.values import check_choice, invalid
-from .columns import id_error, known_columns, reader_options
+from .columns import distinct_texts, id_error, known_columns, reader_options
 from .decision_log import DecisionLog
 from .late_labels import learn_labels
 from .seen_rows import skip_seen
@@ -286,6 +287,7 @@ class _Pass:
         session, start = self.session, self.session.rounds
         trace, ids = session.take(part, positive)
         if not self.taken:
+            self._note_texts(part, start)
             self._open_log(start)
         self.taken = True
         before = self.log.mark
@@ -301,6 +303,15 @@ class _Pass:
                 self.rounds = session.rounds
             raise
         self.rounds = session.rounds
+
+    def _note_texts(self, part: Dataset, start: int) -> None:
+        """Say which columns of a new stream are texts although their cells look like numbers."""
+        meant = {*self.session.encoder.text, *self.session.encoder.url, *self.session.side.beside}
+        for name in part.nominal if start == 0 else ():
+            reason = None if name in meant else numbers_as_text(distinct_texts(part, name))
+            if reason is not None:
+                note = f"Column {name!r} is learned as text: {reason}."
+                self.console.print(printable(note), highlight=False, markup=False, soft_wrap=True)
 
     def _open_log(self, start: int) -> None:
         """Open the log; before its first line the state learns of it, or it would not recognise it afterwards."""
@@ -329,22 +340,23 @@ class _Pass:
 
 def described(session: Session) -> str:
     """The live line."""
-    return (
-        f"{session.rounds:,} rows  cost {session.cost():,.6g}  F1 {session.counts.f1():.4f}  "
-        f"labels {session.learner.n_queried_:,}"
-    )
+    judged = "no labels yet"
+    if session.counts.total():
+        judged = f"cost {session.cost():,.6g}  F1 {session.counts.f1():.4f}"
+    return f"{session.rounds:,} rows  {judged}  labels {session.learner.n_queried_:,}"
 
 
 def summary(session: Session) -> dict[str, Any]:
-    """Numbers of the whole stream so far."""
-    recalls = session.counts.recalls()
+    """Numbers of the whole stream so far; what no label has shown yet is None."""
+    recalls, labelled = session.counts.recalls(), session.counts.total()
     numbers: dict[str, Any] = {
         "rows": session.rounds,
         "labels_asked": session.learner.n_queried_,
         "labels_awaited": len(session.awaited),
+        "labels_known": labelled,
         "updates": session.learner.n_updates_,
-        "cost": session.cost(),
-        "f1": session.counts.f1(),
+        "cost": session.cost() if labelled else None,
+        "f1": session.counts.f1() if labelled else None,
     }
     if len(recalls) > 2:
         return numbers | {"recall": {str(k): r for k, r in zip(session.labels, recalls, strict=True)}}
@@ -359,7 +371,7 @@ def print_summary(session: Session, as_json: bool, *, to_stderr: bool, quiet: bo
     if as_json:
         out.write(json.dumps({"schema": SCHEMA, "data": session.seen, "costs": _costs(session)} | numbers) + "\n")
     elif not quiet:
-        out.write("".join(f"{name:>13}  {_shown(value)}\n" for name, value in numbers.items()))
+        out.write("".join(f"{name:>14}  {_shown(value)}\n" for name, value in numbers.items()))
 
 
 def _costs(session: Session) -> Any:
@@ -374,4 +386,6 @@ def _costs(session: Session) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return "  ".join(f"{printable(name)} {_shown(inner)}" for name, inner in value.items())
+    if value is None:
+        return "no labels"
     return f"{value:.6g}" if isinstance(value, float) else printable(value)

@@ -49,6 +49,10 @@ class ConfusionCounts:
         np.add.at(counts, (truth, answer), 1)
         return ConfusionCounts(counts)
 
+    def total(self) -> int:
+        """Rows whose label is known."""
+        return int(self.counts.sum())
+
     def recalls(self) -> list[float | None]:
         """Share of right answers for each label; None for a label that has not come."""
         return [float(row[k] / row.sum()) if row.sum() else None for k, row in enumerate(self.counts)]

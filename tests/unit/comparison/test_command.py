@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,9 @@ from rich.console import Console
 from steelyard import Costs
 from steelyard.cli import main
 from steelyard.comparison import Comparison, command, compare, load_model
-from steelyard.comparison.progress import leaderboard_table
+from steelyard.comparison.progress import ProgressBar, leaderboard_table
+from steelyard.comparison.registry import portfolio
+from steelyard.comparison.schedule import Unit
 
 SETTINGS = ("--candidates", "logistic", "--folds", "2", "--jobs", "1", "--out", "out")
 
@@ -240,7 +244,7 @@ XYZ = [f"{i},1,{'xz'[i % 2]}" for i in range(30)]
         ("a,y", XZ, ("--text", "b"), "--category, --text and --date must name columns of the data"),
         ("a,a,y", ["1,2,x", "3,4,z"] * 20, (), "twice"),
         ("a,y", XZ[:10], (), "at least 20 rows"),
-        ("a,y", [], (), "have rows"),
+        ("a,y", [], (), "expected at least one row; got the names of columns alone"),
     ],
 )
 def test_bad_input_is_a_sentence_and_exit_code_2(
@@ -499,3 +503,15 @@ def test_no_number_of_the_leaderboard_is_cut_or_has_an_exponent(scale: float) ->
     assert not re.search("e[+-]", text.getvalue())
     costs_shown = [float(re.findall(r"(-?[\d.]+)\*? +[\d.]+(?:-| to )[\d.]+ ", line)[0]) for line in lines[2:]]
     assert costs_shown == [float(f"{line.mean_cost.value:.4g}") for line in result.lines]
+
+
+def test_progress_fits_into_80_columns() -> None:
+    """Units done, planned and the time passed stand at the end, and were the first to be cut."""
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    everyone = [next(c for c in portfolio() if c.name == "LightGBM, ordered categories, 31 leaves")]
+    work: Any = SimpleNamespace(everyone=everyone, best_cost=0.53712, cpu_used=123.4, planned=345, done=117)
+    with ProgressBar(console) as progress:
+        progress(work, Unit(0, 100, 0))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "117/345 0:00:0" in shown
+    assert "best cost 0.5371 123.4 s CPU" in shown

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import steelyard
 from steelyard import CSOGD2, Costs, InvalidInputError, OnlineClassifier
@@ -17,6 +18,7 @@ from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import CandidateRun, Work, evaluate, last_steps_seconds, refit_seconds
 from steelyard.comparison.fold import FoldRunner, Judged, Results, Task
+from steelyard.comparison.given import given_candidates
 from steelyard.comparison.learners import LEARNERS
 from steelyard.comparison.promise import Choice, promise
 from steelyard.comparison.registry import candidates, in_turn, portfolio
@@ -520,3 +522,14 @@ def test_judged_rows_of_a_rung_are_those_of_its_sample() -> None:
     data = some_data(500)
     part = Judged(data, 100, 5)
     assert len(part.rows) == len(part.fold) == 100
+
+
+def test_what_the_user_named_is_tried_early() -> None:
+    """A short time limit must reach the user's own estimators; three others suffice for a leaderboard before."""
+    mine = given_candidates({"mine": LogisticRegression(), "other": LogisticRegression(C=9)}, set())
+    for classes in (2, 20):
+        order = [c.name for c in in_turn([*portfolio(), *mine], some_data(6_000, classes))]
+        plain = [c.name for c in in_turn(portfolio(), some_data(6_000, classes))]
+        assert order == [*plain[:3], "mine", "other", *plain[3:]]
+    named = candidates(["RBF SVM, C=1", "random forest"])
+    assert in_turn(named, some_data()) == named

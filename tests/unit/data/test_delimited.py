@@ -186,3 +186,54 @@ def test_lines_may_end_in_a_carriage_return_alone() -> None:
     assert [len(chunk.X) for chunk in iter_chunks(io.BytesIO(text), format="csv", target="y")] == [2]
     with pytest.raises(DataFileError, match="line 3: expected 2 cells; got 1"):
         read_csv(io.BytesIO(b"a,y\r1,0\r2\r"))
+
+
+@pytest.mark.parametrize("first", [b"sep=;\r\n", b"\xef\xbb\xbfSEP=;\n", b'"sep=;"\r\n', b"\nsep=;\n"])
+def test_a_first_line_may_name_the_separator(first: bytes) -> None:
+    """As Excel writes it."""
+    text = first + b"a,b;c;y\r\n1;2;0\r\n3;4;1\r\n"
+    rows = read(text, target="y")
+    assert (rows.features, rows.X.tolist(), rows.y.tolist()) == (("a,b", "c"), [[1, 2], [3, 4]], [0, 1])
+    (chunk,) = iter_chunks(io.BytesIO(text), format="csv", target="y")
+    assert chunk.X.tolist() == rows.X.tolist()
+    assert read(text, target="y", delimiter=";").X.tolist() == rows.X.tolist()
+    with pytest.raises(DataFileError, match=f"line {first.count(10) + 4}: expected 3 cells; got 2"):
+        read(text + b"5;6\r\n", target="y")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+@pytest.mark.parametrize("more", [0, 40_000], ids=["plain", "engine"])
+def test_numbers_may_have_decimal_commas_where_no_comma_separates(separator: str, more: int) -> None:
+    text = "a;b;c;y\n1,5;7;0,125;x\n-2;NA;1,234;z\n,5;8;-1E-05;x\n".replace(";", separator)
+    text += "3,5;7;1,25;x\n".replace(";", separator) * more
+    rows = read(text.encode(), target="y", frame="array")
+    assert rows.nominal == {}
+    assert rows.X[:3].tolist() == [[1.5, 7, 0.125], [-2, pytest.approx(np.nan, nan_ok=True), 1.234], [0.5, 8, -1e-05]]
+    assert (rows.X[3:] == [3.5, 7, 1.25]).all()
+    first = next(iter_chunks(io.BytesIO(text.encode()), rows=2, format="csv", target="y"))
+    assert first.nominal == {}
+    assert read(text.encode(), nominal=["a"], target="y").nominal["a"][:2] == (",5", "-2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a;b\n1,5;2.5\n2,5;3.5\n",  # both marks
+        b"a;b\n1,234;2\n12,345;3\n",  # thousands, or not
+        b"a;b\n1.234,5;2\n1,5;3\n",
+        b"a;b\n1,2,3;2\n1,2;3\n",
+        b'a,b\n"1,5",2\n"2,5",3\n',
+    ],
+)
+def test_commas_that_may_mean_something_else_stay_text(text: bytes) -> None:
+    assert set(read(text).nominal) == {"a"}
+
+
+def test_decimal_commas_do_not_begin_or_end_within_a_file() -> None:
+    points, commas = b"a;b\n" + b"1;2.5\n" * 1000, b"a;b\n" + b"1;2,5\n" * 1000
+    with pytest.raises(DataFileError, match=r"line 1002: .* got '3,5'\. The first rows have decimal points"):
+        read(points + b"3,5;1\n")
+    with pytest.raises(DataFileError, match=r"line 1002: .* got '3\.5'\. The first rows have decimal commas"):
+        read(commas + b"3.5;1\n")
+    with pytest.raises(DataFileError, match=r"line 1002: .* got '1e999'\. If a holds text"):
+        read(points + b"1e999;1\n")

@@ -80,3 +80,25 @@ def test_a_line_without_an_end_is_an_error(format: str, monkeypatch: pytest.Monk
     options = {"n_features": 1} if format == "libsvm" else {}
     with pytest.raises(DataFileError, match="line 1: expected lines of at most"):
         list(iter_chunks(io.BytesIO(b"1" * (1 << 17)), format=format, **options))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,y\n1,0\n".encode("utf-16"), "expected UTF-8 text; got UTF-16. .*iconv -f UTF-16 -t UTF-8 OLD > NEW"),
+        (b"PK\x03\x04\x14\0\x06\0[Content_Types].xml", "got a workbook. Save the sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "got a workbook. Save the sheet as CSV"),
+        (b"PAR1\x15\x04\x15\xc0\n", "got a Parquet or Arrow file. Pass format='parquet'"),
+        (b"PK\x03\x04\x14\0\0\0rows.csv", "got a zip archive. Unpack it"),
+        (
+            "a,name\n1,Jos\xe9\n".encode("cp1252"),
+            r"line 2: expected UTF-8 text; got b'\\xe9'. It looks like Windows-1252",
+        ),
+        ("a,name\n2,Zoë\n1,".encode() + b"Jos\xe9\n", r"line 3: expected UTF-8 text; got b'\\xe9'\.$"),
+    ],
+)
+def test_what_is_no_text_in_utf_8_is_said_with_what_to_do(content: bytes, words: str) -> None:
+    with pytest.raises(DataFileError, match=words):
+        read_csv(io.BytesIO(content))
+    with pytest.raises(DataFileError, match=words):
+        list(iter_chunks(io.BytesIO(content), format="csv"))

@@ -66,8 +66,29 @@ def test_zstd(tmp_path: Path) -> None:
 
 def test_an_unknown_suffix_asks_for_the_format() -> None:
     with pytest.raises(
-        InvalidInputError, match=r"the file must end in one of .csv .*; got 'rows.xlsx'. Or name its format: csv,"
+        InvalidInputError, match=r"the file must end in one of .csv .*; got 'rows.dta'. Or name its format: csv,"
     ):
-        read_table("rows.xlsx")
+        read_table("rows.dta")
     with pytest.raises(InvalidInputError, match="got 'excel'"):
         read_table(io.BytesIO(), format="excel")
+
+
+@pytest.mark.parametrize("name", ["rows.xlsx", "rows.XLS", "rows.ods", "rows.zip", "rows.json"])
+def test_a_suffix_of_another_kind_of_file_says_what_to_do(name: str) -> None:
+    words = "jq -c" if name.endswith("json") else "Unpack it" if name.endswith("zip") else "Save the sheet as CSV"
+    with pytest.raises(InvalidInputError, match=words):
+        read_table(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b'[{"a": 1}, {"a": 2}]\n', r"got an array\..*jq -c '\.\[\]' OLD > NEW"),
+        (b'[\n {"a": 1}\n]\n', r"line 1: .*jq -c '\.\[\]' OLD > NEW"),
+        (b'{\n "a": 1\n}\n', r"line 1: .*jq -c \. OLD > NEW"),
+        (b'{"a": "\xe9"}\n', "line 1: expected UTF-8 text; .*Windows-1252"),
+    ],
+)
+def test_json_that_is_no_json_lines_says_what_to_do(text: bytes, words: str) -> None:
+    with pytest.raises(DataFileError, match=words):
+        read_table(io.BytesIO(text), format="jsonl")

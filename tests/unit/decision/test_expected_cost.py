@@ -1,12 +1,22 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from steelyard import Costs, CostsError, ExpectedCostClassifier, InvalidInputError, InverseFrequency
+from steelyard import (
+    Costs,
+    CostsError,
+    ExpectedCostClassifier,
+    FMeasureClassifier,
+    InvalidInputError,
+    InverseFrequency,
+)
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 120)
@@ -90,3 +100,23 @@ def test_a_fitted_classifier_decides_as_if_fitted_here() -> None:
     assert np.array_equal(
         fitted.predict(X), ExpectedCostClassifier(LogisticRegression(), costs=costs).fit(X, y).predict(X)
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([[np.nan], [1.0], [2.0], [3.0]], "X must hold finite numbers"),
+        ([["a"], ["b"], ["c"], ["d"]], "X must be numbers in rows"),
+    ],
+)
+def test_rows_that_its_own_learner_cannot_read_are_refused_in_one_sentence(rows: Any, words: str) -> None:
+    model = ExpectedCostClassifier()
+    for each in (model, FMeasureClassifier(cv=2)):
+        with pytest.raises(InvalidInputError, match=words):
+            each.fit(rows, [0, 1, 0, 1])
+    assert not hasattr(model, "classes_")
+    model.fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    with pytest.raises(InvalidInputError, match=words):
+        model.predict(rows)
+    trees = ExpectedCostClassifier(HistGradientBoostingClassifier(max_iter=2))  # which takes missing cells
+    assert trees.fit([[np.nan], [1.0], [2.0], [3.0]], [0, 1, 0, 1]).predict([[np.nan]]).shape == (1,)

@@ -3,10 +3,15 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from steelyard import Costs, FMeasureClassifier, InvalidInputError, f_score
+from steelyard import Costs, ExpectedCostClassifier, FMeasureClassifier, InvalidInputError, f_score
 
 RNG = np.random.default_rng(0)
 P = RNG.random(4000) ** 3  # P(positive | x) = x, mean 1/4
@@ -69,3 +74,27 @@ def test_bad_input_is_refused(model: FMeasureClassifier, y: list[int], words: st
     with pytest.raises(InvalidInputError, match=words):
         model.fit(np.zeros((12, 1)), y)
     assert not hasattr(model, "theta_")
+
+
+def test_it_has_scores_that_agree_with_its_answers() -> None:
+    """So that it can be calibrated, and stand for one class of many."""
+    rows = P[:400, None]
+    model = FMeasureClassifier(LogisticRegression(), grid=4, cv=3).fit(rows, Y[:400])
+    assert (model.decision_function(rows) == model.estimator_.decision_function(rows)).all()
+    plain = FMeasureClassifier(grid=4, cv=3)
+    first = FMeasureClassifier(grid=4, cv=3, positive=0)
+    for each in (plain, first, FMeasureClassifier(GaussianNB(), grid=4, cv=3)):
+        score = each.fit(rows, Y[:400]).decision_function(rows)
+        assert ((score > 0) == (each.predict(rows) == 1)).all()
+        assert 0 < (score > 0).mean() < 1
+    assert not hasattr(FMeasureClassifier(Known()), "decision_function")
+    assert CalibratedClassifierCV(plain, cv=3).fit(rows, Y[:400]).predict_proba(rows).shape == (400, 2)
+    many = np.digitize(P[:400], [0.1, 0.5])
+    assert set(OneVsRestClassifier(plain).fit(rows, many).predict(rows)) >= {0, 2}
+
+
+def test_a_learner_that_takes_neither_costs_nor_weights_is_told_what_helps() -> None:
+    with pytest.raises(InvalidInputError, match=r"got 'KNeighborsClassifier'. Or give ExpectedCostClassifier"):
+        FMeasureClassifier(KNeighborsClassifier()).fit(P[:50, None], Y[:50])
+    inner = ExpectedCostClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    assert FMeasureClassifier(inner, grid=3, cv=2).fit(P[:50, None], Y[:50]).theta_ > 0

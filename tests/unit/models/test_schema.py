@@ -47,7 +47,7 @@ def test_a_column_named_as_dates_holds_some() -> None:
 def test_numbers_with_a_comma_are_left_out_with_what_to_do(cells: list[str]) -> None:
     frame = pd.DataFrame({"x": [1.0, 2.5, 4.0] * 10, "income": cells * 10})
     shown = next(cell for cell in cells if "," in cell)
-    why = f"numbers with a comma, such as {shown!r}; write a point, or name it as a category"
+    why = f"numbers with a comma, such as {shown!r}; write a point and no digit groups, or name it as a category"
     assert read_columns(frame).left_out == {"income": why}
     assert read_columns(frame, roles={"income": "category"}).nominal == ("income",)
 

@@ -311,3 +311,36 @@ def test_texts_are_read_word_by_word(tmp_path: Path) -> None:
         run(*options, "--text", "n", "--state", state)
     with pytest.raises(InvalidInputError, match="--url must name a column of texts; got 'n'"):
         run(*options, "--url", "n")
+
+
+def test_where_no_row_has_a_label_neither_cost_nor_f1_is_told(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,y\n" + "".join(f"{i},\n" for i in range(30)))
+    options = [rows, "--target", "y", "--classes", "good,bad"]
+    numbers = json.loads(run(*options, "--json", "--quiet").output)
+    assert (numbers["labels_known"], numbers["cost"], numbers["f1"], numbers["sensitivity"]) == (0, None, None, None)
+    told = run(*options).output
+    assert "cost  no labels" in told
+    assert "f1  no labels" in told
+    rows.write_text("a,y\n" + "".join(f"{i},\n" for i in range(30)) + "1,good\n")
+    numbers = json.loads(run(*options, "--json", "--quiet").output)
+    assert numbers["labels_known"] == 1
+    assert numbers["cost"] in (0, 1)
+
+
+def test_decimal_commas_are_numbers_and_other_writings_of_numbers_are_told(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    lines = [
+        f"{i % 7},5;{i},000;{i} %;{i};{'?!' if i == 3 else i};ab{i};{'bad' if i % 3 else 'good'}" for i in range(40)
+    ]
+    rows.write_text("\n".join(["a;b;c;d;e;f;y", *lines]) + "\n")
+    state = tmp_path / "state.steelyard"
+    told = " ".join(run(rows, "--target", "y", "--state", state).output.split())
+    assert Session.load(state).encoder.nominal == ("c", "e", "f")
+    assert "Column 'c' is learned as text: numbers with a sign, such as '0 %'" in told
+    assert "Column 'e' is learned as text: numbers, but also '?!'; leave cells empty" in told
+    assert told.count("is learned as text") == 2
+    with_total = tmp_path / "total.csv"
+    with_total.write_text("a;y\n" + "".join(f"{i},5;{'bad' if i % 3 else 'good'}\n" for i in range(40)) + "Total;\n")
+    assert "numbers, but also 'Total'" in " ".join(run(with_total, "--target", "y").output.split())
+    assert "is learned as text" not in run(rows, "--target", "y", "--state", state).output  # it was said

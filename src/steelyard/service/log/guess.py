@@ -15,6 +15,7 @@ from ...validation.values import invalid
 SAMPLE = 1000  # rows looked at
 SHOWN = 5  # values of a column
 MOST_CLASSES = 50
+_OTHER_SEPARATORS = (";", "\t", "|")
 _URLS = ("http://", "https://", "www.")
 
 
@@ -112,6 +113,8 @@ def _text(raw: IO[bytes]) -> io.TextIOWrapper:
 
 def _named(reader: csv.DictReader[str]) -> Iterator[dict[str, str]]:
     names = reader.fieldnames or []
+    if len(names) == 1 and any(mark in names[0] for mark in _OTHER_SEPARATORS):
+        raise invalid("the header", "separate its names by commas", names[0][:60], "Save the file with commas.")
     if len(set(names)) < len(names):
         raise invalid("the header", "name each column once", sorted({n for n in names if list(names).count(n) > 1}))
     for row in reader:
