@@ -199,11 +199,11 @@ def read_data(
         )
     unused = (drop,) if isinstance(drop, str) else tuple(drop)
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=unused, roles=roles)
-    abstain = None if bound.abstain is None else (float(np.mean(bound.abstain)), bound.abstain_label)
+    counted = _read_weights(weights, len(labels))
+    abstain = None if bound.abstain is None else (bound.mean_price(counted), bound.abstain_label)
     bound = replace(bound, abstain=None)
     X = _used_columns(X, columns)
     grouped, order = _read_groups(groups, len(labels)), _order(costs, classes)
-    counted = _read_weights(weights, len(labels))
     about = (columns, seed, grouped, order, counted)
     return ComparisonData(X, labels, codes.astype(np.intp), bound, *about, abstain=abstain)
 
