@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.model_selection import cross_validate
 
-from steelyard import Costs, ExpectedCostClassifier, bootstrap_interval, threshold_curve
-from steelyard.evaluate import brier_curve, cost_curve, roc_hull
+from steelyard import Costs, CostsError, ExpectedCostClassifier, bootstrap_interval, mean_cost, threshold_curve
+from steelyard.evaluate import brier_curve, cost_curve, cost_scorer, roc_hull
 from steelyard.evaluate._measure_forms import MEASURES
 
 RNG = np.random.default_rng(0)
@@ -72,6 +74,26 @@ def test_curves_know_one_cost_object_in_all_its_forms(curve: Any) -> None:
     repeated = numbers_of(curve(Y[REPEATED], SCORE[REPEATED], costs=COSTS[REPEATED]))
     for name in ("area", "iso_cost", "operating"):
         assert weighted.get(name, 0.0) == pytest.approx(repeated.get(name, 0.0), rel=1e-9)
+
+
+def test_a_matrix_for_each_row_is_read_by_fit_predict_score_and_measures() -> None:
+    X, cube = np.column_stack([SCORE, RNG.normal(size=N)]), COSTS.matrices
+    wanted = ExpectedCostClassifier().fit(X, Y, costs=COSTS)
+    model = ExpectedCostClassifier().fit(X, Y, costs=cube)
+    answers = model.predict(X, costs=cube)
+    assert answers.tolist() == wanted.predict(X, costs=COSTS).tolist()
+    assert model.score(X, Y, costs=cube) == wanted.score(X, Y, costs=COSTS) == -mean_cost(Y, answers, costs=COSTS)
+    assert mean_cost(Y, answers, costs=cube) == mean_cost(Y, answers, costs=COSTS)
+    with pytest.raises(CostsError, match="hold a matrix per example for weighing answers"):
+        model.score(X, Y, costs=COSTS.per_example(Y))
+    scorer = cost_scorer("mean_cost")
+    with config_context(enable_metadata_routing=True):
+        asking = ExpectedCostClassifier().set_fit_request(costs=True).set_predict_request(costs=True)
+        by_array, by_costs = (
+            cross_validate(asking, X, Y, scoring=scorer, params={"costs": costs}, cv=3)["test_score"].tolist()
+            for costs in (cube, COSTS)
+        )
+    assert by_array == by_costs
 
 
 def test_decisions_do_not_depend_on_the_unit_and_means_count_repeated_rows() -> None:
