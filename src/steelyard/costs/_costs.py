@@ -414,12 +414,12 @@ class Costs(CostsConstructors):
         price = f"; {self.abstain_label}: {self.mean_price():g}" if known else ""
         return price + ("" if self.currency is None else f"; in {self.currency}")
 
-    def mean_price(self, sample_weight: ArrayLike | None = None) -> float:
+    def mean_price(self, sample_weight: Floats | None = None) -> float:
         """Price of abstaining, which the costs must have; where it differs by row its (weighted) mean.
 
         Parameters
         ----------
-        sample_weight : array-like of shape (n,) or None
+        sample_weight : ndarray of shape (n,) or None
             Weight of every row; 1 if None.
 
         Returns

@@ -132,7 +132,7 @@ def _spec(model: Model, options: PredictOptions) -> CostSpec | Costs | None:
     plus = model.classes_[model.costs.positive_index()] if two else None
     if roles and options.costs is None:
         usual = CostSpec("fn", "fp", "tp", "tn", positive=plus).mean(replace(model.costs, abstain=None))
-        return replace(usual, abstain=model.costs.abstain, **roles)
+        return replace(usual, abstain=None if model.costs.abstain is None else model.costs.mean_price(), **roles)
     stated = costs_option(options.costs, roles)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", options.costs)
