@@ -21,6 +21,7 @@ from ..validation.values import check_count, invalid
 Floats = NDArray[np.float64]
 FEWEST_ROWS = 20
 FEWEST_OF_A_CLASS = 2
+_WIDEST = 1000.0  # times as much as where it costs least, a mistake on a class may cost a learner that sees costs
 FEWEST_TAKEN = 3  # of a class that has them, where rows are sampled: inner folds need every class
 
 
@@ -70,6 +71,23 @@ class ComparisonData:
     def cost_table(self) -> Floats:
         """What each answer costs on each row, (n, K)."""
         return np.asarray(self.costs.cost_rows(self.codes))
+
+    @cached_property
+    def unit_costs(self) -> Floats:
+        """The same in a unit of the data's own: where a mistake costs least by class it costs 1, where most up to 1000.
+
+        For learners whose steps or margins are as long as costs are large: cents and euros must give one model.
+        """
+        more = self._mean_mistakes()
+        total = np.bincount(self.codes, weights=more * self.row_weights, minlength=len(self.classes))
+        means = total[total > 0] / self.class_weights[total > 0]
+        return self.cost_table / max(means.min(), means.max() / _WIDEST) if len(means) else self.cost_table
+
+    def _mean_mistakes(self) -> Floats:
+        """What a mistake on each row costs more than the right answer, on average over the wrong answers, (n,)."""
+        table = self.cost_table
+        right = table[np.arange(len(self.codes)), self.codes]
+        return np.asarray((table.sum(axis=1) - right) / (table.shape[1] - 1) - right)
 
     def decide(self, proba: NDArray[Any]) -> NDArray[np.intp]:
         """The code of the cheapest expected answer for each row, by the row's own costs where these are known."""
@@ -149,10 +167,7 @@ class ComparisonData:
 
     def cost_weights(self) -> Floats:
         """What a mistake on each row costs on average over the wrong answers, mean 1, times the weight of the row."""
-        table = self.cost_table
-        right = table[np.arange(len(self.y)), self.codes]
-        weights = (table.sum(axis=1) - right) / (table.shape[1] - 1) - right
-        weights = np.maximum(weights, 0.0)
+        weights = np.maximum(self._mean_mistakes(), 0.0)
         count = self.row_weights
         return np.asarray(weights * count / np.average(weights, weights=count)) if weights.any() else count
 
@@ -199,11 +214,11 @@ def read_data(
         )
     unused = (drop,) if isinstance(drop, str) else tuple(drop)
     bound, columns = as_costs(costs, labels, classes), read_columns(X, drop=unused, roles=roles)
-    abstain = None if bound.abstain is None else (float(np.mean(bound.abstain)), bound.abstain_label)
+    counted = _read_weights(weights, len(labels))
+    abstain = None if bound.abstain is None else (bound.mean_price(counted), bound.abstain_label)
     bound = replace(bound, abstain=None)
     X = _used_columns(X, columns)
     grouped, order = _read_groups(groups, len(labels)), _order(costs, classes)
-    counted = _read_weights(weights, len(labels))
     about = (columns, seed, grouped, order, counted)
     return ComparisonData(X, labels, codes.astype(np.intp), bound, *about, abstain=abstain)
 

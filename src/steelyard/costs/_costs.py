@@ -410,13 +410,25 @@ class Costs(CostsConstructors):
 
     def _extras(self) -> str:
         """What stands after the costs in the text: abstaining and the currency."""
-        price = (
-            "" if self.abstain is None or not np.size(self.abstain) else f"; {self.abstain_label}: {self._price():g}"
-        )
+        known = self.abstain is not None and np.size(self.abstain)
+        price = f"; {self.abstain_label}: {self.mean_price():g}" if known else ""
         return price + ("" if self.currency is None else f"; in {self.currency}")
 
-    def _price(self) -> float:
-        return float(np.mean(cast("Floats", self.abstain)))
+    def mean_price(self, sample_weight: Floats | None = None) -> float:
+        """Price of abstaining, which the costs must have; where it differs by row its (weighted) mean.
+
+        Parameters
+        ----------
+        sample_weight : ndarray of shape (n,) or None
+            Weight of every row; 1 if None.
+
+        Returns
+        -------
+        float
+            The price.
+        """
+        prices = cast("Floats", self.abstain)
+        return float(np.average(prices, weights=sample_weight if np.ndim(prices) else None))
 
     def __repr__(self) -> str:
         assert self.matrix is not None
@@ -435,7 +447,7 @@ class Costs(CostsConstructors):
         in_currency = title if self.currency is None else f"{title}, in {self.currency}"
         answers = [str(label) for label in self.answers]
         if self.abstain is not None:
-            matrix = np.column_stack([matrix, np.full(len(matrix), self._price())])
+            matrix = np.column_stack([matrix, np.full(len(matrix), self.mean_price())])
         return html_table(self._names(), answers, matrix, in_currency)
 
 

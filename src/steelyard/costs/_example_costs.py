@@ -115,7 +115,7 @@ class ExampleCosts(Costs):
             raise invalid("y", "have a row of every class of the costs", f"none of {missing!r}", error=CostsError)
         weight = check_sample_weight(sample_weight, len(codes)) + np.finfo(float).tiny
         means = [np.average(table[codes == k], axis=0, weights=weight[codes == k]) for k in range(self.n_classes)]
-        abstain = None if self.abstain is None else float(np.mean(self.abstain))
+        abstain = None if self.abstain is None else self.mean_price(weight)
         return Costs(bound.classes, np.array(means), bound.positive, self.currency, abstain, self.abstain_label)
 
     def regret(self) -> ExampleCosts:

@@ -39,7 +39,8 @@ class CostRule(Protocol):
 
 
 CostsLike: TypeAlias = Costs | CostRule | Mapping[Any, Any] | ArrayLike | FrameLike
-"""What parameters named ``costs`` take: :class:`Costs`, a rule, C[true, predicted], ``{class: cost}`` or a frame."""
+"""What ``costs`` may be: :class:`Costs`, a rule, C[true, predicted], one such matrix for each row, ``{class: cost}``
+or a frame."""
 
 
 @documented()
@@ -205,4 +206,6 @@ def stated_costs(costs: CostsLike, y: Any) -> Costs:
         return costs.costs_for(y)
     if isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values()):
         return Costs.from_classes(costs)
+    if np.ndim(cast("Any", costs)) == 3:
+        return Costs.from_matrices(cast("ArrayLike", costs))
     return Costs.from_matrix(costs)

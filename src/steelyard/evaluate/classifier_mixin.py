@@ -45,7 +45,7 @@ class CostClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         known = getattr(self, "costs", None) if costs is None else self._stated(costs)
         if known is None:
             return self._score_without_costs(X, y, sample_weight)
-        answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": costs}))
+        answers = predict(X, **({} if costs is None or not takes_costs(predict) else {"costs": known}))
         return -mean_cost(y, answers, costs=known, classes=own_classes(self, y, known), sample_weight=sample_weight)
 
     def _score_without_costs(self, X: Any, y: Any, sample_weight: Any) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,15 @@ def plain_costs(costs: Costs | CostSpec) -> dict[str, Any]:
 def stream_costs(text: str | None, roles: dict[str, str] | None = None) -> Any:
     """Costs of a stream; ``balanced`` follows the labels seen, None: a mistake costs 1.
 
-    Costs that name columns stay a :class:`CostSpec`, since every row has its own.
+    Costs that name columns stay a :class:`CostSpec`, since every row has its own. A positive class that a file names
+    is for the caller to put last among the labels.
     """
     stated = costs_option(text, roles or {})
     if stated == BALANCED:
         return AdaptiveBalanced()
     if isinstance(stated, (Costs, CostSpec)) and stated.abstain is not None:
         raise invalid("--costs", "leave abstain out in a stream, which decides every row", text)
-    return stated.costs() if isinstance(stated, CostSpec) and not stated.columns else stated
+    return replace(stated, positive=None).costs() if isinstance(stated, CostSpec) and not stated.columns else stated
 
 
 def label_budget(text: str | None) -> int | float | None:

@@ -132,7 +132,7 @@ def _spec(model: Model, options: PredictOptions) -> CostSpec | Costs | None:
     plus = model.classes_[model.costs.positive_index()] if two else None
     if roles and options.costs is None:
         usual = CostSpec("fn", "fp", "tp", "tn", positive=plus).mean(replace(model.costs, abstain=None))
-        return replace(usual, **roles)
+        return replace(usual, abstain=None if model.costs.abstain is None else model.costs.mean_price(), **roles)
     stated = costs_option(options.costs, roles)
     if isinstance(stated, str):
         raise invalid("--costs", "be numbers, columns or a file; new rows have no labels to balance", options.costs)
@@ -196,7 +196,7 @@ class _Job:
         if not found:
             return np.empty(0, dtype=np.intp)
         limited = at_most(np.concatenate(found), limit, action=plus)
-        saved = format_amount(round(limited.next_place, 4), self._currency)
+        saved = format_amount(limited.next_place, self._currency)
         self.said.append(f"One more place would save {saved}.")
         return limited.decisions
 
@@ -266,7 +266,8 @@ class _Job:
 
     def _costs(self, table: Any) -> Costs | None:
         if isinstance(self.spec, CostSpec):
-            made: Costs | None = self.spec.costs(table, classes=self.model.classes_).aligned(self.model.classes_)
+            own = self.spec.costs(table, classes=self.model.classes_).aligned(self.model.classes_)
+            made: Costs | None = replace(own, abstain_label=self.model.costs.abstain_label)
         else:
             made = self.spec
         if self.options.abstain is None:
@@ -275,7 +276,7 @@ class _Job:
         agreed = self.model.costs if made is None else made
         if made is None:
             agreed = self.model._row_costs(table, None, self.options.typical) or agreed
-        return agreed.with_abstain(price)
+        return agreed.with_abstain(price, label=self.model.costs.abstain_label)
 
     def _columns(self, table: Any, weighed: Decisions | None) -> dict[str, Sequence[Any]]:
         found = _kept(table, self.options)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 _MOST_DECIMALS = 6
+_ALL_DIGITS = Context(prec=400, rounding=ROUND_HALF_UP)  # of any number, and its decimals
 
 
 def decimals_for(spread: float) -> int:
@@ -74,7 +75,7 @@ def rounded(value: float, decimals: int) -> str:
     """
     if not math.isfinite(value):
         return "–"
-    found = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP)
+    found = Decimal(value).quantize(Decimal(1).scaleb(-decimals), context=_ALL_DIGITS)
     text = f"{found:,.{max(decimals, 0)}f}"
     return text.removeprefix("-") if not found else text
 

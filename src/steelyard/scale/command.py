@@ -120,17 +120,19 @@ def run_fit(source: str, options: FitOptions) -> None:
 
 def _costs(options: FitOptions, labels: list[Any]) -> Any:
     """Costs over the labels, or which columns hold them; of two labels the positive one is the last, or as named."""
-    named = next((label for label in labels if str(label) == options.positive), None)
-    if options.positive is not None and (named is None or len(labels) != 2):
-        raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", options.positive)
     spec = parse_costs(options.costs)
+    in_file = spec.positive if isinstance(spec, CostSpec) else None
+    positive = options.positive if options.positive is not None or in_file is None else str(in_file)
+    named = next((label for label in labels if str(label) == positive), None)
+    if positive is not None and (named is None or len(labels) != 2):
+        raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", positive)
     if isinstance(spec, CostSpec) and spec.columns:
-        return replace(spec, positive=spec.positive if named is None else named)
+        return replace(spec, positive=named)
     stated = stream_costs(options.costs)
-    if options.positive is None:
+    if positive is None:
         return stated
     if not isinstance(stated, Costs) or stated.matrix is None or stated.classes is not None:
-        raise invalid("--positive", "come with costs such as fn=5,fp=1", options.positive)
+        raise invalid("--positive", "come with costs such as fn=5,fp=1", positive)
     assert isinstance(spec, CostSpec)  # what else has costs and no classes
     return replace(spec, positive=named).costs(classes=labels)
 

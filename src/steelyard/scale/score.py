@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from .._native import poisson_costs, poisson_tables
 from .._version import __version__
-from ..costs import Costs, as_costs
+from ..costs import Costs, ExampleCosts, as_costs
 from ..costs.rules import CostsLike
 from ..costs.spec import CostSpec
 from ..data import Parts
 from ..data.columns import same_label
 from ..data.parts import as_parts
-from ..errors import SteelyardError
-from ..evaluate import mean_cost, total_cost
+from ..errors import CostsError, SteelyardError
+from ..evaluate import mean_cost, savings_score, total_cost
 from ..evaluate.intervals import Interval
 from ..executors import workers_of
 from ..files import Fields, Node, read_container, reading, write_container
@@ -131,6 +131,12 @@ def score_parts(
     count = 0 if interval is None else check_count("replicates", replicates, at_least=20)
     named = dict(measures) if isinstance(measures, Mapping) else {one.__name__: one for one in measures}
     spec = read_spec(costs)
+    if isinstance(costs, ExampleCosts):
+        hint = 'Name the columns that hold them, such as "fn=amount,fp=2".'
+        raise invalid("costs", "be the same for all rows, or in columns of the parts", costs, hint, CostsError)
+    if spec is not None and spec.columns and savings_score in named.values():
+        hint = "It needs what every constant answer would have cost, which parts do not add up; use total_cost."
+        raise invalid("measures", "hold no savings_score where columns hold the costs", "savings_score", hint)
     with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as made:  # as in fit_parts
         folder = WorkFolder(Path(made if work is None else work).absolute())
         with folder.held():

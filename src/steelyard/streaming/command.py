@@ -36,7 +36,7 @@ from .decision_log import DecisionLog
 from .late_labels import learn_labels
 from .seen_rows import skip_seen
 from .session import Session
-from .settings import StreamSettings, new_session, resume_session
+from .settings import StreamSettings, new_session, resume_session, with_positive
 
 WIDE_BITS = 24  # from here on the memory that hashed columns need is said
 SAVING_SHARE = 0.05  # of the time at most; so even a stream that waits for rows is saved up to its last ones
@@ -119,6 +119,7 @@ def run_stream(
     if most_awaited and places.state is None:
         raise invalid("--await", "come with --state, which keeps the rows", most_awaited)
     places.check(settings.costs)
+    settings = with_positive(settings)
     session = new_session(settings)
     console = Console(stderr=True, quiet=quiet)
     if settings.hash_bits is not None and settings.hash_bits >= WIDE_BITS:
@@ -217,7 +218,7 @@ def run_labels(
     read: Any = sys.stdin.buffer if labels == "-" else labels
     check_paths(inputs={"the --labels file": read}, outputs={"--state": state})
     with places.locked():
-        session = resume_session(_load(state), settings, state)
+        session = resume_session(_load(state), with_positive(settings), state)
         learned = learn_labels(session, labels, target=target, **reader)
         session.save(state)
     if not quiet:

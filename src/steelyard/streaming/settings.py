@@ -5,7 +5,7 @@ Tested in ``tests/unit/streaming/test_many_classes.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..costs import Costs
 from ..costs.spec import ROLES, CostSpec
-from ..models.parsing import label_budget, query_rule, stream_costs, update_rule
+from ..models.parsing import costs_option, label_budget, query_rule, stream_costs, update_rule
 from ..models.records import RecordEncoder
 from ..online import CSOGD1, CSOGD2, OnlineClassifier, OnlineCostClassifier
 from ..validation.values import check_choice, invalid
@@ -43,6 +43,17 @@ class StreamSettings:
     id: str | None = None
     cost_columns: tuple[tuple[str, str], ...] = ()  # role (fn, fp, tp, tn) and name
     keep_cost_columns: bool = False
+
+
+def with_positive(settings: StreamSettings) -> StreamSettings:
+    """The same options with the positive label that a file of costs names, where it names one."""
+    stated = costs_option(settings.costs, dict(settings.cost_columns))
+    named = stated.positive if isinstance(stated, CostSpec) else None
+    if named is None:
+        return settings
+    if settings.positive not in (None, str(named)):
+        raise invalid("--positive", f"be {named}, as the --costs file has it, or left out", settings.positive)
+    return replace(settings, positive=str(named))
 
 
 def new_session(settings: StreamSettings) -> Session:

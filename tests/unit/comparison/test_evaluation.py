@@ -16,7 +16,7 @@ from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
 from steelyard.comparison.data import ComparisonData, read_data
 from steelyard.comparison.evaluation import Evaluation, Work, blend_runs, evaluate
 from steelyard.comparison.fold import FoldRunner, InProcess
-from steelyard.comparison.registry import candidates, portfolio
+from steelyard.comparison.registry import candidates, everyone, portfolio
 from steelyard.comparison.schedule import Effort, Unit, assign_folds, count_survivors, read_effort, rungs
 from steelyard.comparison.workers import WorkerPool
 from steelyard.decision.threshold import cheapest_threshold
@@ -367,3 +367,33 @@ def test_ordered_categories_are_split_like_numbers() -> None:
         model, _ = candidate.fit(candidate.new_encoder(data).fit_transform(data.X, data.codes), data, 1)
         found[kind] = model.booster_.dump_model()["tree_info"][0]["tree_structure"]["decision_type"]
     assert found == {"lightgbm": "==", "lightgbm_ordered": "<="}
+
+
+COST_LEARNERS = [c for c in everyone() if c.kind.sees_costs and c.kind.requires is None]
+
+
+@pytest.mark.parametrize("candidate", COST_LEARNERS, ids=lambda candidate: candidate.name)
+def test_no_candidate_learns_otherwise_in_another_currency(candidate: Candidate) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3))
+    y = np.where(X[:, 0] + rng.normal(size=90) > 0.6, "bad", "good")
+    by_row = Costs.binary(fn=rng.lognormal(3, 1, 90), fp=2, tp=-1, classes=["good", "bad"])
+    for costs in (Costs.binary(fn=8, fp=0.5, classes=["good", "bad"]), by_row):
+        found = [
+            FoldRunner(read_data(X, y, costs.scaled(2.0**k)), 3).run(Unit(0, 90, 0, 0), candidate) for k in (0, 20)
+        ]
+        assert all(isinstance(one, FoldResult) for one in found), found
+        np.testing.assert_array_equal(found[0].proba, found[1].proba)
+
+
+def test_the_unit_of_costs_is_the_cheapest_mistake_by_class_within_bounds() -> None:
+    X, y = np.random.default_rng(0).normal(size=(40, 1)), np.array([0, 1] * 20)
+
+    def table(**costs: Any) -> Any:
+        return read_data(X, y, Costs.binary(classes=[0, 1], **costs)).unit_costs[:2].tolist()
+
+    assert table(fn=5, fp=1) == [[0, 1], [5, 0]]
+    assert table(fn=500, fp=100) == [[0, 1], [5, 0]]
+    assert table(fn=4, fp=2, tp=-2) == [[0, 1], [2, -1]]
+    np.testing.assert_allclose(table(fn=1e6, fp=1e-6), [[0, 1e-9], [1000, 0]])
+    assert table(fn=3, fp=0) == [[0, 0], [1, 0]]

@@ -21,6 +21,7 @@ from steelyard import Costs, InvalidInputError, SteelyardError, compare, load_mo
 from steelyard.cli import app
 from steelyard.costs.spec import CostSpec
 from steelyard.data.digest import NO_ROWS
+from steelyard.evaluate.capacity import at_most
 from steelyard.models.notices import Notices
 from steelyard.models.outputs import output_format, row_writer
 from steelyard.models.prediction import PredictOptions, run_predict
@@ -136,6 +137,34 @@ def test_prices_abstain_and_capacity(place: Path) -> None:
     )
     with pytest.raises(SteelyardError, match="balance"):
         predict(costs="balanced")
+
+
+def test_a_cost_column_leaves_the_price_of_abstaining_as_in_training(place: Path) -> None:
+    priced = COSTS.with_abstain(0.3, label="ask")
+    replace(MODEL, costs=priced, repriced=True).save("careful.steelyard")
+    by_row = Costs.binary(fn=FRAME["amount"].to_numpy(), fp=1, classes=["bad", "good"], positive="bad")
+    wanted = MODEL.predict(FRAME, costs=by_row.with_abstain(0.3, label="ask")).tolist()
+    assert "ask" in wanted
+    assert predict(model="careful.steelyard", cost_columns={"fn": "amount"})["decision"].tolist() == wanted
+    cheaper = MODEL.predict(FRAME, costs=priced.with_abstain(0.1, label="ask")).tolist()
+    assert predict(model="careful.steelyard", abstain=0.1)["decision"].tolist() == cheaper
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_one_more_place_is_worth_its_amount_in_any_unit(
+    place: Path, capsys: pytest.CaptureFixture[str], unit: float
+) -> None:
+    plus = COSTS.positive_index()
+    fn, fp = (unit * float(COSTS.matrix[i, 1 - i]) for i in (plus, 1 - plus))
+    run_predict(
+        Path("model.steelyard"),
+        "new.csv",
+        PredictOptions(out=Path("out.csv"), overwrite=True, capacity=5, costs=f"fn={fn},fp={fp}"),
+    )
+    line = next(line for line in capsys.readouterr().err.splitlines() if line.startswith("One more place"))
+    saved = at_most(MODEL.weigh(FRAME, costs=COSTS.scaled(unit)).expected, 5, action=plus).next_place
+    said = line.removeprefix("One more place would save ").removesuffix(" EUR.")
+    assert float(said) == pytest.approx(saved, rel=1e-4)
 
 
 def test_new_prices_for_what_was_fitted_to_its_costs_are_said_in_one_line(

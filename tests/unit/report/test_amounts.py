@@ -13,6 +13,12 @@ def test_halves_are_rounded_away_from_zero(value: float, decimals: int, text: st
     assert rounded(value, decimals) == text
 
 
+@pytest.mark.parametrize(("value", "decimals"), [(1e30, 2), (-1e40, 0), (1e300, 6)])
+def test_amounts_of_any_size_are_written_out(value: float, decimals: int) -> None:
+    point = "." if decimals else ""
+    assert rounded(value, decimals) == f"{int(value):,}{point}{'0' * decimals}"
+
+
 def test_no_more_digits_than_the_doubt_allows() -> None:
     assert money(0.5123, 0.05) == "0.51"
     assert money(0.5123, 0.05, extra=1) == "0.512"

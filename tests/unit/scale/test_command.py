@@ -102,6 +102,21 @@ def test_fit_heeds_what_a_hit_gains_whichever_class_is_positive(parts: Path, tmp
     np.testing.assert_array_equal(model.learner.coef_, expected.coef_)
 
 
+@pytest.mark.parametrize("prices", ["fn = 5\nfp = 1", 'fn = 5\nfp = "c"'])
+def test_a_file_of_costs_may_name_the_positive_class(parts: Path, tmp_path: Path, prices: str) -> None:
+    for part in parts.glob("*.csv"):  # costs of rows cannot be below 0
+        part.write_text("".join(line.replace(",-", ",") for line in part.read_text().splitlines(keepends=True)))
+    (tmp_path / "named.toml").write_text(f'{prices}\npositive = "bad"\n')
+    (tmp_path / "bare.toml").write_text(prices)
+    weights = []
+    for name, more in (("named", ()), ("bare", ("--positive", "bad")), ("bare", ("--positive", "good"))):
+        out = tmp_path / f"{len(weights)}.steelyard"
+        given = ("--target", "y", "--costs", tmp_path / f"{name}.toml", "--out", out, "--quiet")
+        assert run("fit", parts, *given, *more).exit_code == 0
+        weights.append(load_model(out).learner.coef_.tolist())
+    assert weights[0] == weights[1] != weights[2]
+
+
 def test_fit_writes_neither_over_a_part_nor_over_another_file(parts: Path, tmp_path: Path) -> None:
     mine, part = tmp_path / "mine.txt", parts / "part-2.csv"
     mine.write_text("mine")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from steelyard import (
     AROW,
     Costs,
+    CostsError,
     InvalidInputError,
     OnlineClassifier,
     OnlineCostClassifier,
@@ -24,6 +25,7 @@ from steelyard import (
     f_score,
     load_model,
     mean_cost,
+    savings_score,
     sensitivity_score,
     total_cost,
 )
@@ -186,6 +188,15 @@ def test_costs_in_every_form_count_for_measures_and_thresholds(tmp_path: Path, c
     assert found.curve is not None
     assert wanted.curve is not None
     assert found.curve.best_cost == wanted.curve.best_cost
+
+
+def test_savings_are_not_told_of_costs_they_do_not_count(tmp_path: Path) -> None:
+    parts = written(tmp_path / "p", [0, 600])
+    by_row = Costs.binary(fn=np.full(600, 5.0), fp=1, classes=["bad", "good"])
+    with pytest.raises(CostsError, match="costs must be the same for all rows, or in columns of the parts"):
+        score_parts(MODEL, parts, [mean_cost], target="y", costs=by_row, interval=None)
+    with pytest.raises(InvalidInputError, match="measures must hold no savings_score where columns hold the costs"):
+        score_parts(MODEL, parts, [mean_cost, savings_score], target="y", costs="fn=a,fp=1", interval=None)
 
 
 def test_a_miss_is_about_the_class_it_was_about_when_the_model_was_compared(tmp_path: Path) -> None:

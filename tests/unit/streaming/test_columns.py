@@ -23,8 +23,9 @@ AMOUNT, FEE = RNG.lognormal(3, 1, N), RNG.uniform(5, 20, N)
 FRAME = pd.DataFrame(X, columns=["a", "b"]).assign(amount=AMOUNT, fee=FEE, y=Y)
 
 
-def run(*words: Any) -> int:
-    before, sys.argv = sys.argv, ["steelyard", "stream", *map(str, words), "--target", "y", "--positive", "bad"]
+def run(*words: Any, positive: str | None = "bad") -> int:
+    named = [] if positive is None else ["--positive", positive]
+    before, sys.argv = sys.argv, ["steelyard", "stream", *map(str, words), "--target", "y", *named]
     try:
         with pytest.raises(SystemExit) as ended:
             main()
@@ -134,6 +135,21 @@ def test_costs_that_cannot_be_used_are_one_sentence(
     said = capsys.readouterr().err
     assert ended.value.code == 2
     assert words in said
+
+
+@pytest.mark.parametrize("stated", [COLUMNS, ("--costs", "fn=5,fp=1")])
+def test_a_miss_is_about_the_class_that_a_file_of_costs_names(
+    folder: Path, capsys: pytest.CaptureFixture[str], stated: tuple[str, ...]
+) -> None:
+    assert run("rows.csv", *stated, "--json", "--state", "by-option") == 0
+    wanted = capsys.readouterr().out
+    prices = 'fn = "amount"\nfp = "fee"' if stated == COLUMNS else "fn = 5\nfp = 1"
+    Path("costs.toml").write_text(f'{prices}\npositive = "bad"\n')
+    assert run("rows.csv", "--costs", "costs.toml", "--json", "--state", "by-file", positive=None) == 0
+    assert capsys.readouterr().out == wanted
+    assert run("rows.csv", "--costs", "costs.toml", "--state", "by-option", positive=None) == 0  # the same stream
+    assert run("rows.csv", "--costs", "costs.toml", positive="good") != 0
+    assert "--positive must be bad, as the --costs file has it" in capsys.readouterr().err
 
 
 def test_kept_cost_columns_are_learned_from(folder: Path) -> None:

@@ -114,7 +114,7 @@ def _line(line: LeaderboardRow, axis: Axis, currency: str | None, winner: Candid
         "beyond": cost.value > axis.high,
         "cost": money(cost.value, spread, currency),
         "interval": f"{money(cost.low, spread)} to {money(cost.high, spread)}" if spread else None,
-        "total": money(line.total_cost, line.total_cost * 0.005, currency),
+        "total": money(line.total_cost, abs(line.total_cost) * 0.005, currency),
         "saved": f"{rounded(100 * line.savings.value, 0)}%",
         "rates": [None if i is None else f"{i.value:.2f}" for i in (line.sensitivity, line.specificity, line.f1)],
         "g_mean": f"{line.g_mean.value:.2f}",

@@ -32,7 +32,7 @@ def costs_in_words(data: ComparisonData) -> str:
 
     def amount(price: float, truth: int, answer: int) -> str:
         if table is None or np.ptp(table[data.codes == truth, answer]) == 0:  # the same in every row
-            return costs.format(round(price, 10))
+            return costs.format(float(f"{price:.15g}"))  # not what a mean adds to its digits
         return f"{money(price, abs(price) / 200, costs.currency)} on average"
 
     said = f"a missed {data.classes[plus]} costs {amount(fn, plus, 1 - plus)}, "

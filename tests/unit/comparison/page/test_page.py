@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import steelyard
 from steelyard import Costs, InvalidInputError
+from steelyard.comparison.data import read_data
 from steelyard.comparison.page.evidence import segment_costs
 from steelyard.comparison.page.levers import embed, price_curve
 from steelyard.comparison.page.refits import importances, refits
@@ -106,6 +107,13 @@ def test_cells_of_shown_rows_read_as_in_the_table(tmp_path: Path) -> None:
 def test_a_price_that_is_the_same_in_every_row_is_no_average(priced_by_row: Any) -> None:
     said = costs_in_words(priced_by_row.runs.data)
     assert re.fullmatch(r"a missed bad costs [\d.]+ EUR on average, a false alarm 3 EUR", said)
+
+
+def test_prices_are_told_in_any_unit() -> None:
+    X, y = loans()
+    for fn, text in ((2.5e-12, "2.5e-12"), (0.1 + 0.2, "0.3"), (123456789012.0, "123456789012")):
+        costs = Costs.binary(fn=fn, fp=fn, classes=["good", "bad"])
+        assert costs_in_words(read_data(X, y, costs)) == f"a missed bad costs {text}, a false alarm {text}"
 
 
 def test_class_names_cannot_act_on_the_page(tmp_path: Path) -> None:
