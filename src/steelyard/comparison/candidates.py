@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..decision.blending import ScoredClassifier
-from .data import ComparisonData
+from .data import ComparisonData, Floats
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,13 @@ class TrainingRows:
     data: ComparisonData
     categories: tuple[int, ...] = ()  # columns of X that hold codes of categories
     rounds: int | None = None  # boosting rounds that were found before; None: stop early on an inner part
+
+    @property
+    def cost_table(self) -> Floats:
+        """What each answer costs on each row; of the classes that have rows here, which a learner knows alone."""
+        found = np.flatnonzero(np.bincount(self.data.codes, minlength=len(self.data.classes)))
+        table = self.data.cost_table
+        return table if len(found) == table.shape[1] else np.ascontiguousarray(table[:, found])
 
 
 @dataclass(frozen=True)
