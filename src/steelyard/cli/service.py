@@ -106,7 +106,7 @@ def _service_new(
         typer.Option(help="A column to show, not to learn from; repeatable.", autocompletion=complete_column),
     ] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, the negative one first.")] = None,
-    costs: Annotated[str | None, typer.Option(help="fn=10,fp=1 or 10:1.")] = None,
+    costs: Annotated[str | None, typer.Option(help="fn=10,fp=1, 10:1, or a file of C[true, predicted].")] = None,
     budget: Annotated[int | None, typer.Option(min=0, help="Labels that may be asked for in all.")] = None,
     expected_rows: Annotated[int | None, typer.Option(min=1, help="Rows the budget should last for.")] = None,
     update: Annotated[str | None, typer.Option(help='An update rule, e.g. "AROW(r=10)".')] = None,

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..decision.blending import ScoredClassifier
-from .data import ComparisonData
+from .data import ComparisonData, Floats
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,21 @@ class TrainingRows:
     data: ComparisonData
     categories: tuple[int, ...] = ()  # columns of X that hold codes of categories
     rounds: int | None = None  # boosting rounds that were found before; None: stop early on an inner part
+
+    @property
+    def cost_table(self) -> Floats:
+        """What each answer costs on each row."""
+        return self._of_known_classes(self.data.cost_table)
+
+    @property
+    def unit_costs(self) -> Floats:
+        """The same in a unit of the data's own."""
+        return self._of_known_classes(self.data.unit_costs)
+
+    def _of_known_classes(self, table: Floats) -> Floats:
+        """The columns of the classes that have rows here, which a learner knows alone."""
+        found = np.flatnonzero(np.bincount(self.data.codes, minlength=len(self.data.classes)))
+        return table if len(found) == table.shape[1] else np.ascontiguousarray(table[:, found])
 
 
 @dataclass(frozen=True)

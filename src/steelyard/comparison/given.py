@@ -32,7 +32,7 @@ class _Fit:
     def __call__(self, params: dict[str, Any], rows: TrainingRows, weighted: bool) -> tuple[Any, int | None]:
         model = clone(self.estimator)
         priced = "costs" in inspect.signature(model.fit).parameters
-        given = {"costs": rows.data.cost_table} if priced else {}
+        given = {"costs": rows.cost_table} if priced else {}
         if rows.data.weights is not None and (name := weight_argument(model)) is not None:
             given[name] = rows.data.weights
         if hasattr(rows.X, "tocsr") and not get_tags(model).input_tags.sparse:

@@ -56,7 +56,7 @@ def _adaboost_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 def _adac2_c45(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     boosted = AdaC2M1Classifier(_tree(params, rows), n_estimators=params["n_estimators"])
-    return _graded(boosted.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table)), None
+    return _graded(boosted.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.cost_table)), None
 
 
 def _adac2_searched(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
@@ -87,7 +87,7 @@ def _one_pass(learner: Any, rows: TrainingRows) -> Fitted:
     order = np.random.default_rng([rows.data.seed, 3]).permutation(len(rows.data.codes))
     scaled = Normalizer().fit(rows.X)
     weights = None if rows.data.weights is None else rows.data.weights[order]
-    learner.fit(scaled.transform(rows.X)[order], rows.data.codes[order], weights, costs=rows.data.unit_costs[order])
+    learner.fit(scaled.transform(rows.X)[order], rows.data.codes[order], weights, costs=rows.unit_costs[order])
     return Pipeline([("normalize", scaled), ("learner", learner)]), None
 
 
@@ -115,13 +115,13 @@ def _online_costs(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
 
 def _cs_svm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     model = CSSVMClassifier(kernel="rbf", **params)
-    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.unit_costs), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.unit_costs), None
 
 
 def _cs_ldm(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     """theta is the cost of a mistake on each example, rho = 0: the classes' sizes play no part of their own."""
     model = CSLDMClassifier(kernel="linear", random_state=rows.data.seed, rho=0.0, **params)
-    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.unit_costs), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.unit_costs), None
 
 
 def _cs_ldm_balanced(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
@@ -133,20 +133,16 @@ def _cs_ldm_balanced(params: Params, rows: TrainingRows, weighted: bool) -> Fitt
 
 
 def _one_sided_svr(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return OneSidedClassifierCV(**params).fit(
-        rows.X, rows.data.codes, rows.data.weights, costs=rows.data.cost_table
-    ), None
+    return OneSidedClassifierCV(**params).fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.cost_table), None
 
 
 def _filter_tree(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
     model = FilterTreeClassifierCV(random_state=rows.data.seed, **params)
-    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.data.unit_costs), None
+    return model.fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.unit_costs), None
 
 
 def _all_pairs(params: Params, rows: TrainingRows, weighted: bool) -> Fitted:
-    return AllPairsClassifierCV(**params).fit(
-        rows.X, rows.data.codes, rows.data.weights, costs=rows.data.unit_costs
-    ), None
+    return AllPairsClassifierCV(**params).fit(rows.X, rows.data.codes, rows.data.weights, costs=rows.unit_costs), None
 
 
 # -- thresholds and resampling ----------------------------------------------------------------------------------------

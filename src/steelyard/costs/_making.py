@@ -84,7 +84,7 @@ class CostsConstructors:
         """
         labels = check_classes(classes)
         if labels is not None and len(labels) != 2:
-            raise invalid("classes", "name two classes for a cost pair", list(labels), USE_MATRIX, CostsError)
+            raise invalid("classes", "name two classes for a cost pair", labels.tolist(), USE_MATRIX, CostsError)
         plus = positive_index(labels, positive)
         cells = [floats(name, v) for name, v in (("fn", fn), ("fp", fp), ("tp", tp), ("tn", tn))]
         shape = common_shape(cells)
@@ -164,7 +164,7 @@ class CostsConstructors:
             raise invalid("C", "be a K x K matrix with K >= 2", f"shape {matrix.shape}", ORIENTATION, CostsError)
         labels = check_classes(classes)
         if labels is not None and len(labels) != len(matrix):
-            raise invalid("classes", f"name the {len(matrix)} classes of C", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {len(matrix)} classes of C", labels.tolist(), error=CostsError)
         check_values("C", matrix)
         warn_about_diagonal(matrix)
         positive_index(labels, positive)
@@ -195,7 +195,7 @@ class CostsConstructors:
             raise invalid("c", "be an (n, K) array with K >= 2", f"shape {rows.shape}", error=CostsError)
         labels = check_classes(classes)
         if labels is not None and len(labels) != rows.shape[1]:
-            raise invalid("classes", f"name the {rows.shape[1]} columns of c", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {rows.shape[1]} columns of c", labels.tolist(), error=CostsError)
         check_values("c", rows)
         return per_example_costs(labels, currency=check_currency(currency), rows=rows)
 
@@ -230,7 +230,7 @@ class CostsConstructors:
             raise invalid("C", "be an (n, K, K) array with K >= 2", f"shape {cube.shape}", ORIENTATION, CostsError)
         labels = check_classes(classes)
         if labels is not None and len(labels) != cube.shape[1]:
-            raise invalid("classes", f"name the {cube.shape[1]} classes of C", list(labels), error=CostsError)
+            raise invalid("classes", f"name the {cube.shape[1]} classes of C", labels.tolist(), error=CostsError)
         check_values("C", cube)
         positive_index(labels, positive)
         return per_example_costs(labels, positive=positive, currency=check_currency(currency), matrices=cube)

@@ -366,7 +366,8 @@ def read_scores(y_true: Any, y_score: Any, *, name: str = "y_score", **given: An
     present = np.unique(answers.truth if answers.weight is None else answers.truth[answers.weight > 0])
     if answers.n_classes != 2 or len(present) != 2:
         what = "two classes" if answers.weight is None else "two classes of positive weight"
-        raise invalid("y_true", f"hold {what} for a curve", answers.classes[present].tolist())
+        named = answers.classes if answers.n_classes != 2 else answers.classes[present]
+        raise invalid("y_true", f"hold {what} for a curve", named.tolist())
     return answers, score
 
 

@@ -265,7 +265,7 @@ class Model:
         table = self._table(X)
         weighed = self.weigh(table, costs=costs, typical=typical)
         if capacity is not None and len(weighed.decided):
-            limit, action = check_count("capacity", capacity, at_least=0), weighed.costs.positive_index()
+            limit, action = check_count("capacity", capacity, at_least=0), self.limited_class("capacity")
             weighed = weighed._replace(decided=at_most(weighed.expected, limit, action=action).decisions)
         columns: dict[str, Any] = {"decision": weighed.decisions.tolist()}
         columns |= {f"probability {label}": weighed.proba[:, k] for k, label in enumerate(self.classes_.tolist())}
@@ -298,6 +298,24 @@ class Model:
         at = {label: k for k, label in enumerate(agreed.answers.tolist())}
         decided = np.array([at[label] for label in decisions.tolist()], dtype=np.intp)
         return Decisions(decided, expected, proba, agreed)
+
+    def limited_class(self, name: str) -> int:
+        """Position of the class that a limit is about: the positive one of two.
+
+        Parameters
+        ----------
+        name : str
+            What a caller names the limit, for the error where there are more classes.
+
+        Returns
+        -------
+        int
+            Its position.
+        """
+        if len(self.classes_) != 2:
+            got = f"{len(self.classes_)} classes"
+            raise invalid(name, "come with a model of two classes, of which it limits the positive one", got)
+        return self.costs.positive_index()
 
     def explain(self, X: Any, n: int = 3) -> list[list[dict[str, Any]]]:
         """For every row the ``n`` columns that move its probability most.

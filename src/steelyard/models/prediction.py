@@ -183,7 +183,7 @@ class _Job:
             raise invalid("the file", "have rows", self.file)
 
     def _limited(self, capacity: int) -> NDArray[np.intp]:
-        limit = check_count("--capacity", capacity, at_least=0)
+        limit, plus = check_count("--capacity", capacity, at_least=0), self.model.limited_class("--capacity")
         found, first = [], 0
         for table in self._tables():
             weighed = self._weigh(table, first)
@@ -192,7 +192,6 @@ class _Job:
             found.append(weighed.expected)
             first += len_rows(table)
         self.said.append(f"--capacity looks at all rows first: {first:,} expected costs are held in memory.")
-        plus = self.model.costs.positive_index()
         if not found:
             return np.empty(0, dtype=np.intp)
         limited = at_most(np.concatenate(found), limit, action=plus)

@@ -120,7 +120,10 @@ def read_costs(
         return None  # the data cannot be compared on at all; what is wrong with them is said elsewhere
     if len(classes) > 2:
         if isinstance(stated, CostSpec):
-            raise invalid("costs", "be a matrix file for more than two classes", text, error=CostsError)
+            got = ", ".join(
+                [*([] if text is None else [text]), *(f"{role} from {name!r}" for role, name in roles.items())]
+            )
+            raise invalid("--costs", "be a matrix file for more than two classes", got, error=CostsError)
         if positive is not None:
             raise invalid("--positive", "be left out where there are more than two classes", positive)
         return Balanced() if stated == BALANCED else stated

@@ -11,12 +11,13 @@ from typing import Any, Self
 import numpy as np
 
 from ..active import AskAll, Budget, QueryRule
-from ..costs import Costs
+from ..costs import CostRule, Costs
 from ..costs.rules import CostsLike
 from ..errors import InvalidInputError
 from ..validation.arrays import unchanged_on_error
 from ..validation.values import check_count, invalid
 from ._binary_stream import check_query
+from .adaptive import AdaptiveBalanced, ClassCosts, fixed_costs
 from .sparse_row import SparseRow
 
 _NOTHING = object()
@@ -80,13 +81,21 @@ class LiveStreamMixin:
         made, labels = copy.deepcopy(self), self.classes_.tolist()
         made._name_classes(np.arange(len(labels)))
         made.classes = None if self.classes is None else list(range(len(labels)))
-        if isinstance(self.costs, Costs) and self.costs.classes is not None:
-            made.costs = Costs.from_matrix(self.costs.aligned(labels).matrix)
+        nameless = isinstance(self.costs, Costs) and self.costs.classes is None
+        if self.costs is not None and not nameless and not isinstance(self.costs, AdaptiveBalanced):
+            made.costs = Costs.from_matrix(self._known_matrix())
         if getattr(self, "negative", None) is not None:
             made.negative = labels.index(self.negative)
         if hasattr(made, "feature_names_in_"):
             del made.feature_names_in_  # rows without labels of their own have no names either
         return made
+
+    def _known_matrix(self) -> Any:
+        """C[true, predicted] of costs in any form but those that follow the labels; of a rule what it gave at fit."""
+        if not isinstance(self.costs, CostRule):
+            return fixed_costs(self.costs, None, self.classes_).matrix
+        learned = self._running().setting.costs
+        return [[0.0, learned.cost_neg], [learned.cost_pos, 0.0]] if isinstance(learned, ClassCosts) else learned
 
     @property
     def n_rounds_(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from ..costs import Costs
 from ..costs.spec import CostSpec
 from ..data.parts import as_parts
-from ..evaluate import f_score, mean_cost, sensitivity_score, specificity_score, total_cost
+from ..evaluate import f_score, g_mean_score, mean_cost, sensitivity_score, specificity_score, total_cost
 from ..files import check_new, check_paths
 from ..models.model import Model
 from ..models.parsing import parse_costs, stream_costs, update_rule
@@ -178,11 +178,12 @@ def run_score(
         raise invalid("--costs", "be numbers, columns or a file; measures need costs that stay", costs)
     known = load_model(model)
     named = None if positive is None else _label_of(known, positive)
+    of_a_class = (f_score, sensitivity_score, specificity_score) if len(_labels_of(known)) == 2 else (g_mean_score,)
     if stated is None and (stated := _costs_of(known)) is not None:
         sys.stderr.write("Costs are those of the model; --costs states others.\n")
     elif stated is None:
         sys.stderr.write("Every mistake counts 1, since neither --costs nor the model states what it costs.\n")
-    measures = [mean_cost, total_cost, f_score, sensitivity_score, specificity_score]
+    measures = [mean_cost, total_cost, *of_a_class]
     with executor_for(cluster, n_jobs) as executor:
         given: dict[str, Any] = {"target": target, "costs": stated, "executor": executor, "work": work, "rows": rows}
         given |= {"positive": named}
@@ -211,9 +212,13 @@ def _costs_of(model: Any) -> Costs | CostSpec | None:
     return model.costs if model.training is None or model.training.cost_spec is None else model.training.cost_spec
 
 
+def _labels_of(model: Any) -> list[Any]:
+    return list(model.labels if isinstance(model, StreamState) else np.asarray(model.classes_).tolist())
+
+
 def _label_of(model: Any, positive: str) -> Any:
     """The label of a model that the option --positive means."""
-    labels = list(model.labels if isinstance(model, StreamState) else np.asarray(model.classes_).tolist())
+    labels = _labels_of(model)
     found = next((label for label in labels if str(label) == positive), None)
     if found is None or len(labels) != 2:
         raise invalid("--positive", f"be one of two labels ({', '.join(map(str, labels[:5]))})", positive)

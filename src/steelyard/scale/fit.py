@@ -87,7 +87,7 @@ def fit_parts(
     passes : int
         Passes over the rows.
     finish : {None, "lbfgs"}
-        After the online passes, L-BFGS on the cost-weighted logistic loss (two classes).
+        After the online passes, L-BFGS on the cost-weighted logistic loss, of many classes the multinomial one.
     max_passes : int
         Passes of ``finish`` at most.
     work : path or None

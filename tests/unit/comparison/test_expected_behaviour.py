@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import steelyard
-from steelyard import CSOGD2, Costs, InvalidInputError, OnlineClassifier
+from steelyard import CSOGD2, Costs, InvalidInputError, OneSidedClassifier, OnlineClassifier
 from steelyard.comparison import baselines, registry, schedule
 from steelyard.comparison.cache import FoldResult
 from steelyard.comparison.candidates import Candidate, Kind, TrainingRows
@@ -396,6 +396,21 @@ def test_one_class_in_a_fold_runs() -> None:
     result = compared(X, y, groups=groups)
     assert len({tuple(np.unique(y[result.runs.judged.split(k)[1]])) for k in range(result.runs.judged.n_folds)}) > 1
     assert result.lines
+
+
+def test_learners_that_see_costs_are_fitted_where_a_class_has_no_row_to_learn_from() -> None:
+    """All rows of a class are of one group: one fold holds them out, and what is left knows two classes."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [50, 50, 10])
+    X = rng.normal(size=(110, 2)) + 2 * codes[:, None]
+    groups = np.where(codes == 2, 999, np.arange(110))
+    names = ["adac2_c45", "online_costs", "one_sided_svr", "filter_tree", "all_pairs"]
+    own = {"mine": OneSidedClassifier(lam=0.1)}
+    costs = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
+    y = np.array(["a", "b", "c"])[codes]
+    result = compared(X, y, costs=costs, groups=groups, candidates=names, estimators=own, cv=2)
+    assert {e.name: e.stopped for e in result.runs.entries if e.stopped is not None} == {}
+    assert "mine" in {run.name for run in result.runs.complete()}
 
 
 def test_one_row_of_a_class_is_an_error_that_names_it() -> None:

@@ -25,6 +25,13 @@ def test_complaints(curve, y, score, words) -> None:  # type: ignore[no-untyped-
 
 
 @pytest.mark.parametrize("curve", CURVES)
+def test_a_third_class_that_is_only_named_is_said(curve) -> None:  # type: ignore[no-untyped-def]
+    words = r"y_true must hold two classes for a curve; got \[0, 1, 2\]"
+    with pytest.raises(sy.InvalidInputError, match=words):
+        curve([0, 1, 1], [0.1, 0.5, 0.9], classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("curve", CURVES)
 def test_a_class_that_does_not_count_is_none(curve) -> None:  # type: ignore[no-untyped-def]
     words = r"y_true must hold two classes of positive weight for a curve; got \[0\]"
     with pytest.raises(sy.InvalidInputError, match=words):

@@ -167,6 +167,16 @@ def test_one_more_place_is_worth_its_amount_in_any_unit(
     assert float(said) == pytest.approx(saved, rel=1e-4)
 
 
+def test_a_limit_on_actions_is_for_two_classes(place: Path) -> None:
+    labels = np.resize(["low", "mid", "top"], len(FRAME))
+    model = compare(FRAME, labels, candidates=["logistic"], cv=2).model()
+    model.save("three.steelyard")
+    with pytest.raises(InvalidInputError, match=r"^--capacity must come with a model of two classes.*got '3 classes'"):
+        predict("nowhere.csv", model="three.steelyard", capacity=3)  # said before any row is read
+    with pytest.raises(InvalidInputError, match=r"^capacity must come with a model of two classes.*got '3 classes'"):
+        model.decide(FRAME, capacity=3)
+
+
 def test_new_prices_for_what_was_fitted_to_its_costs_are_said_in_one_line(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from steelyard import InvalidInputError
 from steelyard.models import memory
 from steelyard.models.schema import read_columns
-from steelyard.models.tables import read_data
+from steelyard.models.tables import read_costs, read_data
 
 
 @pytest.fixture
@@ -41,3 +42,13 @@ def test_columns_of_sparse_rows_are_counted_and_have_to_fit(tmp_path: Path, monk
     monkeypatch.setattr(memory, "free_memory", lambda: 10**15)
     X, _, _ = read_data(path, None)
     assert read_columns(X).used == range(2147483647)
+
+
+@pytest.mark.parametrize(
+    ("text", "roles", "got"),
+    [("8:1", {}, "'8:1'"), (None, {"fn": "fee", "fp": "loss"}, "\"fn from 'fee', fp from 'loss'\"")],
+)
+def test_costs_of_a_pair_are_refused_for_three_classes(text: str | None, roles: dict[str, str], got: str) -> None:
+    with pytest.raises(InvalidInputError) as said:
+        read_costs(text, np.array(["low", "mid", "top"]), None, {"fee": np.ones(3), "loss": np.ones(3)}, roles)
+    assert str(said.value) == f"--costs must be a matrix file for more than two classes; got {got}."

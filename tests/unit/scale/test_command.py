@@ -17,6 +17,7 @@ from steelyard import (
     InvalidInputError,
     OnlineClassifier,
     cli,
+    g_mean_score,
     load_model,
     mean_cost,
 )
@@ -225,3 +226,26 @@ def test_compare_on_parts_from_the_command_line(mixed: Path, tmp_path: Path) -> 
     assert load_model(tmp_path / "r" / "model.steelyard") is not None
     with pytest.raises(InvalidInputError, match="--groups must be left out with --sample"):
         run("compare", mixed, *given, "--groups", "town", "--out", tmp_path / "r")
+
+
+@pytest.mark.parametrize("names", [["low", "mid", "top"], [1, 2, 3, 4]])
+def test_score_of_more_than_two_labels_needs_no_positive_one(tmp_path: Path, names: list[Any]) -> None:
+    codes = np.arange(120) % len(names)
+    labels = np.array(names)[codes]
+    rows = np.eye(len(names))[codes] + 0.6 * RNG.normal(size=(120, len(names)))
+    text = [",".join([*map(repr, row), str(y)]) for row, y in zip(rows.tolist(), labels, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join([",".join([*"abcd"[: len(names)], "y"]), *text, ""]))
+    matrix = np.arange(len(names) ** 2).reshape(len(names), -1) * (1 - np.eye(len(names)))
+    lines = [f"{name}," + ",".join(map(str, row)) for name, row in zip(names, matrix, strict=True)]
+    (tmp_path / "costs.csv").write_text("\n".join([",".join(["", *map(str, names)]), *lines, ""]))
+    data, out = tmp_path / "rows.csv", tmp_path / "m.steelyard"
+    assert run("fit", data, "--target", "y", "--costs", tmp_path / "costs.csv", "--out", out, "--quiet").exit_code == 0
+    told = run("score", out, data, "--target", "y", "--json", "--jobs", 1)
+    assert told.exit_code == 0
+    found, model = json.loads(told.stdout), load_model(out)
+    answers = np.array(model.predict(rows).tolist())
+    costs = Costs.from_matrix(matrix, classes=names)
+    assert list(found) == ["mean_cost", "total_cost", "g_mean_score"]
+    assert found["mean_cost"]["value"] == pytest.approx(mean_cost(labels, answers, costs=costs))
+    assert found["g_mean_score"]["value"] == pytest.approx(g_mean_score(labels, answers))
+    assert found["mean_cost"]["low"] < found["mean_cost"]["value"] < found["mean_cost"]["high"]

@@ -13,7 +13,19 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from steelyard import CSOGD1, PA1, AdaptiveBalanced, AskSymmetric, OnlineCostClassifier, StreamScaler, cli, load_model
+from steelyard import (
+    CSOGD1,
+    PA1,
+    AdaptiveBalanced,
+    AskSymmetric,
+    Balanced,
+    OnlineClassifier,
+    OnlineCostClassifier,
+    StreamScaler,
+    cli,
+    load_model,
+    total_cost,
+)
 from steelyard.streaming import command
 from steelyard.streaming import decision_log as log_module
 from steelyard.streaming import session as session_module
@@ -120,6 +132,29 @@ def test_missing_labels_are_decided_and_give_their_budget_back(table: Path, tmp_
     assert numbers["rows"] == len(out.read_text().splitlines()) == 157
     assert numbers["labels_asked"] == 60
     assert list(numbers["recall"]) == ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize("costs", [C.tolist(), {"high": 9.0, "low": 1.0, "mid": 2.0}, Balanced()])
+@pytest.mark.parametrize("many", [True, False])
+def test_a_learner_from_python_goes_on_with_its_costs_in_whatever_form(tmp_path: Path, costs: Any, many: bool) -> None:
+    kept = np.ones(157, bool) if many else CODES < 2
+    rows, labels = X[kept], NAMES[CODES[kept]]
+    if not many:
+        costs = (
+            {"high": 9.0, "low": 1.0} if isinstance(costs, dict) else [[0, 9], [1, 0]] if costs == C.tolist() else costs
+        )
+    kind: Any = OnlineCostClassifier if many else OnlineClassifier
+    model = kind(CSOGD1(0.5), costs=costs).fit(rows[:60], labels[:60])
+    model.save(tmp_path / "learner.steelyard")
+    pd.DataFrame(rows[60:], columns=["a", "b"]).assign(level=labels[60:]).to_csv(tmp_path / "rest.csv", index=False)
+    told = run(
+        tmp_path / "rest.csv", "--target", "level", "--state", tmp_path / "learner.steelyard", "--json", "--quiet"
+    )
+    assert told.exit_code == 0
+    numbers = json.loads(told.output.splitlines()[-1])
+    paid = costs.costs_for(labels[:60]) if isinstance(costs, Balanced) else costs  # of the rows it was fitted on
+    answers = model.run(rows[60:], labels[60:]).prediction
+    assert numbers["cost"] == pytest.approx(total_cost(labels[60:], answers, costs=paid, classes=model.classes_)) != 0
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ def confusion_part(of: PageSource) -> dict[str, Any]:
     currency = data.costs.currency
     worst = costliest_cells(found, data.classes)
     top = worst[0] if worst else None
-    said = "Nothing was confused."
+    confused = found.counts.sum() - np.trace(found.counts)
+    said = "No confusion cost anything." if confused else "Nothing was confused."
     if top is not None:
         said = (
             f"Most is paid where the truth is {top['truth']} and the answer {top['answer']}: "
@@ -137,7 +138,7 @@ def calibration_part(of: PageSource) -> dict[str, Any] | None:
     what = (
         f"predicted probability of {data.positive}"
         if data.positive is not None
-        else "predicted probability of the answer"
+        else "predicted probability of the likeliest class"
     )
     lines = [
         [rounded(b.proba, 2), rounded(b.observed, 2), f"{rounded(b.low, 2)} to {rounded(b.high, 2)}", f"{b.rows:,}"]

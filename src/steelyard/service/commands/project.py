@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from ...costs.spec import CostSpec
+from ...costs import Costs
+from ...models.parsing import parse_costs
 from ...validation.values import check_count, invalid
 from ..database.places import Place, open_existing, open_place, shown_place
 from ..log.guess import guess_columns, parse_cell, read_csv
@@ -79,10 +81,26 @@ def settings_from(
     if isinstance(plain.get("classes"), str):
         plain["classes"] = [label.strip() for label in plain["classes"].split(",")]
     if isinstance(plain.get("costs"), str):
-        table = CostSpec.parse(plain["costs"]).costs().matrix
-        assert table is not None
-        plain["costs"] = {"fn": float(table[1, 0]), "fp": float(table[0, 1])}
+        plain["costs"] = _plain_costs(plain["costs"], plain["classes"])
     return read_settings(msgspec.json.encode(plain))
+
+
+def _plain_costs(text: str, classes: list[str]) -> dict[str, float] | list[list[float]]:
+    """What the option ``--costs`` says, as settings write it: fn and fp, or the matrix in the order of the classes."""
+    stated = parse_costs(text)
+    if isinstance(stated, str) or stated is None:
+        raise invalid("--costs", "be numbers or a file: of a new project no labels are known to balance", text)
+    if stated.abstain is not None:
+        raise invalid("--costs", "leave abstain out in a project, which decides every row", text)
+    if isinstance(stated, Costs):
+        return np.asarray(stated.aligned(classes).matrix).tolist()  # type: ignore[no-any-return]
+    if stated.columns:
+        raise invalid("--costs", "be the same for all rows of a project", text)
+    if len(classes) > 2:
+        raise invalid("--costs", f"be a .csv or .toml file with C[true, predicted] for {len(classes)} classes", text)
+    if stated.positive is None and stated.tp == stated.tn == 0:
+        return {"fn": float(stated.fn), "fp": float(stated.fp)}
+    return np.asarray(stated.costs(classes=classes).matrix).tolist()  # type: ignore[no-any-return]
 
 
 def _check_alone(sample: Path | None, ignored: list[str], shown: list[str], given: dict[str, Any]) -> None:

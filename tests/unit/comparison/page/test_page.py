@@ -157,6 +157,22 @@ def test_many_classes_have_a_price_a_cell_or_their_dearest_confusions(tmp_path: 
         assert ("All confusions as a table" in html) is (n_classes > 8)
 
 
+def test_what_is_confused_at_no_cost_and_whose_probability_is_shown_of_three_classes(tmp_path: Path) -> None:
+    X = np.random.default_rng(1).normal(size=(150, 2))
+    X[:, 0] = np.where(X[:, 0] > 0, 6, -6) + X[:, 0]
+    y = np.array(["a", "b", "c"])[np.where(X[:, 0] > 0, 2, np.arange(150) % 2)]  # a and b cannot be told apart
+    free = np.array([[0.0, 0, 9], [0, 0, 9], [9, 9, 0]])
+    costs = Costs.from_matrix(free, classes=["a", "b", "c"])
+    result = steelyard.compare(pd.DataFrame(X, columns=["x", "z"]), y, costs=costs, candidates=["logistic"], cv=2)
+    assert (result.best.answers != result.runs.data.codes).sum() > 20
+    assert result.best.cost == 0
+    html = result.report(tmp_path / "r.html").read_text()
+    assert "No confusion cost anything." in html
+    assert "Nothing was confused." not in html
+    assert "predicted probability of the likeliest class" in html
+    assert "predicted probability of the answer" not in html  # at these costs it need not be the likeliest
+
+
 def test_dear_constants_do_not_press_the_others_together_and_who_cannot_take_part_is_not_called_better(
     tmp_path: Path,
 ) -> None:
